@@ -411,6 +411,8 @@ class Profile:
         Expressions are searched in names without annotation. filter(include=x) and filter(exclude=x) are all
         stacks together, each once.
         """
+    def without_times(self) -> Profile:
+        """The same profile without `times`, which operations would carry along."""
     def in_range(self, start: int, end: int) -> Profile:
         """The samples from one moment to another, in microseconds since 1970: of buckets that begin then.
 

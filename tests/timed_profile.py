@@ -51,13 +51,14 @@ def timed_profile(
     nodes: list[tuple[str, _Node]] = []
     _walk("", root, nodes)
     names = sorted({name for name, _ in nodes[1:]}, key=str.encode)
+    place_of = {name: place for place, name in enumerate(names)}
     body = _numbers([len(values)]) + b"".join(_text(name) + _text(unit) for name, unit in values)
     labels = labels or {}
     body += _numbers([len(labels)]) + b"".join(_text(name) + _text(labels[name]) for name in sorted(labels))
     body += _numbers([len(names)]) + _piece([0] * len(names)) + _piece([len(name.encode()) for name in names])
     body += _text("".join(names))
     body += _piece([len(node.children) for _, node in nodes]) + _piece([0] * (len(nodes) - 1))
-    body += _piece([names.index(name) * 8 + PLAIN for name, _ in nodes[1:]])
+    body += _piece([place_of[name] * 8 + PLAIN for name, _ in nodes[1:]])
     for value in range(len(values)):
         body += _piece([node.values[value] for _, node in nodes])
     no_modules = 0

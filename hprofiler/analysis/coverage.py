@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from heapq import nlargest
 from typing import NamedTuple
 
 from hprofiler.analysis.facts import HostFacts, RunFacts
@@ -31,6 +32,29 @@ def sampled(facts: RunFacts) -> str:
     how = f"{facts.frequency} Hz" if facts.event == "cpu" else interval_in_words(facts.event, intervals)
     longest = max((one.seconds for one in recordings), default=0.0)
     return f"{how} for {duration_in_words(longest, facts.duration)}".strip()
+
+
+def times_in_words(facts: RunFacts) -> list[str]:
+    """How exactly it is known when samples were taken; nothing where it is not known."""
+    widths = [one.times.width for host in facts.hosts for one in host.recordings if one.times]
+    if not widths:
+        return []
+    words = [f"times of samples in steps of {duration(max(widths) / 1e6)}", clock_in_words(facts.hosts)]
+    return [one for one in words if one]
+
+
+def clock_in_words(hosts: Sequence[HostFacts]) -> str:
+    """ "hosts' clocks agree within 0.4 ms", with the clock that is farthest off; "" of fewer than two."""
+    clocks = [(host.clock, host.name) for host in hosts if host.clock is not None and host.recordings]
+    if len(clocks) < 2:
+        return ""
+    # Each is known against this machine's; the doubts of two add up.
+    within = sum(nlargest(2, (clock.uncertainty for clock, _ in clocks)))
+    ahead, name = max(((clock.offset, name) for clock, name in clocks), key=lambda one: abs(one[0]))
+    if not ahead:
+        return f"hosts' clocks agree within {duration(within)}"
+    how = f"{duration(abs(ahead))} {'ahead' if ahead > 0 else 'behind'}"
+    return f"hosts' times are put together within {duration(within)}; the clock of {name} is {how}"
 
 
 def host_sampled(facts: RunFacts, host: HostFacts) -> str:

@@ -16,6 +16,7 @@ from hprofiler.analysis.diff_sides import Listener, Side, Source, open_side
 from hprofiler.analysis.facts import HostFacts
 from hprofiler.analysis.noise import Noise, Spread
 from hprofiler.base.errors import UsageError
+from hprofiler.base.time_range import TimeRange
 from hprofiler.model import Recording
 from hprofiler.model.event_names import known_as
 
@@ -37,8 +38,9 @@ FEWEST = 3
 WHY = f"fewer than {FEWEST} processes of a role on a side"
 
 
-# Takes a profile as it is read: the side (0 is before, 1 after), and of a run its host and recording.
-PageTaker = Callable[[int, Profile, HostFacts | None, Recording | None], None]
+# Takes a profile as it is read: the side (0 is before, 1 after), when its time starts, and of a run its host
+# and recording.
+PageTaker = Callable[[int, int | None, Profile, HostFacts | None, Recording | None], None]
 
 
 def compare_paths(
@@ -48,15 +50,18 @@ def compare_paths(
     absolute: bool,
     listener: Listener,
     take: PageTaker | None = None,
+    times: tuple[TimeRange | None, TimeRange | None] = (None, None),
 ) -> Changes:
     """Compare two run folders or files in one event; None is the first that both have.
+
+    With `times` only samples of a range of each side are compared.
 
     `take` gets all profiles as they are read. Raises UsageError for what is not a profile, or where nothing
     can be compared; ProfileError where there are no samples.
     """
-    sources = (open_side(before), open_side(after))
+    sources = (open_side(before, times[0]), open_side(after, times[1]))
     chosen = _event(sources, event)
-    takers = [None if take is None else partial(take, run) for run in (0, 1)]
+    takers = [None if take is None else partial(take, run, one.start) for run, one in enumerate(sources)]
     columns = [one.column(chosen, absolute) for one in sources]
     # Amounts of time are times where both sides know them: a sample stands for more at 99 Hz than at 300.
     column = columns[0] if columns[0] and columns[1] else sources[0].events[chosen]

@@ -13,14 +13,17 @@ from hprofiler.analysis.coverage import sampled
 from hprofiler.analysis.facts import HostFacts, RunFacts, read_facts
 from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
+from hprofiler.analysis.time_part import facts_of_range
 from hprofiler.base.background import interruptibly
 from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.base.paths import is_folder, is_there
 from hprofiler.base.text import printable
+from hprofiler.base.time_range import TimeRange
 from hprofiler.model import Outcome, Recording
 from hprofiler.model.measures import Column, amount, counted, measure_of
 from hprofiler.runfolder import RunFolder, is_run_file
 from hprofiler.runfolder.input_checks import refuse_no_profile
+from hprofiler.runfolder.time_files import open_range
 
 # Called with the side, the number of profiles that were read, and the number of all.
 Listener = Callable[[str, int, int], None]
@@ -109,11 +112,18 @@ class Side:
 class RunSource:
     """A run folder as a side."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, time: TimeRange | None = None) -> None:
         self._folder = RunFolder.open(path)
-        self.name = printable(str(self._folder.path))
+        self.name = _named(str(self._folder.path), time)
         self.facts = read_facts(self._folder.record)
+        if time is not None:
+            self.facts = facts_of_range(self._folder, self.facts, time)
         self.events: dict[str, Column] = {event: measure_of(event).column for event in self.facts.events}
+
+    @property
+    def start(self) -> int | None:
+        """When second 0 is, in microseconds since 1970."""
+        return self.facts.start
 
     def has(self, event: str) -> bool:
         """There are recordings of it, which may be without a sample."""
@@ -147,6 +157,7 @@ def _read_run(side: Side, reader: Reader, column: Column, listener: Listener, ta
             if taker is not None:
                 taker(profile, host, recording)
                 profile = profile.without_threads()
+            profile = profile.without_times()
             part = profile.select(column[0])
             counts = measure_of(facts.event).columns[0][0]
             samples = profile.total(counts) if facts.event in _TIMES else recording.samples.taken
@@ -161,11 +172,13 @@ def _read_run(side: Side, reader: Reader, column: Column, listener: Listener, ta
 class FileSource:
     """One file of any format that the core reads, as a side."""
 
-    def __init__(self, path: Path) -> None:
-        self.name = printable(str(path))
+    def __init__(self, path: Path, time: TimeRange | None = None) -> None:
+        self.name = _named(str(path), time)
         try:
             refuse_no_profile(path)
-            self._profile = interruptibly(lambda: Profile.open(path))
+            self._profile = interruptibly(
+                lambda: open_range(path, time) if time is not None else Profile.open(path)
+            )
         except ValueError as error:
             raise ProfileError(f"cannot read: {error}") from error
         except OSError as error:
@@ -175,6 +188,11 @@ class FileSource:
         self.events = {event: column for event, column in known.items() if column in values}
         for column in values:
             self.events.setdefault(column[0], column)
+
+    @property
+    def start(self) -> int | None:
+        """When second 0 is, in microseconds since 1970."""
+        return self._profile.times.start if self._profile.times else None
 
     def has(self, event: str) -> bool:
         return event in self.events
@@ -206,11 +224,16 @@ class FileSource:
 Source = RunSource | FileSource
 
 
-def open_side(path: Path) -> Source:
-    """A run folder or a file. Raises UsageError for what is neither, ProfileError for no profile."""
+def open_side(path: Path, time: TimeRange | None = None) -> Source:
+    """A run folder or a file, or what it has in a range of time. Raises UsageError for what is neither,
+    ProfileError for no profile."""
     if not is_there(path):
         raise UsageError(f"{path} does not exist", "name two run folders, or two profiles")
-    return RunSource(path) if is_folder(path) or is_run_file(path) else FileSource(path)
+    return RunSource(path, time) if is_folder(path) or is_run_file(path) else FileSource(path, time)
+
+
+def _named(path: str, time: TimeRange | None) -> str:
+    return printable(path if time is None else f"{path} ({time})")
 
 
 def _with_samples(side: Side, event: str) -> Side:

@@ -7,7 +7,8 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hprofiler.model import Outcome, Process, Recording, Status
+from hprofiler.base.time_range import TimeRange
+from hprofiler.model import Clock, Outcome, Pauses, Process, Recording, Status
 from hprofiler.runfolder import HostRecord, RunRecord
 
 ASYNC_PROFILER = "async-profiler"
@@ -38,6 +39,8 @@ class HostFacts:
     timings: Mapping[str, float] = field(default_factory=dict)
     bytes_sent: int = 0
     bytes_received: int = 0
+    clock: Clock | None = None
+    pauses: tuple[Pauses, ...] = ()
 
     @property
     def idle(self) -> bool:
@@ -74,6 +77,8 @@ class RunFacts:
     `event` is the one that is looked at, the first of `events` at the beginning. `roots` are the frames
     at which the job's own stacks begin (`root_patterns`); with `trimmed` only those are looked at. `places`
     is what `hosts` are: "on hosts", or "in containers". `recorded` is how many processes have each event.
+    `start` is when the first samples can have been taken, in microseconds since 1970; None if no times are
+    known. With `time` only samples of that range are looked at.
     """
 
     version: str
@@ -93,6 +98,8 @@ class RunFacts:
     trimmed: bool = False
     places: str = "on hosts"
     recorded: Mapping[str, int] = field(default_factory=dict)
+    start: int | None = None
+    time: TimeRange | None = None
 
     @property
     def recordings(self) -> list[Recording]:
@@ -133,6 +140,7 @@ def read_facts(record: RunRecord) -> RunFacts:
         roots=tuple(filter(None, record.roots)) or ANY_ROOT,
         places="in containers" if any(host.inside for host in record.hosts) else "on hosts",
         recorded={event: sum(_only(host, event).recorded for host in hosts) for event in events},
+        start=record.start,
     )
 
 
@@ -147,6 +155,8 @@ def _host(host: HostRecord) -> HostFacts:
         timings=dict(list(host.timings.items())[:_MOST_TIMINGS]),
         bytes_sent=host.bytes_sent,
         bytes_received=host.bytes_received,
+        clock=host.clock,
+        pauses=host.pauses,
     )
 
 

@@ -39,12 +39,14 @@ class HostProfile:
 class Reader:
     """Reads the profiles of an event, and lets `comparison` and `taker` see them, trimmed if need be.
 
-    What cannot be read or added up becomes a line of the ledger, in `problems`.
+    The taker's profiles have the times of their samples, if the run folder has them. What cannot be read or
+    added up becomes a line of the ledger, in `problems`; times alone that cannot be read, one in `notes`.
     """
 
     def __init__(self, folder: RunFolder, facts: RunFacts, names: Names, taker: Taker | None = None) -> None:
         self.comparison = Comparison(facts.event)
         self.problems: list[Outcome] = []
+        self.notes: list[Outcome] = []
         self._folder = folder
         self._facts = facts
         self._names = names
@@ -68,8 +70,9 @@ class Reader:
         shown, compared = profile.total(), self.comparison.whole(profile)
         if self._roots:
             profile = shown_threads = profile.below(self._roots)
+        profile = shown_threads.without_times()  # sums have none
         if not self._names.threads and self._taker is not None:
-            profile = shown_threads.without_threads()
+            profile = profile.without_threads()
         _check_frames(profile)
         if self._taker is not None:
             self._taker(host, recording, shown_threads)
@@ -98,11 +101,41 @@ class Reader:
         threads: Literal["groups", False] = "groups" if with_threads else False
         if is_there(path) and not is_file(path):
             raise ValueError("it is not a regular file")
-        profile = Profile.open(path, "pprof", threads=threads).with_labels(labels)
+        timed = with_threads or self._facts.time is not None
+        profile = self._read_times(host, recording, with_threads) if timed and is_file(path) else None
+        if profile is None:
+            profile = Profile.open(path, "pprof", threads=threads)
+        profile = self._in_time(profile).with_labels(labels)
         if tuple(profile.values) != measure.columns:
             raise ValueError(f"it counts {profile.values}, not {list(measure.columns)}")
         profile = profile if self._names.raw else profile.canonical()
         return profile.select(measure.shown_first) if measure.shown else profile
+
+    def _read_times(self, host: HostFacts, recording: Recording, with_threads: bool) -> Profile | None:
+        """The profile with the times of its samples; None where they are not known."""
+        path = self._folder.times_path(host.name, recording.pid, self._facts.event)
+        if not is_there(path):
+            return None
+        try:
+            if not is_file(path):
+                raise ValueError("it is not a regular file")
+            profile = Profile.open(path, "compact")
+            totals = {name: profile.total(name) for name, _ in profile.values}
+            if self._facts.time is None and recording.totals and totals != recording.totals:
+                raise ValueError("it is of another recording")
+        except (OSError, ValueError, RuntimeError) as error:
+            self.notes.append(_without_times(host, recording, error))
+            return None
+        return profile if with_threads else profile.without_threads()
+
+    def _in_time(self, profile: Profile) -> Profile:
+        """The samples of the range that is looked at."""
+        facts = self._facts
+        if facts.time is None:
+            return profile
+        if profile.times is None or facts.start is None:
+            raise ValueError("it is not known when its samples were taken")
+        return profile.in_range(*facts.time.microseconds(facts.start))
 
 
 def _check_frames(profile: Profile) -> None:
@@ -112,14 +145,29 @@ def _check_frames(profile: Profile) -> None:
 
 def unreadable(host: HostFacts, recording: Recording, error: Exception) -> Outcome:
     """The line of the ledger for a stored profile that cannot be used."""
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return Outcome(
         host=host.name,
         status=Status.FAILED,
         stage="report",
-        reason=f"its profile in the run folder cannot be used: {reason}",
+        reason=f"its profile in the run folder cannot be used: {_reason(error)}",
         remedy="record again",
         pid=recording.pid,
         label=recording.label,
         code="damaged-profile",
     )
+
+
+def _without_times(host: HostFacts, recording: Recording, error: Exception) -> Outcome:
+    return Outcome(
+        host=host.name,
+        status=Status.DEGRADED,
+        stage="report",
+        reason=f"the times of its samples of {recording.event} cannot be used: {_reason(error)}",
+        pid=recording.pid,
+        label=recording.label,
+        code="damaged-times",
+    )
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

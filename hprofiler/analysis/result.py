@@ -68,8 +68,9 @@ class HostAnalysis:
 class EventAnalysis:
     """What a report says of one event, which `recorded` processes yielded.
 
-    `facts` are of this event. `totals` are the cluster's sums by value name, empty without one sample.
-    `total` is the sum of the value that is shown (`measures.Measure`), `whole` what it was before trimming.
+    `facts` are of this event. `notes` are stored times that cannot be used. `totals` are the cluster's sums
+    by value name, empty without one sample. `total` is the sum of the value that is shown
+    (`measures.Measure`), `whole` what it was before trimming.
     `methods` are parts of `attributed`, hottest by self first; `besides` says what was left out of that.
     `findings` has the answer first, and `second` is the line below it. `short` says for how much of the time
     processes were recorded that were not for all of it.
@@ -79,6 +80,7 @@ class EventAnalysis:
     coverage: Coverage
     compared: Compared
     problems: tuple[Outcome, ...] = ()
+    notes: tuple[Outcome, ...] = ()
     hosts: tuple[HostAnalysis, ...] = ()
     total: int = 0
     whole: int = 0
@@ -130,6 +132,10 @@ class AnalysisResult:
     @property
     def problems(self) -> tuple[Outcome, ...]:
         return tuple(problem for event in self.events for problem in event.problems)
+
+    @property
+    def notes(self) -> tuple[Outcome, ...]:
+        return tuple(note for event in self.events for note in event.notes)
 
     @property
     def cut_off(self) -> bool:
@@ -218,7 +224,13 @@ def analyze_event(folder: RunFolder, facts: RunFacts, names: Names, sink: Profil
             cluster.merge(read.profile)
     problems, compared = tuple(reader.problems), reader.comparison.finish()
     analysis = EventAnalysis(
-        facts, coverage(facts, len(problems)), compared, problems, whole=whole, short=short
+        facts,
+        coverage(facts, len(problems)),
+        compared,
+        problems,
+        tuple(reader.notes),
+        whole=whole,
+        short=short,
     )
     of_cluster = attribute(facts, cluster) if cluster is not None else None
     if cluster is not None and of_cluster is not None:

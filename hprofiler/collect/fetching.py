@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Protocol
 
 from hprofiler.agent import AgentSession, PausesMessage, ProfileHeader, RawHeader
@@ -35,8 +34,8 @@ class ProfileSink(Protocol):
     nothing.
     """
 
-    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
-        """Keep one compact profile (`flamegraph/FORMAT.md`); returns its sums by value name.
+    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Recording:
+        """Keep one compact profile (`flamegraph/FORMAT.md`); returns the recording with its totals and times.
 
         Raises HprofilerError for bytes that are not a profile of the event.
         """
@@ -111,8 +110,7 @@ class Fetching:
             bytes_received=header.size,
             timeline=header.timeline,
         )
-        totals = self._sink.profile(self._host, recording, pieces)
-        ledger.recorded(replace(recording, totals=totals))
+        ledger.recorded(self._sink.profile(self._host, recording, pieces))
 
     def _count(self, kind: type[Header], size: int) -> None:
         """Raises HostError if the host sends too much."""

@@ -13,6 +13,7 @@ from hprofiler.model.recording import (
     Pauses,
     Recording,
     Samples,
+    SampleTimes,
     Sampling,
     Seconds,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "Pauses",
     "Process",
     "Recording",
+    "SampleTimes",
     "Samples",
     "Sampling",
     "Seconds",

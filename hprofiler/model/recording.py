@@ -47,13 +47,22 @@ class Samples:
 
 
 @dataclass(frozen=True)
+class SampleTimes:
+    """When the first of a profile's buckets of time begins, and their length; microseconds, since 1970."""
+
+    start: Annotated[int, Meta(ge=0, le=1 << 62)]
+    width: Annotated[int, Meta(ge=1, le=1 << 62)]
+
+
+@dataclass(frozen=True)
 class Recording:
     """One event of one process.
 
     `event` is the name in the request, `source` what `engine` used for it (`perf_events`, `ctimer` ...).
     `interval` is what one sample stands for (nanoseconds or bytes), 0 if it has no meaning. `timeline` has
     the number of samples in each second; `totals` are the profile's sums by name. `attach_seconds` is the
-    time of the attach, None without one; `bytes_received` is the size of the profile on the wire.
+    time of the attach, None without one; `bytes_received` is the size of the profile on the wire; `times` is
+    None if it is not known when samples were taken.
     """
 
     process: Process
@@ -68,6 +77,7 @@ class Recording:
     totals: Mapping[str, Count] = field(default_factory=dict)
     attach_seconds: Seconds | None = None
     bytes_received: Count | None = None
+    times: SampleTimes | None = None
 
     @property
     def pid(self) -> int:

@@ -8,14 +8,17 @@ from pathlib import Path
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.attribution import Attribution, attribute
-from hprofiler.analysis.coverage import host_coverage, host_sampled, sampled
+from hprofiler.analysis.coverage import clock_in_words, host_coverage, host_sampled, sampled
 from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.analysis.profiles import Names
 from hprofiler.analysis.result import AnalysisResult, EventAnalysis, HostAnalysis, analyze, open_facts
+from hprofiler.analysis.time_part import facts_of_range
 from hprofiler.base.errors import PicturesError, RunFolderError
+from hprofiler.base.time_range import TimeRange
 from hprofiler.model import Outcome, Recording
 from hprofiler.model.measures import measure_of
 from hprofiler.report.file_page import write_page
+from hprofiler.report.lanes import pause_lanes
 from hprofiler.report.page import PageData
 from hprofiler.report.pictures import (
     left_out,
@@ -53,19 +56,28 @@ class Report:
         return self.analysis.empty
 
 
-def make_report(folder: Path, raw_names: bool = False, threads: bool = False, trim: bool = False) -> Report:
+def make_report(
+    folder: Path,
+    raw_names: bool = False,
+    threads: bool = False,
+    trim: bool = False,
+    time: TimeRange | None = None,
+) -> Report:
     """Make all pictures of a run folder, and its page; for `raw_names` and `threads` see `profiles.Names`.
 
-    With `trim`, stacks start at the roots that the run's selector names.
-    Raises RunFolderError if it is not a run folder or cannot be written, PicturesError if profiles are too
-    large for pictures.
+    With `trim`, stacks start at the roots that the run's selector names; with `time` only samples of that
+    range are shown. Raises RunFolderError if it is not a run folder or cannot be written, PicturesError if
+    profiles are too large for pictures, UsageError if it is not known when samples were taken.
     """
     run_folder, facts = open_facts(folder, trim)
+    if time is not None:
+        facts = facts_of_range(run_folder, facts, time)
     names = Names(raw_names, threads)
     try:
         writer = _Writer(run_folder, facts, names)
         analysis = analyze(run_folder, facts, names, writer)
         writer.data.run = run_record(analysis)
+        writer.add_times(facts)
         writer.data.write(run_folder.page_path)
         for old in run_folder.old_pages(facts.events):
             old.unlink(missing_ok=True)
@@ -89,13 +101,30 @@ class _Writer:
     def __init__(self, folder: RunFolder, facts: RunFacts, names: Names) -> None:
         self._folder = folder
         self._events: dict[str, int] = {}
+        self._processes: dict[tuple[str, int], int] = {}
         self.data = PageData(run_title(facts), thread_frames=names.threads, trimmed=facts.trimmed)
         for host in facts.hosts:
             if any(any(one.totals.values()) for one in host.recordings):
                 self.data.host(host.name)
 
     def take_process(self, facts: RunFacts, host: HostFacts, recording: Recording, profile: Profile) -> None:
-        self.data.add(self._event(facts), self.data.process(host, recording), profile)
+        process = self.data.process(host, recording)
+        self._processes[host.name, recording.pid] = self.data.number_of_process(process)
+        self.data.add(self._event(facts), process, profile, facts.start)
+
+    def add_times(self, facts: RunFacts) -> None:
+        """What else is known by time, once all processes are there."""
+        if not self.data.seconds or facts.start is None:
+            return
+        ends = [
+            (one.times.start - facts.start) / 1e6 + min(one.seconds, facts.duration)
+            for one in facts.recordings
+            if one.times
+        ]
+        if facts.time is None:  # also where nothing ran in the end
+            self.data.show_until(max(ends))
+        self.data.lanes = pause_lanes(facts, self._processes, self.data.seconds)
+        self.data.clock = clock_in_words(facts.hosts)
 
     def take_host(
         self,

@@ -37,19 +37,23 @@ class TwoRuns:
     def take(
         self,
         run: int,
+        start: int | None,
         profile: Profile,
         host: HostFacts | None = None,
         recording: Recording | None = None,
     ) -> None:
-        """A process's profile, threads as outermost frames where they are known; or a file's."""
+        """A process's profile, threads as outermost frames where they are known; or a file's.
+
+        `start` is when second 0 is, in microseconds since 1970, None if it is not known.
+        """
         if not profile.total():
             return
         self._column = profile.values[0]
         if host is None or recording is None:
             process = PageProcess(self._data.host(self._names[run], run), 0)
-            self._data.add_value(_EVENT, process, profile, 0)
+            self._data.add_value(_EVENT, process, profile, 0, start)
         else:
-            self._data.add(_EVENT, self._data.process(host, recording, run), profile)
+            self._data.add(_EVENT, self._data.process(host, recording, run), profile, start)
 
     def write(self, changes: Changes, out: Path) -> None:
         """Write the page. Raises OSError."""

@@ -28,10 +28,11 @@ def write_page(profile: Profile, out: Path, title: str) -> None:
     else:
         data = PageData(title, (title,))
         everything = PageProcess(data.host(title), 0)
+        start = profile.times.start if profile.times else None
         for value in values:
             name, unit = profile.values[value]
             event = data.event(PageEvent(name, name, name, unit, name))
-            data.add_value(event, everything, profile, value)
+            data.add_value(event, everything, profile, value, start)
             _summarize(data, event, profile.select(value))
     data.write(out, title)
 

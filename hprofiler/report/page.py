@@ -56,6 +56,9 @@ class PageProcess:
     labels: tuple[tuple[str, str], ...] = ()
 
 
+Span = tuple[float, float, str]
+
+
 @dataclass(frozen=True)
 class Lane:
     """What else is known by time: `spans` are (from, to, label), half-open, in seconds since the start.
@@ -65,7 +68,7 @@ class Lane:
 
     name: str
     kind: str
-    spans: Sequence[tuple[float, float, str]]
+    spans: Sequence[Span]
     process: int | None = None
 
 
@@ -157,6 +160,15 @@ class PageData:
         self._length = max(self._length, times.end - start)
         return start
 
+    @property
+    def seconds(self) -> float:
+        """How much time it shows; 0 if it is not known when samples were taken."""
+        return self._length / 1e6
+
+    def show_until(self, seconds: float) -> None:
+        """Show at least so much time."""
+        self._length = max(self._length, min(round(seconds * 1e6), _MOST_TIME))
+
     def write(self, out: Path, title: str | None = None) -> None:
         """Write the page at once: a reader sees the old or the new one. Raises OSError."""
         template = page_template()
@@ -218,7 +230,7 @@ class PageData:
         width = self._viewer.width
         if self._start is None or width is None:
             return None
-        return {"start": self._start, "seconds": self._length / 1e6, "width": width}
+        return {"start": self._start, "seconds": self.seconds, "width": width}
 
     def _thread_groups(self) -> list[str | None]:
         """The group of each column: of an event that knows threads the heaviest are shown apart."""

@@ -18,7 +18,7 @@ from hprofiler.runfolder import RUN_FILE, RunFolder, safe_name
 
 # Below a run folder: cluster/FILE, hosts/HOST/FILE, hosts/HOST/PID/FILE.
 _DEEPEST = 4
-_ENDINGS = [f"{mean}{kind}" for mean in ("", "-mean") for kind in KINDS]
+_ENDINGS = [*(f"{mean}{kind}" for mean in ("", "-mean") for kind in KINDS), ".time"]
 _RAW_FILE = "recording.jfr"
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hprofiler._flamegraph import Distance, Method
 from hprofiler.analysis.attribution import Attribution
-from hprofiler.analysis.coverage import interrupted, others_missing, sampled
+from hprofiler.analysis.coverage import interrupted, others_missing, sampled, times_in_words
 from hprofiler.analysis.facts import PERF, HostFacts, RunFacts
 from hprofiler.analysis.outliers import what_differs, who
 from hprofiler.analysis.result import (
@@ -78,7 +78,8 @@ def event_summary(data: PageData, analysis: EventAnalysis) -> Record:
     ]
     if analysis.total:
         chips.append(chip(in_words(facts.event, analysis.totals)))
-        chips += [chip(left_out(facts, analysis.total, analysis.whole))] if facts.trimmed else []
+        only = left_out(facts, analysis.total, analysis.whole)
+        chips += [chip(only)] if only else []
     return summary(
         [finding_record(one) for one in analysis.findings],
         chips,
@@ -276,7 +277,8 @@ def _counts(event: str, recordings: Sequence[Recording]) -> list[tuple[str, floa
 
 def run_record(analysis: AnalysisResult) -> Record:
     """All that holds for the run as a whole."""
-    return {"ledger": ledger_record(analysis.facts, analysis.problems), "facts": _facts(analysis)}
+    ledger = ledger_record(analysis.facts, analysis.problems, analysis.notes)
+    return {"ledger": ledger, "facts": _facts(analysis)}
 
 
 @dataclass(frozen=True)
@@ -288,9 +290,10 @@ class _Line:
     host: HostFacts | None = None
 
 
-def ledger_record(facts: RunFacts, problems: Sequence[Outcome]) -> Record:
-    """What happened to each host and process; the worst first."""
-    lines = sorted(_lines(facts, problems), key=lambda line: _ORDER.index(line.outcome.status))
+def ledger_record(facts: RunFacts, problems: Sequence[Outcome], notes: Sequence[Outcome] = ()) -> Record:
+    """What happened to each host and process; the worst first. `notes` are of profiles that can be used."""
+    found = (*_lines(facts, problems), *map(_Line, notes))
+    lines = sorted(found, key=lambda line: _ORDER.index(line.outcome.status))
     searched = not any(host.processes for host in facts.hosts)
     if searched:
         none = any(host.idle for host in facts.hosts)
@@ -380,6 +383,7 @@ def _facts(analysis: AnalysisResult) -> list[tuple[str, str, list[str]]]:
         ("Requested", "text", [f"{events} for {duration(facts.duration)}, engine {facts.engine}"]),
         ("Trimmed to", "code", list(facts.roots) if facts.trimmed else []),
         ("Recorded", "text", [analysis.coverage.text]),
+        ("Times", "text", times_in_words(facts)),
         ("Recorded with", "text", [_commonest(facts, lambda one: f"{one.engine} {one.source}")]),
         ("Total", "text", in_all),
         ("Started", "text", [moment(facts.started, seconds=True)]),

@@ -150,6 +150,12 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     coverage: Coverage = Coverage()
     hosts: tuple[HostRecord, ...] = ()
 
+    @property
+    def start(self) -> int | None:
+        """When the first samples can have been taken, in microseconds since 1970; None if that is unknown."""
+        recordings = (one for host in self.hosts for one in host.recordings)
+        return min((one.times.start for one in recordings if one.times), default=None)
+
 
 def host_record(result: HostResult) -> HostRecord:
     """A host in run.json, without command lines, which may contain secrets."""

@@ -8,12 +8,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from hprofiler._flamegraph import Profile, Times
 from hprofiler.base.errors import HostError, ProfileError
-from hprofiler.model import Host, Process, Recording
+from hprofiler.model import Host, Process, Recording, SampleTimes
 from hprofiler.model.measures import measure_of
 from hprofiler.runfolder import RunFolder, replacing
 
@@ -61,7 +62,7 @@ class FolderSink:
         self._sums: dict[tuple[str, str], int] = {}
         self._began = time.time()
 
-    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
+    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Recording:
         """`collect.ProfileSink.profile`. Raises ProfileError for a profile with other values."""
         path = self._folder.profile_path(host.name, recording.process.pid, recording.event)
         arrived = path.with_name(f".{path.name}.arrived")
@@ -79,7 +80,7 @@ class FolderSink:
         with _writing(path):
             self._write(path, pieces, mode=0o600)
 
-    def _convert(self, arrived: Path, path: Path, host: Host, recording: Recording) -> dict[str, int]:
+    def _convert(self, arrived: Path, path: Path, host: Host, recording: Recording) -> Recording:
         with self._turns:
             try:
                 return self._converted(arrived, path, host, recording, _USUAL)
@@ -90,21 +91,23 @@ class FolderSink:
 
     def _converted(
         self, arrived: Path, path: Path, host: Host, recording: Recording, most: _Size
-    ) -> dict[str, int]:
-        """Writes the compact profile as pprof, and keeps it if it has times; returns its totals."""
+    ) -> Recording:
+        """Writes the compact profile as pprof, and keeps it if it has times."""
         profile = _read(arrived, recording, most)
         totals = {name: profile.total(name) for name, _ in profile.values}
         process = recording.process
         labels = {**process.labels, "host": host.name, "pid": str(process.pid), "process": process.label}
         with self._counted(host, recording, totals):
             profile.with_labels(labels).write(path, "pprof", thread_label=True)
-            if profile.times and self._is_of_this_run(profile.times):
-                try:
-                    arrived.replace(self._folder.times_path(host.name, process.pid, recording.event))
-                except OSError:
-                    path.unlink(missing_ok=True)
-                    raise
-        return totals
+            recording = replace(recording, totals=totals)
+            if not profile.times or not self._is_of_this_run(profile.times):
+                return recording
+            try:
+                arrived.replace(self._folder.times_path(host.name, process.pid, recording.event))
+            except OSError:
+                path.unlink(missing_ok=True)
+                raise
+            return replace(recording, times=SampleTimes(profile.times.start, profile.times.width))
 
     def _is_of_this_run(self, times: Times) -> bool:
         """One host's impossible times would stretch those of all others."""

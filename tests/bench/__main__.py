@@ -24,6 +24,7 @@ BENCHES: dict[str, Callable[[], list[Row]]] = {
     "agreement": one_jvm.agreement,
     "engine-overhead": one_jvm.overhead,
     "engine-agent": one_jvm.agent_cost,
+    "engine-timeline": one_jvm.timeline,
     "engine-latency": one_jvm.latency,
     "engine-unknown": one_jvm.unknown_frames,
     "core-merge": core.merge,

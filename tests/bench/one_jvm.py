@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import statistics
@@ -26,6 +27,8 @@ ENGINES = ("async-profiler", "perf")
 FREQUENCY = 300
 FRAME_POINTER = "-XX:+PreserveFramePointer"
 THREADS = 8
+RAISED = FREQUENCY * THREADS // min(THREADS, os.cpu_count() or 1)
+"""As many samples as 8 threads on 8 CPUs have, whatever this machine has."""
 WINDOW = 2.0
 PAIRS = 32
 """Even: as many begin with the profiler as without."""
@@ -218,11 +221,13 @@ class Peaks:
 
 
 @contextmanager
-def _busy(engine: str, frequency: int, seconds: int) -> Iterator[tuple[Run, Path, Peaks]]:
+def _busy(
+    engine: str, frequency: int, seconds: int, options: Sequence[str] = ()
+) -> Iterator[tuple[Run, Path, Peaks]]:
     """A recording of a JVM with busy threads."""
     with (
         ended(Truth(f"busy={THREADS}", options=[FRAME_POINTER])) as jvm,
-        recording(jvm, seconds, ["--engine", engine], frequency) as (run, folder),
+        recording(jvm, seconds, ["--engine", engine, *options], frequency) as (run, folder),
     ):
         peaks = Peaks(run)
         try:
@@ -253,15 +258,39 @@ def _agent_cost(engine: str, seconds: int) -> list[Row]:
     ]
 
 
+def timeline() -> list[Row]:
+    """What it costs to know when samples were taken and when garbage was collected."""
+    return [_timeline(engine, 30) for engine in ENGINES]
+
+
+def _timeline(engine: str, seconds: int) -> Row:
+    percent: list[float] = []
+    sent: list[int] = []
+    taken: list[int] = []
+    for options in (["--no-timeline"], []):
+        with _busy(engine, RAISED, seconds, options) as (run, folder, _):
+            agent = procs.family(run.process.pid)[1]
+            before, begin = _nanos_of(agent), time.monotonic()
+            time.sleep(seconds - 2)
+            percent.append((_nanos_of(agent) - before) / (time.monotonic() - begin) / 1e7)
+            run.result()
+            (host,) = json.loads((folder / "run.json").read_text())["hosts"]
+            (recorded,) = host["recordings"]
+        sent.append(recorded["bytes_received"])
+        taken.append(recorded["samples"]["taken"])
+    more, each = percent[1] - percent[0], (sent[1] - sent[0]) / taken[1]
+    measured = f"{each:.2f} bytes a sample, {more:.2f} % of a core ({percent[0]:.2f} to {percent[1]:.2f} %)"
+    what = f"times of samples and GC pauses, {THREADS} threads at {FREQUENCY} Hz by {engine}"
+    return Row(what, measured, "2 bytes a sample, 1 % of a core", each <= 2 and more <= 1)
+
+
 def latency() -> list[Row]:
     """From the end of sampling until the profile is in the run folder."""
     return [_latency(engine, 60) for engine in ENGINES]
 
 
 def _latency(engine: str, lasts: int) -> Row:
-    """As many samples as 8 threads on 8 CPUs have, whatever this machine has."""
-    raised = FREQUENCY * THREADS // min(THREADS, os.cpu_count() or 1)
-    with _busy(engine, raised, lasts) as (run, folder, peaks):
+    with _busy(engine, RAISED, lasts) as (run, folder, peaks):
         time.sleep(lasts)
         end = time.monotonic()
         path = procs.wait_for("the profile", lambda: next(folder.glob("hosts/*/*/cpu.pb.gz"), None))

@@ -11,18 +11,19 @@ import subprocess
 from pathlib import Path
 
 from hprofiler.report import make_report
+from tests import timed_profile
 from tests.bench import core_cluster, viewer_cluster
 from tests.bench.commands import BenchError
 from tests.bench.core import FLAMEGRAPH_PL, ROUNDS
 from tests.bench.table import Row
-from tests.bench.viewer_cluster import LARGE, SMALL, Size
-from tests.bench.viewer_times import Times, time_page, use_ours, use_peer, use_scopes
+from tests.bench.viewer_cluster import LARGE, SMALL, TIMED, Size
+from tests.bench.viewer_times import Times, time_page, use_ours, use_peer, use_ranges, use_scopes
 from tests.exact import jfr_recordings
 from tests.viewer import made_profile, made_run
 
 ANSWERS_WITHIN = 100
 MOST_MEMORY = 500
-MADE_BY = (viewer_cluster, core_cluster, made_run, made_profile)
+MADE_BY = (viewer_cluster, core_cluster, made_run, made_profile, timed_profile)
 
 
 def rows() -> list[Row]:
@@ -30,6 +31,7 @@ def rows() -> list[Row]:
     return [
         *_page(LARGE, 12, 1500),
         *_answers(time_page(_run(LARGE) / "report.html", 1, use_scopes), "memory after that, at most"),
+        *_answers(time_page(_page_of(TIMED), 1, use_ranges), "memory after that, at most"),
         *_page(SMALL, 1, 300),
         *_peers(LARGE),
         *_peers(SMALL),
@@ -37,7 +39,7 @@ def rows() -> list[Row]:
 
 
 def _page(size: Size, most: float, opens_within: int) -> list[Row]:
-    page = make_report(_run(size)).page
+    page = _page_of(size)
     times, megabytes = time_page(page, ROUNDS, use_ours), page.stat().st_size / 1e6
     what, opened = f"page of {size.name}, {size.hosts} hosts: file", times.median("open") < opens_within
     return [
@@ -45,6 +47,10 @@ def _page(size: Size, most: float, opens_within: int) -> list[Row]:
         Row("first picture", _told(times, "open"), f"{opens_within} ms", opened),
         *_answers(times, "memory"),
     ]
+
+
+def _page_of(size: Size) -> Path:
+    return make_report(_run(size)).page
 
 
 def _answers(times: Times, memory: str) -> list[Row]:

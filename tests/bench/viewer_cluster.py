@@ -1,9 +1,9 @@
 """A made-up run whose page is large: the same on every machine, from one seed.
 
-`python -m tests.bench.viewer_cluster DIR` makes the page of 1,000,000 nodes and that of 50,000 there. Hosts
-are those of `core_cluster`, with fewer stacks: half of a host's stacks stand on every host, half on this one
-alone. A host has four processes, which share the common stacks and divide its own; every process has a
-dozen groups of threads.
+`python -m tests.bench.viewer_cluster DIR` makes the pages there: of 1,000,000 nodes, of 50,000, and of
+1,000,000 with the times of samples. Hosts are those of `core_cluster`, with fewer stacks: half of a host's
+stacks stand on every host, half on this one alone. A host has four processes, which share the common stacks
+and divide its own; every process has a dozen groups of threads.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
 from tests.bench.core_cluster import SEED, Maker
+from tests.timed_profile import Row, timed_profile
 from tests.viewer.made_profile import message, number, varint
 from tests.viewer.made_run import MadeHost, make_run
 
@@ -45,11 +46,16 @@ class Size:
     name: str
     hosts: int
     stacks: int
+    timed: bool = False
 
 
 # Of about 8 nodes a stack.
 LARGE = Size("1,000,000 nodes", 100, 3_030)
 SMALL = Size("50,000 nodes", 10, 1_040)
+TIMED = Size("1,000,000 nodes with times", 100, 3_030, timed=True)
+_SECONDS = 60
+# In how many buckets a stack is, at most.
+_MOST_BUCKETS = 64
 
 
 def cluster_run(path: Path, size: Size) -> RunFolder:
@@ -57,7 +63,7 @@ def cluster_run(path: Path, size: Size) -> RunFolder:
     shutil.rmtree(path, ignore_errors=True)
     maker = Maker(size.stacks)
     coder = _Coder({text[1:] for text, _, _ in maker.common})
-    return make_run(path, [_host(maker, coder, n) for n in range(1, size.hosts + 1)])
+    return make_run(path, [_host(maker, coder, n, size.timed) for n in range(1, size.hosts + 1)])
 
 
 def cluster_page(path: Path, size: Size) -> Path:
@@ -65,7 +71,7 @@ def cluster_page(path: Path, size: Size) -> Path:
     return make_report(cluster_run(path, size).path).page
 
 
-def _host(maker: Maker, coder: _Coder, host: int) -> MadeHost:
+def _host(maker: Maker, coder: _Coder, host: int, timed: bool) -> MadeHost:
     """A host whose processes have their own share of its samples."""
     dice = random.Random(f"{SEED} processes {host}")
     parts: list[list[tuple[bytes, int]]] = [[] for _ in range(PROCESSES)]
@@ -75,9 +81,24 @@ def _host(maker: Maker, coder: _Coder, host: int) -> MadeHost:
         for part in owners:
             part.append((stack, max(1, round(int(count) * dice.uniform(0.5, 1.5) / len(owners)))))
     pids = (1000 * host + process for process in range(1, PROCESSES + 1))
-    return MadeHost(
-        f"node{host:03}.example", {pid: coder.pprof(part) for pid, part in zip(pids, parts, strict=False)}
-    )
+    content = [_timed(part, dice) if timed else coder.pprof(part) for part in parts]
+    return MadeHost(f"node{host:03}.example", dict(zip(pids, content, strict=False)))
+
+
+def _timed(stacks: Iterable[tuple[bytes, int]], dice: random.Random) -> bytes:
+    """Stacks whose samples are spread over the recording."""
+    rows = []
+    for stack, count in stacks:
+        frames = [f"[{_thread_of(stack)}]", *stack.decode().split(";")]
+        buckets = [dice.randrange(_SECONDS * 50) for _ in range(min(count, _MOST_BUCKETS))]
+        for place, bucket in enumerate(buckets):
+            samples = count // len(buckets) + (place < count % len(buckets))
+            rows.append(Row(frames, bucket, samples, (samples, samples * _NANOSECONDS)))
+    return timed_profile(rows)
+
+
+def _thread_of(stack: bytes) -> str:
+    return THREADS[sum(stack[-9:]) % len(THREADS)]
 
 
 class _Coder:
@@ -102,7 +123,7 @@ class _Coder:
         for stack, count in stacks:
             frames, locations = self._stack(stack)
             used.update(frames)
-            thread = THREADS[sum(stack[-9:]) % len(THREADS)].encode()
+            thread = _thread_of(stack).encode()
             label = message(3, number(1, text(b"thread")) + number(2, text(thread)))
             values = message(2, varint(count) + varint(count * _NANOSECONDS))
             out.append(message(2, locations + values + label))
@@ -125,7 +146,7 @@ class _Coder:
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    for name, size in (("large", LARGE), ("small", SMALL)):
+    for name, size in (("large", LARGE), ("small", SMALL), ("timed", TIMED)):
         page = cluster_page(folder / name, size)
         print(f"{page}: {size.name}, {size.hosts} hosts, {page.stat().st_size:,} bytes")
 

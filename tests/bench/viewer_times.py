@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from selenium import webdriver
@@ -250,6 +251,38 @@ def _choose_threads(page: Page, view: str, times: Times) -> None:
         times.add(f"threads in {view}", page.answer("keydown", changed, lambda: page.press(Keys.ARROW_DOWN)))
         times.bytes = max(times.bytes, page.resident())
     page.answer("keydown", "!location.hash.includes('thread=')", lambda: page.press(Keys.HOME))
+
+
+def use_ranges(page: Page, times: Times) -> None:
+    """Open the heat map, select cells and longer ranges there, and open the other views with a range."""
+    page.driver.execute_script("document.getElementById('explorer').scrollIntoView()")
+    times.add("heat map, first shown", page.answer("click", "true", page.element("view-time").click))
+    times.bytes = max(times.bytes, page.resident())
+    canvas = page.element("heat-canvas")
+    for share in (0.2, 0.4, 0.6, 0.8):
+        times.add("a cell of 20 ms", _select(page, canvas, share, share))
+        times.add("a range of 12 s", _select(page, canvas, share, share - 0.18))
+        times.add("nearly all", _select(page, canvas, 0.07, 0.95 + share / 100))
+        times.bytes = max(times.bytes, page.resident())
+    for view in ("graph", "methods", "reversed", "hosts", "compare"):
+        page.answer("click", "true", page.element(f"view-{view}").click)
+        for begin in (5, 20, 35):
+            for length in (0.02, 12):
+                address = f"view={view}&time={begin}-{begin + length}"
+                change = partial(page.driver.execute_script, f"location.hash = {address!r}")
+                took = page.answer("popstate", "true", change)
+                times.add(f"a range in {view}", took)
+        times.bytes = max(times.bytes, page.resident())
+
+
+def _select(page: Page, canvas: WebElement, begin: float, end: float) -> float:
+    """Drag from one part of the map's width to another."""
+    before = page.driver.execute_script("return location.hash")
+    page.point(canvas, begin, 100)
+    ActionChains(page.driver, duration=0).click_and_hold().perform()
+    page.point(canvas, end, 130)
+    release = ActionChains(page.driver, duration=0).release()
+    return page.answer("pointerup", f"location.hash !== {before!r}", release.perform)
 
 
 def use_peer(page: Page, times: Times) -> None:

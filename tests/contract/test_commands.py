@@ -14,6 +14,7 @@ import subprocess
 import sys
 import termios
 import threading
+import time
 
 import pytest
 
@@ -83,6 +84,22 @@ def test_a_run_after_a_canary(burner, tmp_path):
     assert made and made <= gone and not any(os.path.exists(path) for path in made)
     assert not [line for line in lines(audit) if line["what"] == "dropped"]
     assert (lines(audit)[-1]["what"], lines(audit)[-1]["exit_code"]) == ("end", done.returncode)
+
+
+def test_the_run_folder_has_times_unless_they_are_not_wanted(burner, tmp_path):
+    begin = time.time()
+    for name, words in (("with", []), ("without", ["--no-timeline"])):
+        done = hprofiler("-j", f"pid:{burner.pid}", "-t", 1, "--force-busy", "-o", tmp_path / name, *words)
+        assert (tmp_path / name / "run.json").is_file(), done
+    (host,) = json.loads((tmp_path / "with" / "run.json").read_text())["hosts"]
+    assert host["clock"]["offset"] == 0 and [one["pid"] for one in host["pauses"]] == [burner.pid]
+    (stored,) = (tmp_path / "with").rglob("*.time")
+    assert stored.name == "cpu.time" and (stored.parent / "cpu.pb.gz").is_file()
+    times = Profile.open(stored).times
+    assert times.samples == host["recordings"][0]["samples"]["taken"]
+    assert begin < times.start / 1e6 < times.end / 1e6 < time.time()
+    (host,) = json.loads((tmp_path / "without" / "run.json").read_text())["hosts"]
+    assert not host["pauses"] and host["recordings"] and not [*(tmp_path / "without").rglob("*.time")]
 
 
 def test_no_secret_of_the_jvm_is_kept(burner, tmp_path):

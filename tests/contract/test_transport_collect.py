@@ -214,7 +214,7 @@ def test_a_transfer_that_breaks_goes_on_where_it_broke(site, burner, after):
     assert len(made) == 2 and run.lost.is_set()
     (line,) = of_host(run.result())
     assert (line.status, line.stage) == (Status.OK, "fetch") and "nothing is missing" in line.reason
-    assert run.sink.kept["a"].startswith(b"HPT1")
+    assert run.sink.kept["a"].startswith(b"HPT2")
 
 
 @pytest.mark.nightly

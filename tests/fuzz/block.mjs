@@ -13,6 +13,7 @@ const [viewer, seconds, seed, corpus, found] = process.argv.slice(2);
 const module = (name) => import(pathToFileURL(join(resolve(viewer), name)).href);
 const { readTree } = await module("data/tree.js");
 const { moduleOf } = await module("data/frame_kinds.js");
+const { Times } = await module("data/times.js");
 
 const MOST_SECONDS = 10;
 const MOST_BYTES = 256 << 20;
@@ -24,14 +25,19 @@ function told(bytes) {
   try {
     const tree = readTree(bytes);
     let sum = 0;
-    for (let column = 0; column < tree.columns.length; column++) tree.eachEntry(column, (_, value) => (sum += value));
+    const times = new Times(tree);
+    const all = { range: { from: 0, to: Number.MAX_VALUE }, bands: null };
+    for (let column = 0; column < tree.columns.length; column++) {
+      tree.eachEntry(column, (_, value) => (sum += value));
+      times.eachEntry(column, all, () => {});
+    }
     for (let node = 0; node < tree.count; node++) {
       const name = tree.name[node];
       if (node > 0 && typeof tree.names[name] !== "string") throw new TypeError(`node ${node} has no name`);
       if (tree.end[node] <= node || tree.end[node] > tree.count) throw new TypeError(`node ${node} has no end`);
       moduleOf(tree, node);
     }
-    return `${tree.count} ${tree.names.length} ${tree.columns.length} ${Math.min(sum, 99)}`;
+    return `${tree.count} ${tree.names.length} ${tree.columns.length} ${tree.times.size} ${Math.min(sum, 99)}`;
   } catch (error) {
     if (error.constructor === Error && OWN_WORDS.test(error.message)) return error.message;
     throw error;

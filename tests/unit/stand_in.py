@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -148,10 +149,10 @@ class Sink:
     def __init__(self) -> None:
         self.sizes: dict[tuple[str, int, str], int] = {}
 
-    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Mapping[str, int]:
+    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Recording:
         size = sum(len(piece) for piece in pieces)
         self.sizes[host.name, recording.process.pid, recording.event] = size
-        return {"bytes": size}
+        return replace(recording, totals={"bytes": size})
 
     def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
         self.sizes[host.name, process.pid, name] = sum(len(piece) for piece in pieces)

@@ -86,7 +86,7 @@ def test_mistakes_are_errors_before_anything_is_read(words, says, tmp_path, caps
     [
         (["--value", "cpu"], 2, 'no value "cpu" in this profile; there are: samples (count)'),
         (["--threads"], 2, "no stack starts with a thread frame"),
-        (["--time", "1-2"], 2, "the option time is for jfr only, and this is folded"),
+        (["--time", "1-2"], 2, "it is not known when the samples of"),
         (["--kernel"], 2, "the option kernel is for perf-data and perf-script only, and this is folded"),
         (["--negate"], 2, "--negate is for differences, but nothing is compared"),
         (["--include", "nowhere"], 4, "no stack matches --include nowhere"),

@@ -14,7 +14,18 @@ from hprofiler.cli.terminal.ledger import (
     print_reasons,
 )
 from hprofiler.collect import with_causes
-from hprofiler.model import Host, HostResult, Note, Outcome, Process, Recording, Samples, Status
+from hprofiler.model import (
+    Clock,
+    Host,
+    HostResult,
+    Note,
+    Outcome,
+    Process,
+    Recording,
+    Samples,
+    SampleTimes,
+    Status,
+)
 
 LOST = Outcome("web", Status.FAILED, "record", "the agent ended with status 137", "try again")
 WITH_IT = f"its host was lost: {LOST.reason}"
@@ -127,14 +138,17 @@ def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
     made = host("fell back to perf")
     process = Process("n1", 1, 7, 0, "app", "java")
     recording = Recording(process, "cpu", "perf", "cycles", 10, Samples(3, 2, 1), 1.0)
-    recording = replace(recording, attach_seconds=0.2, bytes_received=99)
+    times = SampleTimes(5, 20_000)
+    recording = replace(recording, attach_seconds=0.2, bytes_received=99, times=times)
     result = HostResult(made.host, None, (recording,), made.outcomes, {"connect": 0.25004}, 7, 8)
+    result = replace(result, clock=Clock(0.5, 0.001))
     (record,) = host_records([result])
     assert record == {
         "host": "n1",
         "timings": {"connect": 0.25},
         "bytes_sent": 7,
         "bytes_received": 8,
+        "clock": {"offset": 0.5, "uncertainty": 0.001},
         "outcomes": [
             {
                 **{"pid": 1, "status": "ok", "stage": "record", "reason": "fell back to perf", "remedy": ""},
@@ -146,7 +160,7 @@ def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
             {
                 **{"pid": 1, "event": "cpu", "engine": "perf", "source": "cycles", "interval": 10},
                 **{"seconds": 1.0, "samples": {"expected": 3, "taken": 2, "lost": 1}},
-                **{"attach_seconds": 0.2, "bytes_received": 99},
+                **{"attach_seconds": 0.2, "bytes_received": 99, "times": {"start": 5, "width": 20_000}},
             }
         ],
     }

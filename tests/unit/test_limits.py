@@ -51,7 +51,7 @@ def test_each_part_has_a_limit_and_so_has_all_of_it(
         for _ in pieces:
             limits.pass_time(of_a_part)
             time.sleep(0.2)  # until the limits are looked at
-        return {}
+        return recording
 
     hosts.sink.profile = keep  # type: ignore[method-assign]
     line = host_line(hosts.collect()["one"])

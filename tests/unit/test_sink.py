@@ -9,7 +9,7 @@ import pytest
 
 from hprofiler._flamegraph import Profile
 from hprofiler.base.errors import HostError, ProfileError
-from hprofiler.model import Host, Process, Recording, Samples
+from hprofiler.model import Host, Process, Recording, Samples, SampleTimes
 from hprofiler.runfolder import RunFolder
 from hprofiler.runfolder.sink import FolderSink
 from tests.lab.chaos import bombs
@@ -43,8 +43,8 @@ def files(folder: RunFolder):
 
 
 def test_a_profile_becomes_pprof_with_its_labels(folder, sent):
-    totals = FolderSink(folder).profile(HOST, RECORDING, pieces(sent))
-    assert totals == {"alloc_objects": 2, "alloc_space": 5120}
+    kept = FolderSink(folder).profile(HOST, RECORDING, pieces(sent))
+    assert kept.times is None and kept.totals == {"alloc_objects": 2, "alloc_space": 5120}
     stored = folder.profile_path("node/1", 7, "alloc")
     profile = Profile.read(stored, "pprof")
     assert profile.values == [("alloc_objects", "count"), ("alloc_space", "bytes")]
@@ -61,19 +61,20 @@ def timed(start: float) -> bytes:
 
 def test_a_profile_with_times_is_also_kept_as_it_arrived(folder):
     sent = timed(time.time())
-    FolderSink(folder).profile(HOST, RECORDING, pieces(sent))
+    kept = FolderSink(folder).profile(HOST, RECORDING, pieces(sent))
     stored = folder.times_path("node/1", 7, "alloc")
     assert stored == folder.profile_path("node/1", 7, "alloc").with_name("alloc.time")
     assert stored.read_bytes() == sent
     assert len(files(folder)) == 3, "nothing but both and run.json is left"
     times = Profile.open(stored).times
     assert (times.samples, times.end - times.start) == (3, 51 * BUCKET)
+    assert kept.times == SampleTimes(times.start, BUCKET)
     assert Profile.open(folder.profile_path("node/1", 7, "alloc")).times is None
 
 
 @pytest.mark.parametrize("start", [-86400, 86400])
 def test_times_of_another_day_are_not_kept(folder, start):
-    FolderSink(folder).profile(HOST, RECORDING, pieces(timed(time.time() + start)))
+    assert FolderSink(folder).profile(HOST, RECORDING, pieces(timed(time.time() + start))).times is None
     assert not folder.times_path("node/1", 7, "alloc").exists()
     assert Profile.open(folder.profile_path("node/1", 7, "alloc")).total("alloc_space") == 521
 
@@ -124,7 +125,7 @@ def test_a_folder_that_cannot_be_written_is_named(folder, sent):
 
 def test_large_profiles_are_read_up_to_a_limit(folder):
     cpu, sink = replace(RECORDING, event="cpu"), FolderSink(folder)
-    assert sink.profile(HOST, cpu, pieces(bombs.deep(400_000))) == {"samples": 1, "cpu": 1}
+    assert sink.profile(HOST, cpu, pieces(bombs.deep(400_000))).totals == {"samples": 1, "cpu": 1}
     with pytest.raises(ProfileError, match="more than 4194304"):
         sink.profile(HOST, cpu, pieces(bombs.deep(16_000_000)))
 
@@ -132,10 +133,10 @@ def test_large_profiles_are_read_up_to_a_limit(folder):
 def test_impossible_amounts_are_refused(folder):
     cpu, sink = replace(RECORDING, event="cpu"), FolderSink(folder)
     half = (1 << 54) + 1
-    assert sink.profile(HOST, cpu, pieces(bombs.flat(["a.B.c"], half)))["cpu"] == half
+    assert sink.profile(HOST, cpu, pieces(bombs.flat(["a.B.c"], half))).totals["cpu"] == half
     again = replace(cpu, process=replace(PROCESS, pid=8))
     with pytest.raises(ProfileError, match="process 8 is impossible"):
         sink.profile(HOST, again, pieces(bombs.flat(["a.B.c"], half)))
     other = Host("n2", "localhost")
-    assert sink.profile(other, cpu, pieces(bombs.flat(["a.B.c"], half)))["cpu"] == half
+    assert sink.profile(other, cpu, pieces(bombs.flat(["a.B.c"], half))).totals["cpu"] == half
     assert len(files(folder)) == 3

@@ -13,6 +13,7 @@ from hprofiler.report import make_report, write_page
 from tests.needed import lacking
 from tests.viewer.browser import Viewer, browser_programs, chromium
 from tests.viewer.made_run import MadeHost, spark_run
+from tests.viewer.made_time import timed_run
 from tests.viewer.page_objects import folded_page, run_page
 
 # b is recursive and runs in two tiers; of 100 samples 80 are under b and 50 end in c.
@@ -59,6 +60,12 @@ def downloads(driver: webdriver.Chrome, tmp_path: Path) -> Iterator[Path]:
 def spark_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of the made-up Spark run."""
     return make_report(spark_run(tmp_path_factory.mktemp("spark") / "run").path).page
+
+
+@pytest.fixture(scope="session")
+def timed_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the made-up run with times."""
+    return make_report(timed_run(tmp_path_factory.mktemp("time") / "run").path).page
 
 
 @pytest.fixture(scope="session")

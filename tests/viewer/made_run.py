@@ -22,7 +22,8 @@ INTERVALS = {"cpu": 10**9 // FREQUENCY, "alloc": 524_288, "lock": 10_000, "wall"
 
 @dataclass
 class MadeHost:
-    """A host of a made-up run: folded text (or pprof) of CPU time by pid, ledger lines, other events."""
+    """A host of a made-up run: folded text (or pprof, or a compact profile) of CPU time by pid, ledger lines,
+    other events."""
 
     name: str
     processes: dict[int, Content] = field(default_factory=dict)
@@ -110,11 +111,15 @@ def _stored(folder: RunFolder, host: MadeHost, events: Sequence[str]) -> list[di
             stored = folder.profile_path(host.name, pid, event)
             stored.parent.mkdir(parents=True, exist_ok=True)
             profile.write(stored, "pprof", thread_label=True)
+            if profile.times and isinstance(content, bytes):
+                folder.times_path(host.name, pid, event).write_bytes(content)
             recordings.append(_recording(host.name, event, pid, profile))
     return recordings
 
 
 def _profile(event: str, content: Content) -> Profile:
+    if isinstance(content, bytes) and content.startswith(b"HPT"):
+        return Profile.from_bytes(content, "compact")
     if isinstance(content, bytes):
         return Profile.from_bytes(content, "pprof", threads="groups")
     return made_profile(event, content)
@@ -174,6 +179,7 @@ def _recording(host: str, event: str, pid: int, profile: Profile) -> dict[str, o
         "cpu_seconds": taken / FREQUENCY,
         "timeline": [taken],
         "totals": {name: profile.total(name) for name, _ in profile.values},
+        "times": {"start": times.start, "width": times.width} if (times := profile.times) else None,
     }
 
 

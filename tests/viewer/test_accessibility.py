@@ -38,6 +38,15 @@ def test_every_view(viewer: Viewer, spark_page: Path, view: str, scheme: str) ->
     assert axe.faults(viewer.driver) == []
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("state", ["", "&time=3.5-5.2&q=odd", "&event=lock&time=2-3&band=21"])
+def test_the_heat_map(viewer: Viewer, timed_page: Path, state: str, scheme: str) -> None:
+    prefer(viewer.driver, scheme)
+    viewer.open(timed_page, f"view=time{state}")
+    viewer.picture(f"time-{scheme}{state.replace('&', '-')}")
+    assert axe.faults(viewer.driver) == []
+
+
 def listed_scopes(viewer: Viewer) -> None:
     viewer.element("scope-input").click()
 

@@ -107,7 +107,9 @@ def test_each_event_has_its_own_units(viewer: Viewer, page: Path) -> None:
     assert viewer.hover(0.5, 2).splitlines()[0] == "cold"
 
 
-@pytest.mark.parametrize("view", ["graph", "reversed", "sandwich", "methods", "hosts", "compare", "run"])
+@pytest.mark.parametrize(
+    "view", ["graph", "time", "reversed", "sandwich", "methods", "hosts", "compare", "run"]
+)
 def test_an_event_without_samples_says_so(viewer: Viewer, page: Path, view: str) -> None:
     viewer.open(page, f"view={view}&scope=host:0&q=hot")
     viewer.element("events").find_elements(By.TAG_NAME, "button")[2].click()

@@ -35,7 +35,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
         yield browser
 
 
-@pytest.mark.parametrize("view", ["graph", "reversed", "sandwich", "methods", "hosts", "compare", "run"])
+@pytest.mark.parametrize(
+    "view", ["graph", "time", "reversed", "sandwich", "methods", "hosts", "compare", "run"]
+)
 def test_every_view_comes_up(browser: Firefox, spark_page: Path, view: str) -> None:
     browser.open(f"{spark_page.as_uri()}#view={view}&method=java/lang/String.replaceAll")
     assert browser.evaluate(READY) is True

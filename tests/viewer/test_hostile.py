@@ -35,7 +35,7 @@ FRAMES = [
     " ",
 ]
 DEEP = 100_000
-VIEWS = ["graph", "reversed", "sandwich", "methods", "hosts", "compare", "run"]
+VIEWS = ["graph", "time", "reversed", "sandwich", "methods", "hosts", "compare", "run"]
 MARKUP = """const found = document.querySelectorAll("img:not([src^='data:']), iframe, object, base,"
   + "form[action], [onerror], [onload], [onclick], a[href^=javascript]");
 return [...found].map((element) => element.outerHTML.slice(0, 200))"""

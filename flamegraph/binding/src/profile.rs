@@ -278,6 +278,18 @@ impl Profile {
         self.derived(py, flamegraph::Profile::without_threads)
     }
 
+    fn without_times(&self, py: Python<'_>) -> PyResult<Profile> {
+        let now = self.now();
+        if now.times().is_none() {
+            return Ok(Profile::shared(now));
+        }
+        self.derived(py, |profile| {
+            let mut copy = profile.clone();
+            copy.set_times(None);
+            Ok(copy)
+        })
+    }
+
     fn invert(&self, py: Python<'_>) -> PyResult<Profile> {
         self.derived(py, flamegraph::Profile::inverted)
     }

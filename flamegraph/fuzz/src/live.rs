@@ -46,6 +46,7 @@ pub fn perf_live(bytes: &[u8]) {
     if let Some(end) = asked.end {
         live.end_by(Arc::new(AtomicU64::new(end)));
     }
+    live.keep_times(1 << 12, (asked.begin.unwrap_or(0), 1), None);
     let _ = live.read(stream);
     let symbols = SymbolOptions {
         kallsyms_text: Some(Arc::from(KALLSYMS)),
@@ -119,6 +120,9 @@ fn keeps_its_word(recorded: &Recorded) {
         if event.profile.values().len() == 2 {
             assert_eq!(total(event), event.taken);
         }
+        let times = event.profile.times().expect("they are kept");
+        let timed: u64 = times.rows().iter().map(|row| u64::from(row.samples)).sum();
+        assert_eq!(timed, event.taken);
         comes_back(&event.profile);
     }
 }

@@ -26,6 +26,12 @@ pub struct Row {
 }
 
 impl Row {
+    /// Whether each of the samples amounts to `each`.
+    #[cfg(feature = "recordings")]
+    pub(crate) fn is_worth(&self, each: u64) -> bool {
+        u64::from(self.samples).checked_mul(each) == Some(self.amount)
+    }
+
     /// All but what is counted.
     fn key(&self) -> (Node, u32, u16, u8) {
         (self.node, self.bucket, self.slice, self.band)
@@ -338,7 +344,13 @@ impl TimesBuilder {
             let node = node(row.node)?;
             Some(Row { node, ..*row })
         });
-        Times::new(start, collected.width, slices, rows.collect())
+        let times = Times::new(start, collected.width, slices, rows.collect());
+        let sum: u128 = times.rows.iter().map(|row| u128::from(row.amount)).sum();
+        // A value, whose sum fits, was cut off there.
+        match i64::try_from(sum) {
+            Ok(_) => times,
+            Err(_) => times.without_amounts(),
+        }
     }
 }
 

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use flamegraph::perf_data::{Finish, JitMaps, Live, LiveLimits, Recorded};
 use flamegraph::{
-    read, read_jfr, Limits, Profile, ReadOptions, Recording, Slice, SliceOf, ThreadId, Times,
+    read, read_jfr, Limits, Profile, ReadOptions, Recording, Slice, SliceOf, SymbolOptions,
+    ThreadId, Times,
 };
 
 use crate::jfr_maker::*;
+use crate::perf_live::{story, stream};
+use crate::perf_maker::wanted;
 use crate::support::text as folded;
 
 const START: i64 = 1_600_000_000_000_000;
@@ -227,5 +231,75 @@ fn samples_have_slices_by_thread_and_time() {
     assert_eq!(
         [of(0), of(1), of(2)],
         [flat.to_string(), deep.to_string(), [flat, deep].concat()]
+    );
+}
+
+/// The stream of `perf_live`, whose first sample is taken 1 s after its clock began.
+fn perf(slices: Option<Arc<dyn SliceOf>>, pid: Option<u32>) -> Recorded {
+    let mut live = Live::new(wanted(), LiveLimits::default());
+    live.keep_times(1 << 20, (500 * MS, START), slices);
+    live.read(&stream(&story())[..]).unwrap();
+    let (symbols, jit) = (SymbolOptions::none(), JitMaps::new());
+    let finish = Finish {
+        pid,
+        symbols: &symbols,
+        jit: &jit,
+        cpu_nanoseconds: None,
+    };
+    live.finish(&finish).unwrap()
+}
+
+#[test]
+fn each_sample_of_perf_is_in_its_bucket() {
+    let recorded = perf(None, None);
+    let times = |event: usize| recorded.events[event].profile.times().unwrap();
+    assert_eq!(times(0).start, START + 500_000);
+    assert_eq!(buckets(times(0)), [(0, 1), (0, 1), (100, 1), (200, 1)]);
+    assert!(
+        times(0).has_amounts() && !times(2).has_amounts(),
+        "{:?}",
+        times(2)
+    );
+    let waits = times(1).rows().iter();
+    let waits: Vec<_> = waits
+        .map(|row| (row.bucket, row.band, row.amount))
+        .collect();
+    assert_eq!(waits, [(200, 0, 50), (50, 20, 999_999_990)]);
+    let cpu = &recorded.events[0].profile;
+    let second = cpu.in_range(START + 2_500_000, START + 2_520_000).unwrap();
+    assert_eq!(
+        (folded(&second), second.total(1).unwrap()),
+        ("[other];[else] 1\n".to_string(), 300)
+    );
+    let of_process = perf(None, Some(7));
+    let cpu = of_process.events[0].profile.times().unwrap();
+    assert_eq!(buckets(cpu), [(0, 1), (0, 1), (200, 1)]);
+}
+
+/// The threads of process 7 have a stage each.
+#[derive(Debug)]
+struct OfThreads;
+
+impl SliceOf for OfThreads {
+    fn slices(&self) -> Vec<Slice> {
+        Stages.slices()
+    }
+
+    fn slice(&self, thread: ThreadId, _: i64) -> u16 {
+        thread.native.checked_sub(6).map_or(0, |slice| slice as u16) % 3
+    }
+}
+
+#[test]
+fn samples_and_waits_of_perf_have_slices() {
+    let recorded = perf(Some(Arc::new(OfThreads)), None);
+    let total = |event: usize, slice| {
+        let profile = recorded.events[event].profile.in_slice(slice).unwrap();
+        profile.total(1).unwrap()
+    };
+    assert_eq!([0, 1, 2].map(|slice| total(0, slice)), [300, 200, 200]);
+    assert_eq!(
+        [0, 1, 2].map(|slice| total(1, slice)),
+        [0, 0, 1_000_000_040]
     );
 }

@@ -1,8 +1,12 @@
 // @ts-check
 /** What every view is given: the page, its tree, what is chosen, and graphs that behave like all the others. */
 
+import { Numbers } from "../data/numbers.js";
+import { BufferPool } from "../data/profile.js";
+import { bandsText, parseBands, parseRange, rangeText } from "../data/range.js";
 import { Scopes } from "../data/scopes.js";
 import { Store } from "../data/state.js";
+import { Times } from "../data/times.js";
 import { Graph } from "../graph/graph.js";
 
 /** @import { PageInfo } from "../data/page.js" */
@@ -14,11 +18,17 @@ import { Graph } from "../graph/graph.js";
 
 /**
  * A view shows itself in its panel. `update` is called when the state has changed and its tab is chosen,
- * `leave` when another tab is chosen.
+ * `leave` when another tab is chosen, `recolor` when colours have to be drawn again.
  * @typedef {object} View
  * @property {(state: State) => void} update
  * @property {() => void} [leave] frees memory that `update` can fill again
+ * @property {(dark: boolean) => void} [recolor]
  */
+
+/** How many profiles have their numbers at once. With 1,000,000 nodes each takes 16 MB. */
+const KEPT = 3;
+/** Parts of the recording whose sums are kept. */
+const KEPT_PARTS = 4;
 
 export class Context {
   /**
@@ -31,7 +41,13 @@ export class Context {
     this.tree = tree;
     this.folds = folds;
     folds.changed = (folds) => this.set({ folds });
-    this.scopes = new Scopes(page, tree);
+    this.scopes = new Scopes(page);
+    this.times = new Times(tree);
+    this.pool = new BufferPool(KEPT);
+    /** Of the whole recording. */
+    this.recorded = new Numbers(this.scopes, this.times, this.pool, null);
+    /** Of parts of it, the last one asked for at the end. @type {Map<string, Numbers>} */
+    this.parts = new Map();
     this.store = new Store();
     /** What the search field asks for, by name; null when it asks for nothing. @type {Matches | null} */
     this.matches = null;
@@ -84,6 +100,48 @@ export class Context {
     return key === this.scopes.whole.key ? "" : key;
   }
 
+  /** The range of time shown; null for the whole recording. */
+  get range() {
+    return this.page.time ? parseRange(this.state.time) : null;
+  }
+
+  /** The range that it is compared with. */
+  get otherRange() {
+    return this.page.time ? parseRange(this.state.time2) : null;
+  }
+
+  /** The durations shown; null for all. */
+  get bands() {
+    return this.page.time ? parseBands(this.state.band) : null;
+  }
+
+  /** What part of the recording is shown: "12.40–13.10 s, 1.02 to 2.05 ms each"; "" for all of it. */
+  get part() {
+    const { range, bands } = this;
+    return [range && rangeText(range), bands && `${bandsText(bands)} each`].filter(Boolean).join(", ");
+  }
+
+  /** The numbers of what part of the recording is shown. */
+  get numbers() {
+    return this.numbersOf(this.state.time);
+  }
+
+  /**
+   * The numbers of a range, of the durations shown.
+   * @param {string} time as in the state
+   */
+  numbersOf(time) {
+    const { bands, page } = this;
+    const range = page.time ? parseRange(time) : null;
+    if (!range && !bands) return this.recorded;
+    const key = `${range?.from} ${range?.to} ${bands?.least} ${bands?.most}`;
+    const numbers = this.parts.get(key) ?? new Numbers(this.scopes, this.times, this.pool, { range, bands });
+    this.parts.delete(key);
+    this.parts.set(key, numbers);
+    for (const old of [...this.parts.keys()].slice(0, -KEPT_PARTS)) this.parts.delete(old);
+    return numbers;
+  }
+
   /** The profile shown. */
   get profile() {
     return this.profileOf(this.scope);
@@ -94,7 +152,7 @@ export class Context {
    * @param {Scope} scope
    */
   profileOf(scope) {
-    return this.scopes.profileOf(scope, this.event, this.thread);
+    return this.numbers.profileOf(scope, this.event, this.thread);
   }
 
   /**
@@ -102,7 +160,12 @@ export class Context {
    * @param {Scope} scope
    */
   columns(scope) {
-    return this.scopes.columns(scope, this.event, this.thread);
+    return this.numbers.columns(scope, this.event, this.thread);
+  }
+
+  /** Columns of what is shown whose samples' times are not known. */
+  get untimed() {
+    return this.columns(this.scope).filter(({ column }) => !this.tree.times.has(column));
   }
 
   /**

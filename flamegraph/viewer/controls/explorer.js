@@ -1,7 +1,7 @@
 // @ts-check
 /** Ties the page together: the state says what to show, the views say what the user did. */
 
-import { INITIAL, parseHash, UNZOOMED } from "../data/state.js";
+import { ALL_TIME, INITIAL, parseHash, UNZOOMED } from "../data/state.js";
 import { startExport } from "../export/export_menu.js";
 import { Coloring, showLegend } from "../graph/colors.js";
 import { copyName, copyStack, hideTooltip, showFrame, showTooltip } from "../graph/frame_details.js";
@@ -10,6 +10,7 @@ import { VIEWS_BY_NAME } from "../views/views.js";
 import { Context } from "./context.js";
 import { part } from "./dom.js";
 import { startKeys } from "./keyboard.js";
+import { PartChips } from "./part_chips.js";
 import { layOnPaper, takeFromPaper } from "./print.js";
 import { ScopeBox } from "./scope_box.js";
 import { SearchBox } from "./search_box.js";
@@ -25,7 +26,7 @@ import { isDark, startTheme } from "./theme.js";
 /** @import { Folds } from "./tabs.js" */
 
 /** Views of graphs: colours, and which way the root is, mean nothing in other views. */
-const GRAPHS = ["graph", "reversed", "sandwich", "compare"];
+const GRAPHS = ["graph", "time", "reversed", "sandwich", "compare"];
 /** Views of a scope's methods; the others are tables that the page was written with. */
 const SEARCHED = [...GRAPHS, "methods"];
 
@@ -48,6 +49,7 @@ export class Explorer {
     this.legend = [];
     this.search = new SearchBox((change) => store.set(change));
     this.scopes = new ScopeBox(context);
+    this.chips = new PartChips(context);
     this.summaries = summaries;
     startExport(context, (error) => this.fail("The file cannot be saved", error));
     context.pointed = (graph, node, x, y) => {
@@ -118,7 +120,7 @@ export class Explorer {
   moved(graph) {
     if (graph !== this.context.active) return;
     const { state } = this.store;
-    const unzoomed = Object.entries(UNZOOMED).every(([key, value]) => state[/** @type {keyof State} */ (key)] === value);
+    const unzoomed = Object.entries({ ...UNZOOMED, ...ALL_TIME }).every(([key, value]) => state[/** @type {keyof State} */ (key)] === value);
     showFrame(graph, this.shown());
     part("back", HTMLButtonElement).disabled = this.store.steps === 0;
     part("reset", HTMLButtonElement).disabled = unzoomed && !graph?.zoomed && state.q === "";
@@ -144,7 +146,8 @@ export class Explorer {
     showTab(name);
     context.folds.show(state.folds);
     this.scopes.update();
-    context.matches = this.search.run(profile, state, name === "graph" ? profile.present(state.zoom) : 0);
+    this.chips.update();
+    context.matches = this.search.run(profile, state, name === "graph" || name === "time" ? profile.present(state.zoom) : 0);
     const { view, graphs } = this.viewOf(name);
     const arrives = name !== this.view;
     if (arrives && this.view) {
@@ -162,7 +165,7 @@ export class Explorer {
     if (arrives) for (const graph of graphs) graph.arrive();
     // The table of the hottest methods is of the whole cluster.
     const chosen = scope.key !== scopes.whole.key || thread >= 0 || (state.view === "compare" && state.with !== "");
-    this.summaries.show(event, state.view === INITIAL.view && !chosen);
+    this.summaries.show(event, state.view === INITIAL.view && !chosen, context.part !== "");
     part("wider", HTMLSpanElement).textContent = context.page.events[event].wider;
     this.recolor(state);
     if (within instanceof HTMLElement && within.hidden) this.enter();
@@ -190,14 +193,17 @@ export class Explorer {
     const { active } = this.context;
     const panel = part(`${this.view}-panel`, HTMLDivElement);
     panel.tabIndex = -1;
+    // With keys one chooses a range first.
+    if (this.view === "time" && active?.seen) return part("heat", HTMLDivElement).focus();
     const graph = active?.seen && GRAPHS.includes(this.view ?? "");
     (graph ? active.sheet.scroller : panel).focus();
   }
 
   /** @param {State} state */
   showTools({ view, flame, color, full }) {
-    const graphs = GRAPHS.includes(view);
-    const searched = SEARCHED.includes(view);
+    const untimed = view === "time" && this.context.page.time === null;
+    const graphs = GRAPHS.includes(view) && !untimed;
+    const searched = SEARCHED.includes(view) && !untimed;
     const nothing = !this.context.scopes.hasEvent(this.context.event);
     const shown = {
       tools: searched, "scope-note": searched || nothing, status: graphs,
@@ -237,6 +243,7 @@ export class Explorer {
     const dark = isDark();
     if (dark !== this.coloring.dark || state.color !== this.coloring.by) this.coloring = new Coloring(dark, state.color);
     for (const graph of context.graphs) graph.recolor(this.coloring);
+    if (this.view) this.views.get(this.view)?.view.recolor?.(dark);
     const shown = this.legend[0] === context.profile && this.legend[1] === this.coloring;
     if (shown || part("legend", HTMLUListElement).hidden) return;
     this.legend = [context.profile, this.coloring];
@@ -255,7 +262,7 @@ export class Explorer {
   }
 
   reset() {
-    this.store.go({ ...UNZOOMED, q: "" });
+    this.store.go({ ...UNZOOMED, ...ALL_TIME, q: "" });
     this.zoomOut();
   }
 
@@ -265,13 +272,14 @@ export class Explorer {
     if (active && active.zoomed > 0) active.events.zoom(0);
   }
 
-  /** Ends the search, else the zoom, else the full window. In a field Esc only leaves the field. */
+  /** Ends the search, else the zoom, else the range, else the full window. In a field Esc only leaves the field. */
   escape() {
     hideTooltip();
     const { state } = this.store;
     if (state.q) this.store.set({ q: "" });
     else if (this.context.active?.zoomed) this.zoomOut();
     else if (state.zoom) this.store.go({ zoom: 0 });
+    else if (this.context.part) this.store.go(ALL_TIME);
     else if (state.full) this.expand();
   }
 }

@@ -50,12 +50,13 @@ function shortcutsOf(explorer) {
   };
   return [
     { keys: ["/"], what: "search", act: () => explorer.search.focus() },
-    { keys: ["Escape"], shown: ["Esc"], what: "end the search, then the zoom", act: () => explorer.escape() },
+    { keys: ["Escape"], shown: ["Esc"], what: "end the search, then the zoom, then the range", act: () => explorer.escape() },
     { keys: [], shown: ["←", "→", "↑", "↓"], what: "move between frames of a graph" },
     { keys: [], shown: ["Enter"], what: "zoom to the selected frame" },
     { keys: ["Backspace"], what: "one step back", act: () => store.back() },
     { keys: ["0"], what: "zoom all the way out", act: () => explorer.zoomOut() },
     { keys: ["g"], what: "flame graph", act: within(view("graph")) },
+    { keys: ["l"], what: "time: heat map and timeline", act: within(view("time")) },
     { keys: ["r"], what: "reversed: from the leaves to their callers", act: within(view("reversed")) },
     { keys: ["s"], what: "callers and callees of the frame", act: within(() => explorer.openMethod(explorer.meant())) },
     { keys: ["m"], what: "methods", act: within(view("methods")) },

@@ -28,6 +28,7 @@ export function layOnPaper(explorer, tables) {
   context.active = active;
   const coloring = new Coloring(false, state.color);
   part("printed", HTMLParagraphElement).textContent = printedText(context);
+  if (explorer.view) explorer.viewOf(explorer.view).view.recolor?.(false);
   for (const graph of context.graphs) {
     graph.recolor(coloring);
     if (graph.seen) graph.unroll(true);
@@ -53,9 +54,10 @@ function markBeside(beside) {
 }
 
 /** @param {Context} context */
-function printedText({ page, scope, event, thread, state }) {
+function printedText(context) {
+  const { page, scope, event, thread, state } = context;
   const threads = thread >= 0 ? `, threads ${page.threads[thread]}` : "";
-  const sentences = [`Shown: ${page.events[event].title} of ${scope.label}${threads}.`];
+  const sentences = [`Shown: ${page.events[event].title} of ${scope.label}${threads}${context.part && `, ${context.part}`}.`];
   const others = page.events.filter((_, at) => at !== event).map(({ title }) => title);
   if (others.length) sentences.push(`Not printed: ${others.join(", ")}.`);
   if (state.q) sentences.push(`Marked: ${state.q}, ${part("search-result", HTMLOutputElement).textContent}.`);

@@ -1,7 +1,7 @@
 // @ts-check
 /** What is shown: the event, the scope (cluster, hosts, processes, groups), and the threads. */
 
-import { percent, quantity } from "../data/format.js";
+import { grouped, percent, quantity } from "../data/format.js";
 import { Combobox } from "./combobox.js";
 import { make, part } from "./dom.js";
 
@@ -20,10 +20,10 @@ export class ScopeBox {
     element.hidden = !scopes.several;
     const options = () => {
       const { event, thread } = context;
-      const wholes = page.runs.map((_, run) => scopes.amounts(scopes.sumOfRun(run), event, thread).amount);
+      const wholes = page.runs.map((_, run) => context.numbers.amounts(scopes.sumOfRun(run), event, thread).amount);
       return scopes.all().map((scope) => {
         const plain = scope.kind === "sum" || scope.kind === "mean";
-        const note = () => (plain ? "" : percent(scopes.amounts(scope, event, thread).amount, wholes[scope.run]));
+        const note = () => (plain ? "" : percent(context.numbers.amounts(scope, event, thread).amount, wholes[scope.run]));
         return { id: scope.key, label: scope.label, section: scope.section, note };
       });
     };
@@ -60,28 +60,50 @@ export class ScopeBox {
     const notes = [];
     if (state.event && state.event !== name) notes.push(`The link's event is not on this page. Shown instead: ${title}.`);
     if (state.scope && !scopes.parse(state.scope)) notes.push(`The link's scope is not on this page. Shown instead: ${scope.label}.`);
-    part("scope-note", HTMLParagraphElement).textContent = [...notes, this.describe(scope)].join(" ");
+    part("scope-note", HTMLParagraphElement).textContent = [...notes, this.describe(scope), this.missing(scope)].filter(Boolean).join(" ");
+  }
+
+  /**
+   * The processes that a part of the recording has nothing of, because their samples' times are not known.
+   * @param {Scope} scope
+   */
+  missing(scope) {
+    const { page, part, untimed } = this.context;
+    const processes = new Set(untimed.map(({ column }) => page.columns[column].process));
+    if (!part || processes.size === 0 || untimed.length === this.context.columns(scope).length) return "";
+    const counted = processes.size === 1 ? "1 process" : `${grouped(processes.size)} processes`;
+    return `Without ${counted} of which the times of samples are not known.`;
   }
 
   /** @param {Scope} scope */
   describe(scope) {
-    const { scopes, page, event, thread } = this.context;
+    const { scopes, numbers, recorded, page, event, thread, part } = this.context;
     const info = page.events[event];
     if (!scopes.hasEvent(event)) return `There are no samples of ${info.title}.`;
-    const { amount, hosts: busy } = scopes.amounts(scope, event, thread);
-    if (amount === 0) return "No samples here.";
+    const { untimed } = this.context;
+    if (part && untimed.length > 0 && untimed.length === this.context.columns(scope).length) {
+      return `It is not known when samples of ${info.title} were taken: nothing is shown of ${part}.`;
+    }
+    const { amount, hosts: busy } = numbers.amounts(scope, event, thread);
+    if (amount === 0) return part ? `No samples here in ${part}.` : "No samples here.";
     const hosts = scopes.hostsOf(scope.run);
     if (scope.kind === "mean") {
       const some = busy < hosts ? `, of the ${busy} with samples` : "";
-      return `The average host, with equal weight for every host${some}.`;
+      return `The average host${part && ` in ${part}`}, with equal weight for every host${some}.`;
     }
-    if (scope.kind === "sum" && thread < 0) return hosts > 1 ? "The sum of all hosts." : "";
-    const of = scopes.amounts(scopes.sumOfRun(scope.run), event, scope.kind === "sum" ? -1 : thread).amount;
+    if (scope.kind === "sum" && thread < 0 && !part) return hosts > 1 ? "The sum of all hosts." : "";
+    // A part of the recording is measured by all of it, a scope by all scopes in the same part.
+    const [base, threads] = scope.kind === "sum" ? [recorded, -1] : [numbers, thread];
+    const of = base.amounts(scopes.sumOfRun(scope.run), event, threads).amount;
     // "100 of 400 samples", "20 ms of 3.0 s": a unit that is the same is said once.
-    const [part, whole] = [quantity(amount, info), quantity(of, info)];
+    const [here, whole] = [quantity(amount, info), quantity(of, info)];
     const unit = whole.slice(whole.indexOf(" "));
     const labels = scope.kind === "process" ? Object.entries(page.processes[scope.index].labels) : [];
     const known = labels.map(([key, value]) => ` · ${key} ${value}`).join("");
-    return `${part.endsWith(unit) ? part.slice(0, -unit.length) : part} of ${whole}, ${percent(amount, of)}${known}.`;
+    const sentence = `${here.endsWith(unit) ? here.slice(0, -unit.length) : here} of ${whole}, ${percent(amount, of)}${known}`;
+    if (scope.kind !== "slice" || scope.index < 0) return part ? `${sentence}, in ${part}.` : `${sentence}.`;
+    const certain = numbers.certainOf(scope, event, thread);
+    const how = `${quantity(certain, info)} certain, ${quantity(amount - certain, info)} likely`;
+    return `${sentence}${part && `, in ${part}`}: ${how}.`;
   }
 }

@@ -25,10 +25,11 @@ export class HostShares {
    * @param {() => Method[]} methods of all hosts; asked for only where they have to be ranked
    */
   constructor(context, methods) {
-    const { page, scope, event, thread } = context;
+    const { page, scope, event, thread, numbers } = context;
     this.context = context;
+    this.numbers = numbers;
     this.methods = methods;
-    /** Another event may be chosen during reading. */
+    /** Another event or range may be chosen during reading. */
     this.event = event;
     this.thread = thread;
     const columns = page.columns.filter((one) => one.event === event && (thread < 0 || one.thread === thread));
@@ -52,7 +53,7 @@ export class HostShares {
 
   /** Reads all hosts; yields so that other work can run. */
   *work() {
-    const { hosts, context: { tree, scopes } } = this;
+    const { hosts, numbers, context: { tree, scopes } } = this;
     const most = Math.floor(MOST_SHARES / Math.max(1, hosts.length));
     const all = [...tree.names.keys()];
     const kept = all.length <= most ? all : this.methods().slice(0, most).map(({ name }) => name);
@@ -64,7 +65,7 @@ export class HostShares {
     const costs = new MethodCosts(tree);
     for (const [at, host] of hosts.entries()) {
       const scope = scopes.parse(`host:${host}`);
-      costs.read(scope ? scopes.columns(scope, this.event, this.thread) : []);
+      costs.read(scope ? numbers.columns(scope, this.event, this.thread) : [], numbers);
       for (const name of costs.names) {
         const cell = this.row[name] * hosts.length + at;
         if (cell < 0) continue;

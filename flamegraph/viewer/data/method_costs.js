@@ -3,6 +3,7 @@
 
 import { outermostOf } from "./methods.js";
 
+/** @import { Numbers } from "./numbers.js" */
 /** @import { Tree } from "./tree.js" */
 /** @typedef {{column: number, weight: number}[]} Columns columns of the page's data, each with its weight */
 
@@ -51,14 +52,15 @@ export class MethodCosts {
   /**
    * Computes the costs in these columns.
    * @param {Columns} columns
+   * @param {Numbers} numbers
    */
-  read(columns) {
+  read(columns, numbers) {
     const { own, all, names, below, tree } = this;
     for (const name of names) own[name] = all[name] = 0;
     names.length = 0;
     for (const { column, weight } of columns) {
       let last = 0;
-      tree.eachEntry(column, (node, value) => {
+      numbers.eachEntry(column, (node, value) => {
         if (tree.end[last] <= node) this.close(last, node);
         below[tree.depth[node]] += value * weight;
         if (node > 0) own[tree.name[node]] += value * weight;

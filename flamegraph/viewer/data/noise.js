@@ -8,6 +8,7 @@ import { inTurns, MethodCosts } from "./method_costs.js";
 
 /** @import { Context } from "../controls/context.js" */
 /** @import { Columns } from "./method_costs.js" */
+/** @import { Numbers } from "./numbers.js" */
 
 /** @typedef {"own" | "all"} Which of a method's cost: its own code's, or with all it calls */
 /** Costs by name. @typedef {{names: Iterable<number>, own: ArrayLike<number>, all: ArrayLike<number>, whole: number}} Costs */
@@ -258,7 +259,7 @@ const ESTIMATED = new Set(["contentions", "alloc_objects", "inuse_objects", "nat
 /**
  * Reads what the processes of both sides cost, in the background.
  * @param {Context} context
- * @param {[Columns, Columns]} chosen of each side
+ * @param {{columns: Columns, numbers: Numbers}[]} chosen of each side
  * @param {() => boolean} stopped
  * @returns {Promise<SideSpread[] | null>} null where it was stopped
  */
@@ -267,15 +268,15 @@ export async function readSides(context, chosen, stopped) {
   const sides = [new SideSpread(), new SideSpread()];
   const work = function* () {
     const costs = new MethodCosts(tree);
-    for (const [side, all] of chosen.entries()) {
+    for (const [side, { columns, numbers }] of chosen.entries()) {
       /** @type {Map<number, Columns>} */
       const byProcess = new Map();
-      for (const one of all) {
+      for (const one of columns) {
         const { process } = page.columns[one.column];
         byProcess.set(process, [...(byProcess.get(process) ?? []), one]);
       }
       for (const [process, columns] of byProcess) {
-        costs.read(columns);
+        costs.read(columns, numbers);
         const kind = page.processes[process].name.replace(NUMBERED, "N");
         sides[side].add(costs, perSample(context, event, process) * columns[0].weight, kind);
         yield;
@@ -291,13 +292,13 @@ export async function readSides(context, chosen, stopped) {
  * @param {number} event
  * @param {number} process
  */
-function perSample({ page, scopes }, event, process) {
+function perSample({ page, scopes, recorded }, event, process) {
   const { type, unit } = page.events[event];
   if (unit === "count" && type === "samples") return 1;
   const { host } = page.processes[process];
   const { hosts } = page.summaries[event];
   const taken = page.trimmed ? 0 : (hosts?.rows.find((one) => one.host === host)?.taken ?? 0);
   if (taken === 0) return !hosts && unit === "count" && !ESTIMATED.has(type) ? 1 : 0;
-  const sums = scopes.processSums(event, -1);
+  const sums = recorded.processSums(event, -1, scopes.whole);
   return page.processes.reduce((sum, one, at) => sum + (one.host === host ? sums[at] : 0), 0) / taken;
 }

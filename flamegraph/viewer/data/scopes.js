@@ -1,22 +1,18 @@
 // @ts-check
-/** Scopes: the cluster, its average, hosts, processes, groups of processes by label, threads. Each is a sum of weighted columns. */
+/** Scopes: the cluster, its average, hosts, processes, groups of processes by label, threads, stages. */
 
 import { grouped, inOrder } from "./format.js";
-import { markClasses } from "./frame_kinds.js";
-import { PooledProfile, BufferPool } from "./profile.js";
 
-/** @import { Columns } from "./method_costs.js" */
-/** @import { PageInfo } from "./page.js" */
-/** @import { Profile } from "./profile.js" */
-/** @import { Tree } from "./tree.js" */
+/** @import { Numbers } from "./numbers.js" */
+/** @import { ColumnInfo, PageInfo } from "./page.js" */
 
 /**
  * What is shown: `key` is its name in the URL, `run` the index of its run.
  * @typedef {object} Scope
  * @property {string} key
- * @property {"sum" | "mean" | "host" | "rest" | "process" | "label" | "thread"} kind
+ * @property {"sum" | "mean" | "host" | "rest" | "process" | "label" | "thread" | "slice"} kind
  * @property {number} run
- * @property {number} index of the host, process or thread; 0 for others
+ * @property {number} index of the host, process, thread or slice; NO_SLICE for what belongs to none; 0 for others
  * @property {string} group the label's key
  * @property {string} value the label's value
  * @property {string} label for people
@@ -24,25 +20,18 @@ import { PooledProfile, BufferPool } from "./profile.js";
  * @property {Scope | null} of the part that a rest leaves out
  */
 
-/** How many profiles have their numbers at once. With 1,000,000 nodes each takes 16 MB. */
-const KEPT = 3;
-const SECTION_OF = { sum: "Cluster", mean: "Cluster", host: "Hosts", rest: "Cluster", process: "Processes", label: "", thread: "Threads" };
+const SECTION_OF = {
+  sum: "Cluster", mean: "Cluster", host: "Hosts", rest: "Cluster", process: "Processes", label: "", thread: "Threads", slice: "Stages",
+};
+/** The samples of no stage. */
+const NO_SLICE = -1;
 
 export class Scopes {
-  /**
-   * @param {PageInfo} page
-   * @param {Tree} tree
-   */
-  constructor(page, tree) {
+  /** @param {PageInfo} page */
+  constructor(page) {
     this.page = page;
-    this.tree = tree;
-    /** @type {Map<string, PooledProfile>} */
-    this.profiles = new Map();
-    this.pool = new BufferPool(KEPT);
-    /** Sum of each column, NaN until it was read once. */
-    this.sums = new Float64Array(page.columns.length).fill(NaN);
-    /** Sums of the processes by event and threads. @type {Map<string, Float64Array>} */
-    this.processes = new Map();
+    /** The first slice of the same name, for each. */
+    this.sliceOf = page.slices.map(({ name }) => page.slices.findIndex((one) => one.name === name));
     /** @type {Map<number, number[]>} */
     this.threads = new Map();
     /** @type {Scope[] | null} */
@@ -51,21 +40,23 @@ export class Scopes {
 
   /**
    * The scope with a key; null if this page has none.
-   * @param {string} key `[RUN/](sum|mean|host:N|process:N|label:KEY=VALUE|thread:N)`, or one of them
+   * @param {string} key `[RUN/](sum|mean|host:N|process:N|label:KEY=VALUE|thread:N|slice:N|slice:none)`, or one of them
    * after `rest:`, for everything but that; "" is sum
    * @returns {Scope | null}
    */
   parse(key) {
     const rest = /^rest:((?!rest:).+)$/s.exec(key);
     if (rest) return this.restOf(this.parse(rest[1]));
-    const parts = /^(?:(\d+)\/)?(?:(sum|mean)|(host|process|thread):(\d+)|(label):([^=]*)=(.*))$/s.exec(key || "sum");
+    const parts = /^(?:(\d+)\/)?(?:(sum|mean)|(host|process|thread|slice):(\d+|none)|(label):([^=]*)=(.*))$/s.exec(key || "sum");
     if (!parts) return null;
     const [, runText, whole, kindText, indexText, , group = "", value = ""] = parts;
     const { page } = this;
     const kind = /** @type {Scope["kind"]} */ (whole ?? kindText ?? "label");
-    const index = Number(indexText ?? 0);
-    const list = kind === "host" ? page.hosts : kind === "process" ? page.processes : page.threads;
-    if (kindText && index >= list.length) return null;
+    if (indexText === "none" && (kind !== "slice" || page.slices.length === 0)) return null;
+    let index = indexText === "none" ? NO_SLICE : Number(indexText ?? 0);
+    const lists = { host: page.hosts, process: page.processes, thread: page.threads, slice: page.slices };
+    if (kindText && index >= lists[/** @type {keyof typeof lists} */ (kindText)].length) return null;
+    if (kind === "slice" && index !== NO_SLICE) index = this.sliceOf[index];
     let run = Number(runText ?? 0);
     if (kind === "host") run = page.hosts[index].run;
     if (kind === "process") run = this.runOf(index);
@@ -79,12 +70,12 @@ export class Scopes {
   }
 
   /**
-   * Everything of the run but a host, a process or a group; null if nothing is left.
+   * Everything of the run but a host, a process, a group or a stage; null if nothing is left.
    * @param {Scope | null} of
    * @returns {Scope | null}
    */
   restOf(of) {
-    if (!of || !["host", "process", "label"].includes(of.kind)) return null;
+    if (!of || !["host", "process", "label", "slice"].includes(of.kind)) return null;
     /** @type {Scope} */
     const rest = { ...of, key: `rest:${of.key}`, kind: "rest", section: SECTION_OF.rest, of };
     rest.label = this.labelOf(rest);
@@ -108,7 +99,7 @@ export class Scopes {
 
   /** @param {Scope} scope */
   labelOf({ kind, run, index, value, of }) {
-    const { runs, hosts, processes, threads } = this.page;
+    const { runs, hosts, processes, threads, slices } = this.page;
     const prefix = runs.length > 1 ? `${runs[run]}: ` : "";
     // A file is a run whose host has the same name.
     const hostName = (/** @type {string} */ name) => (runs[run] === name ? name : prefix + name);
@@ -127,6 +118,11 @@ export class Scopes {
       }
       case "label": return prefix + (value || "(none)");
       case "thread": return prefix + threads[index];
+      case "slice": {
+        if (index === NO_SLICE) return `${prefix}No stage`;
+        const { name, label } = slices[index];
+        return prefix + (label ? `${label} (${name})` : name);
+      }
     }
   }
 
@@ -138,7 +134,7 @@ export class Scopes {
   /** Whether there is anything to choose. */
   get several() {
     const { runs, hosts, processes } = this.page;
-    return runs.length > 1 || hosts.length > 1 || processes.length > 1;
+    return runs.length > 1 || hosts.length > 1 || processes.length > 1 || this.page.slices.length > 0;
   }
 
   /**
@@ -170,9 +166,23 @@ export class Scopes {
       if (groups.length < 2 || groups.length === values.length) continue; // it splits no processes into groups
       for (const value of groups) for (const run of runs) keys.push(`${prefix(run)}label:${key}=${value}`);
     }
+    for (const [run, index] of this.slicesOfRuns()) keys.push(`${prefix(run)}slice:${index === NO_SLICE ? "none" : index}`);
     if (processes.length > hosts.length) processes.forEach((_, process) => keys.push(`process:${process}`));
     this.listed = keys.map((key) => this.parse(key)).filter((scope) => scope !== null);
     return this.listed;
+  }
+
+  /** The stages that have samples, each with its run, in the order of the page; none if the page has none. */
+  slicesOfRuns() {
+    const { slices, columns } = this.page;
+    /** @type {Map<string, [run: number, index: number]>} */
+    const found = new Map();
+    for (const { process, slice } of slices.length ? columns : []) {
+      const [run, index] = [this.runOf(process), slice === null ? NO_SLICE : this.sliceOf[slice]];
+      found.set(`${run} ${index}`, [run, index]);
+    }
+    const last = (/** @type {number} */ index) => (index === NO_SLICE ? slices.length : index);
+    return [...found.values()].sort((a, b) => a[0] - b[0] || last(a[1]) - last(b[1]));
   }
 
   /**
@@ -198,6 +208,7 @@ export class Scopes {
   }
 
   /**
+   * Whether any samples of a process may be in the scope.
    * @param {Scope} scope
    * @param {number} process
    * @returns {boolean}
@@ -206,125 +217,23 @@ export class Scopes {
     const { host, labels } = this.page.processes[process];
     if (this.runOf(process) !== scope.run) return false;
     if (scope.kind === "host") return host === scope.index;
+    if (scope.of?.kind === "slice") return true;
     if (scope.of) return !this.holds(scope.of, process);
     if (scope.kind === "process") return process === scope.index;
     return scope.kind !== "label" || labels[scope.group] === scope.value;
   }
 
   /**
-   * Columns of an event in a scope, and the weight of each.
+   * Whether a column's samples are of the scope's stage, if it is of one.
    * @param {Scope} scope
-   * @param {number} event
-   * @param {number} thread -1 for all
-   * @returns {Columns}
+   * @param {ColumnInfo} column
+   * @returns {boolean}
    */
-  columns(scope, event, thread = -1) {
-    const { columns, processes, hosts } = this.page;
-    /** @type {Columns} */
-    const chosen = [];
-    const only = scope.kind === "thread" ? scope.index : thread;
-    columns.forEach((info, column) => {
-      const meant = info.event === event && (only < 0 || info.thread === only) && this.holds(scope, info.process);
-      if (meant) chosen.push({ column, weight: 1 });
-    });
-    if (scope.kind !== "mean") return chosen;
-    // Every host weighs the same; together they are the average host.
-    const sums = new Float64Array(hosts.length);
-    const hostOf = (/** @type {number} */ column) => processes[columns[column].process].host;
-    for (const { column } of chosen) sums[hostOf(column)] += this.sumOf(column);
-    const busy = sums.filter((sum) => sum > 0);
-    const all = busy.reduce((sum, one) => sum + one, 0);
-    for (const one of chosen) one.weight = all / (busy.length ** 2 * (sums[hostOf(one.column)] || 1));
-    return chosen;
-  }
-
-  /** @param {number} column */
-  sumOf(column) {
-    if (Number.isNaN(this.sums[column])) {
-      let sum = 0;
-      this.tree.eachEntry(column, (_, value) => (sum += value));
-      this.sums[column] = sum;
-    }
-    return this.sums[column];
-  }
-
-  /**
-   * The total of a scope, and how many of its hosts have samples.
-   * @param {Scope} scope
-   * @param {number} event
-   * @param {number} [thread] -1 for all
-   */
-  amounts(scope, event, thread = -1) {
-    const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread);
-    const busy = new Set();
-    let all = 0;
-    // A plain loop: a callback would allocate each number, and lists need this of every scope.
-    for (let process = 0; process < sums.length; process++) {
-      if (sums[process] === 0 || !this.holds(scope, process)) continue;
-      all += sums[process];
-      busy.add(this.page.processes[process].host);
-    }
-    return { amount: scope.kind === "mean" ? all / Math.max(1, busy.size) : all, hosts: busy.size };
-  }
-
-  /**
-   * The total of each process.
-   * @param {number} event
-   * @param {number} thread -1 for all
-   */
-  processSums(event, thread) {
-    const key = `${event} ${thread}`;
-    let sums = this.processes.get(key);
-    if (!sums) {
-      this.processes.set(key, (sums = new Float64Array(this.page.processes.length)));
-      for (const [column, info] of this.page.columns.entries()) {
-        if (info.event === event && (thread < 0 || info.thread === thread)) sums[info.process] += this.sumOf(column);
-      }
-    }
-    return sums;
-  }
-
-  /**
-   * The tree with the numbers of a scope; the same profile for the same scope.
-   * @param {Scope} scope
-   * @param {number} event
-   * @param {number} thread -1 for all
-   * @returns {Profile}
-   */
-  profileOf(scope, event, thread = -1) {
-    const key = `${event} ${thread} ${scope.key}`;
-    const known = this.profiles.get(key);
-    if (known) return known;
-    const info = this.page.events[event];
-    const fill = (/** @type {Float64Array} */ self) => {
-      if (scope.of && this.subtract(scope.run, scope.of, event, thread, self)) return;
-      for (const { column, weight } of this.columns(scope, event, thread)) {
-        this.sums[column] = this.tree.addTo(column, weight, self);
-      }
-      markClasses(this.tree.kind, self, info.type);
-    };
-    const profile = new PooledProfile(this.tree, info, this.pool, fill, scope.kind === "sum" || scope.kind === "mean");
-    this.profiles.set(key, profile);
-    return profile;
-  }
-
-  /**
-   * A rest is the sum minus the part. This is fast if both have their numbers, and exact if these are integers.
-   * @param {number} run
-   * @param {Scope} of
-   * @param {number} event
-   * @param {number} thread
-   * @param {Float64Array} self is filled with the self value of each node
-   * @returns {boolean} whether it was filled
-   */
-  subtract(run, of, event, thread, self) {
-    const [all, part] = [this.sumOfRun(run), of].map((scope) => {
-      const profile = this.profiles.get(`${event} ${thread} ${scope.key}`);
-      return profile ? this.pool.held(profile) : null;
-    });
-    if (!all || !part || !Number.isSafeInteger(all.total[0])) return false;
-    for (let node = 0; node < self.length; node++) self[node] = all.self[node] - part.self[node];
-    return true;
+  ofSlice(scope, { slice }) {
+    const stage = scope.kind === "slice" ? scope : scope.of?.kind === "slice" ? scope.of : null;
+    if (!stage) return true;
+    const within = (slice === null ? NO_SLICE : this.sliceOf[slice]) === stage.index;
+    return within === (stage === scope);
   }
 }
 
@@ -336,21 +245,24 @@ export function formatScope({ kind, run, index, group, value }) {
   if (kind === "host" || kind === "process") return `${kind}:${index}`;
   const prefix = run ? `${run}/` : "";
   if (kind === "label") return `${prefix}label:${group}=${value}`;
-  return prefix + (kind === "thread" ? `thread:${index}` : kind);
+  if (kind === "thread") return `${prefix}thread:${index}`;
+  if (kind === "slice") return `${prefix}slice:${index === NO_SLICE ? "none" : index}`;
+  return prefix + kind;
 }
 
 /**
  * "3 of 4 processes on 1 of 1 host, interrupted · 99 Hz for 5 of 60 s"; "" where unknown.
- * @param {Scopes} scopes
+ * @param {Numbers} numbers
  * @param {Scope} scope
  * @param {number} event
  */
-export function coverageOf(scopes, scope, event) {
-  const { runs, hosts, short } = scopes.page.coverage[event];
+export function coverageOf(numbers, scope, event) {
+  const { page } = numbers;
+  const { runs, hosts, short } = page.coverage[event];
   const run = runs[scope.run] ?? "";
-  if (!run || ["sum", "mean", "thread"].includes(scope.kind)) return run;
+  if (!run || ["sum", "mean", "thread", "slice"].includes(scope.kind) || scope.of?.kind === "slice") return run;
   if (scope.kind === "host" && hosts[scope.index]) return hosts[scope.index];
-  const processes = new Set(scopes.columns(scope, event).map(({ column }) => scopes.page.columns[column].process));
+  const processes = new Set(numbers.columns(scope, event).map(({ column }) => page.columns[column].process));
   const lasted = scope.kind === "process" ? short[scope.index] : "";
   const counted = processes.size === 1 ? "1 process" : `${grouped(processes.size)} processes`;
   return `${counted}${lasted ? ` for ${lasted}` : ""}, of a run of ${run}`;
@@ -358,13 +270,13 @@ export function coverageOf(scopes, scope, event) {
 
 /**
  * The same for two scopes; once if both are equal.
- * @param {Scopes} scopes
+ * @param {Numbers} numbers
  * @param {Scope} one
  * @param {Scope} another
  * @param {number} event
  */
-export function coverageOfBoth(scopes, one, another, event) {
-  const [here, there] = [one, another].map((scope) => coverageOf(scopes, scope, event));
+export function coverageOfBoth(numbers, one, another, event) {
+  const [here, there] = [one, another].map((scope) => coverageOf(numbers, scope, event));
   if (here === there) return here;
   const named = (/** @type {Scope} */ scope, /** @type {string} */ covered) => (covered ? `${scope.label}: ${covered}` : "");
   return [named(one, here), named(another, there)].filter(Boolean).join(" | ");

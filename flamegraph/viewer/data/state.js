@@ -1,13 +1,16 @@
 // @ts-check
 /** What the user sees, kept in the URL's hash: a link, a reload and the browser's back button show the same again. */
 
-/** @typedef {"graph" | "reversed" | "sandwich" | "methods" | "hosts" | "compare" | "run"} ViewName */
+/** @typedef {"graph" | "time" | "reversed" | "sandwich" | "methods" | "hosts" | "compare" | "run"} ViewName */
 
 /**
  * @typedef {object} State
  * @property {string} event name of the event shown; "" is the page's first
  * @property {string} scope key of the scope, as in scopes.js; "" is the cluster's sum, of two runs the later one's
  * @property {number} thread only this group of threads; -1 is all
+ * @property {string} time the range shown, in seconds since the start: "12.4-13.1"; "" is the whole recording
+ * @property {string} time2 the range that it is compared with; "" for none
+ * @property {string} band only samples of these durations, as in range.js; "" is all
  * @property {string} with key of the other scope in a comparison; "" leaves it to the view
  * @property {ViewName} view
  * @property {string} method whose callers and callees are shown; "" for none
@@ -23,21 +26,27 @@
  * @property {string} folds names of the folding pieces that the reader opened or closed
  * @property {boolean} full whether the view fills the window
  * @property {"kind" | "package"} color
+ * @property {boolean} intensity whether the map of durations shows time, not events
  * @property {boolean} normalize whether a comparison is of shares, not of amounts
  */
 
 /** What the address leaves out. @type {State} */
 export const INITIAL = {
-  event: "", scope: "", thread: -1, with: "", view: "graph", method: "", zoom: 0, reversed: "", callers: "", callees: "",
-  q: "", regexp: false, flame: false, sort: "", rows: 0, folds: "", full: false, color: "kind", normalize: true,
+  event: "", scope: "", thread: -1, time: "", time2: "", band: "", with: "", view: "graph", method: "", zoom: 0,
+  reversed: "", callers: "", callees: "", q: "", regexp: false, flame: false, sort: "", rows: 0, folds: "", full: false, color: "kind", intensity: false,
+  normalize: true,
 };
 /** Nothing is zoomed, whatever the graph. */
 export const UNZOOMED = { zoom: 0, reversed: "", callers: "", callees: "" };
+/** The whole recording is shown. */
+export const ALL_TIME = { time: "", time2: "", band: "" };
 /** A change of these shows other rows in a table. */
-const LISTED_BY = /** @type {const} */ (["event", "scope", "thread", "with", "view", "q", "regexp", "sort", "normalize"]);
+const LISTED_BY = /** @type {const} */ ([
+  "event", "scope", "thread", "time", "time2", "band", "with", "view", "q", "regexp", "sort", "normalize",
+]);
 /** A link may ask for more than a browser can bear. */
 export const MOST_ROWS = 5000;
-const VIEWS = ["graph", "reversed", "sandwich", "methods", "hosts", "compare", "run"];
+const VIEWS = ["graph", "time", "reversed", "sandwich", "methods", "hosts", "compare", "run"];
 
 /** @param {string} hash */
 export function parseHash(hash) {

@@ -44,11 +44,7 @@ export function showTooltip(graph, node, x, y) {
   if (!profile) return;
   const tip = part("tooltip", HTMLDivElement);
   const name = node > 0 ? profile.nameOf(node) : graph.look.label;
-  const rows = tooltipRows(graph, node).flatMap(([what, first, ...others]) => {
-    const values = others.length ? [make("b", "", first), make("span", "", others.join(" · "))] : [first];
-    return [make("dt", "", what), filled("dd", "", ...values)];
-  });
-  tip.replaceChildren(nameElement(name), filled("dl", "", ...rows));
+  tip.replaceChildren(nameElement(name), rowsElement(tooltipRows(graph, node)));
   if (node > 0) {
     // Its family, the package or namespace it belongs to, and the module it lies in.
     const where = name.slice(0, Math.max(0, packageLength(name) - 1)).replaceAll("/", ".").slice(0, LONGEST);
@@ -57,6 +53,36 @@ export function showTooltip(graph, node, x, y) {
     if (module) kind.append(" · ", make("bdi", "", module));
     tip.append(kind);
   }
+  place(tip, x, y);
+}
+
+/**
+ * A tooltip of anything else.
+ * @param {string} title
+ * @param {TooltipRow[]} rows
+ * @param {number} x client pixels
+ * @param {number} y client pixels
+ */
+export function showTip(title, rows, x, y) {
+  const tip = part("tooltip", HTMLDivElement);
+  tip.replaceChildren(make("b", "", title), rowsElement(rows));
+  place(tip, x, y);
+}
+
+/** @param {TooltipRow[]} rows */
+function rowsElement(rows) {
+  return filled("dl", "", ...rows.flatMap(([what, first, ...others]) => {
+    const values = others.length ? [make("b", "", first), make("span", "", others.join(" · "))] : [first];
+    return [make("dt", "", what), filled("dd", "", ...values)];
+  }));
+}
+
+/**
+ * @param {HTMLElement} tip
+ * @param {number} x client pixels
+ * @param {number} y client pixels
+ */
+function place(tip, x, y) {
   tip.hidden = false;
   const { width, height } = tip.getBoundingClientRect();
   const left = Math.min(x + DISTANCE, window.innerWidth - width - 8);

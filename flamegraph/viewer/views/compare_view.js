@@ -61,7 +61,8 @@ export class CompareView {
     this.body.hidden = pair === null;
     if (!pair) return;
     this.sides.show(pair, state);
-    const shown = `${context.event} ${context.thread} ${pair.one.key} ${pair.another.key} ${state.normalize}`;
+    const parts = `${state.time} ${state.time2} ${state.band}`;
+    const shown = `${context.event} ${context.thread} ${pair.one.key} ${pair.another.key} ${parts} ${state.normalize}`;
     if (shown !== this.shown) {
       this.forget();
       const difference = this.compare(pair, state);
@@ -97,12 +98,15 @@ export class CompareView {
    * @param {Pair} pair
    * @param {State} state
    */
-  compare({ one, another }, state) {
+  compare(pair, state) {
     const { context } = this;
+    const { event, thread } = context;
+    const { one, another, oneName, anotherName } = pair;
     const kindless = kindlessOf(context.tree);
-    const [here, there] = [one, another].map((scope) => kindlessProfile(context.profileOf(scope), kindless));
+    const here = kindlessProfile(pair.here.profileOf(one, event, thread), kindless);
+    const there = kindlessProfile(pair.there.profileOf(another, event, thread), kindless);
     const sides = sidesOf(here, there, state.normalize);
-    const difference = new Difference(sides, state.normalize, one.label, another.label);
+    const difference = new Difference(sides, state.normalize, oneName, anotherName);
     if (this.total.length !== kindless.shape.count) this.total = new Float64Array(kindless.shape.count);
     fillAverage(sides, this.total);
     // What a frame costs itself is shown for each side, not for both.
@@ -112,8 +116,8 @@ export class CompareView {
       "Frames are as wide as the average of both sides, so nothing that only one side has is hidden.";
     this.graph.show(profile, {
       label: "both sides, average",
-      title: `${one.label} compared with ${another.label}`,
-      coverage: coverageOfBoth(context.scopes, one, another, context.event),
+      title: `${oneName} compared with ${anotherName}`,
+      coverage: coverageOfBoth(context.recorded, one, another, event),
       average: true,
       rows: (node) => difference.rows(node),
       tint: (node, { dark }) => difference.tint(node, dark),
@@ -127,8 +131,9 @@ export class CompareView {
    * @param {Difference} difference
    * @param {Pair} pair
    */
-  async list(difference, { one, another }) {
+  async list(difference, { one, another, here, there }) {
     const { context, changes } = this;
+    const { event, thread } = context;
     const { sides, normalised } = difference;
     const stopped = () => this.difference !== difference;
     this.setBusy(true);
@@ -137,10 +142,12 @@ export class CompareView {
     else if (!(await inTurns(work, stopped))) return;
     this.setBusy(false);
 
-    const [columns, others] = [context.columns(one), context.columns(another)];
+    const columns = here.columns(one, event, thread);
+    const others = there.columns(another, event, thread);
     const chosen = new Set(columns.map(({ column }) => column));
-    const overlap = others.some(({ column }) => chosen.has(column));
-    const spreads = overlap ? null : await readSides(context, [columns, others], stopped);
+    const overlap = here.overlaps(there) && others.some(({ column }) => chosen.has(column));
+    const chosenSides = [{ columns, numbers: here }, { columns: others, numbers: there }];
+    const spreads = overlap ? null : await readSides(context, chosenSides, stopped);
     if (stopped()) return;
     const noise = spreads && new Noise(spreads[0], spreads[1], !normalised);
     difference.noise = noise?.known ? noise : null;

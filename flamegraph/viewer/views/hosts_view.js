@@ -3,7 +3,6 @@
 
 import { filled, linkButton, make } from "../controls/dom.js";
 import { amounts, percent, shortName } from "../data/format.js";
-import { MethodCosts } from "../data/method_costs.js";
 import { nameElement } from "../graph/frame_details.js";
 import { linkTo } from "./summary.js";
 import { barOf, SortedTable } from "./table.js";
@@ -28,14 +27,19 @@ export class HostsView {
   constructor(context, panel) {
     this.context = context;
     this.hosts = new HostsTable(context.page, context);
-    this.processes = new ProcessesTable(context);
-    panel.append(this.hosts.element, this.processes.element);
+    this.ofPart = new PartsTable(context, "host");
+    this.processes = new PartsTable(context, "process");
+    panel.append(this.hosts.element, this.ofPart.element, this.processes.element);
   }
 
   /** @param {State} state */
   update(state) {
-    this.hosts.show(this.context.event, state.sort, state.rows);
-    this.processes.update(state);
+    const { event, part, page } = this.context;
+    // The page was written with the hosts of the whole recording.
+    this.hosts.show(event, state.sort, state.rows);
+    this.hosts.element.hidden ||= part !== "";
+    this.ofPart.update(state, part !== "" && page.hosts.length > 1);
+    this.processes.update(state, page.hosts.length === 1 && page.processes.length > 1);
   }
 }
 
@@ -196,34 +200,44 @@ function notesOf({ odd, more_odd, idle }) {
 }
 
 /**
- * A process; `method` is the one with the largest self share, an index into the names, -1 for none.
- * @typedef {{process: number, amount: number, method: number, most: number}} Row
+ * A host or a process, by its number; `method` is the one with the largest self share, an index into the names, -1 for
+ * none.
+ * @typedef {{index: number, amount: number, method: number, most: number}} Row
  */
 
-/** The processes of a page of one host. */
-class ProcessesTable {
-  /** @param {Context} context */
-  constructor(context) {
-    const { hosts, processes } = context.page;
+/** The hosts of a part of the recording; the processes of a page of one host. */
+class PartsTable {
+  /**
+   * @param {Context} context
+   * @param {"host" | "process"} kind
+   */
+  constructor(context, kind) {
+    const id = kind === "host" ? "hosts-of-part" : "processes";
+    const title = kind === "host" ? "Hosts" : "Processes";
     this.context = context;
+    /** @type {"host" | "process"} */
+    this.kind = kind;
     /** @type {SortedTable<Row>} */
-    this.table = new SortedTable("processes", "Processes", (change) => context.set(change));
-    this.element = filled("section", "processes", make("h2", "", "Processes"), this.table.element);
-    this.element.hidden = hosts.length > 1 || processes.length < 2;
-    /** The event and threads of the rows. */
-    this.shown = "";
+    this.table = new SortedTable(id, title, (change) => context.set(change));
+    this.element = filled("section", id, make("h2", "", title), this.table.element);
+    /** The event, threads and numbers of the rows. @type {unknown[]} */
+    this.shown = [];
     /** @type {Row[]} */
     this.rows = [];
     /** @type {ProcessColumn[]} */
     this.columns = [];
   }
 
-  /** @param {State} state */
-  update(state) {
-    if (this.element.hidden) return;
-    const { event, thread } = this.context;
-    const shown = `${event} ${thread}`;
-    if (shown !== this.shown) {
+  /**
+   * @param {State} state
+   * @param {boolean} wanted
+   */
+  update(state, wanted) {
+    this.element.hidden = !wanted;
+    if (!wanted) return;
+    const { event, thread, numbers } = this.context;
+    const shown = [event, thread, numbers];
+    if (shown.some((one, at) => one !== this.shown[at])) {
       this.rows = this.collect();
       this.columns = this.makeColumns();
     }
@@ -231,60 +245,72 @@ class ProcessesTable {
     this.table.show(this.columns, this.rows, state.sort, state.rows);
   }
 
-  /** The processes with samples of the event. */
+  /** Those with samples of the event. */
   collect() {
-    const { tree, scopes, event, thread } = this.context;
-    const costs = new MethodCosts(tree);
+    const { page, tree, scopes, numbers, event, thread } = this.context;
+    const self = new Float64Array(tree.names.length);
     /** @type {Row[]} */
     const rows = [];
-    scopes.processSums(event, thread).forEach((amount, process) => {
-      const scope = scopes.parse(`process:${process}`);
-      if (amount === 0 || !scope) return;
-      costs.read(this.context.columns(scope));
-      let method = -1;
-      for (const name of costs.names) if (costs.own[name] > (costs.own[method] ?? 0)) method = name;
-      rows.push({ process, amount, method, most: costs.own[method] ?? 0 });
-    });
+    for (const index of (this.kind === "host" ? page.hosts : page.processes).keys()) {
+      const scope = scopes.parse(`${this.kind}:${index}`);
+      if (!scope) continue;
+      const { amount } = numbers.amounts(scope, event, thread);
+      if (amount === 0) continue;
+      self.fill(0);
+      for (const { column } of this.context.columns(scope)) {
+        numbers.eachValue(column, (node, value) => {
+          if (node > 0) self[tree.name[node]] += value;
+        });
+      }
+      const method = self.reduce((hottest, cost, name) => (cost > (self[hottest] ?? 0) ? name : hottest), -1);
+      rows.push({ index, amount, method, most: self[method] ?? 0 });
+    }
     return rows;
   }
 
   /** @returns {ProcessColumn[]} */
   makeColumns() {
-    const { context } = this;
-    const { page, event, tree } = context;
+    const { context, kind } = this;
+    const { page, tree } = context;
+    const info = context.numbers.eventInfo(context.event);
     const whole = this.rows.reduce((sum, { amount }) => sum + amount, 0);
     const largest = this.rows.reduce((most, { amount }) => Math.max(most, amount), 1);
-    const nameOf = (/** @type {Row} */ { process }) => page.processes[process].name || "process";
-    return [
+    const nameOf = (/** @type {Row} */ { index }) =>
+      kind === "host" ? page.hosts[index].name : page.processes[index].name || "process";
+    /** @type {ProcessColumn[]} */
+    const columns = [
       {
         key: "amount", label: "Share", title: "Sort by share", className: "share total",
         value: ({ amount }) => amount, cell: ({ amount }) => barOf(percent(amount, whole), amount / largest),
       },
       {
         key: "in-all", label: "Amount", title: "Sort by amount", className: "number",
-        value: ({ amount }) => amount, cell: ({ amount }) => [make("span", "", amounts(amount, page.events[event]).join(" · "))],
+        value: ({ amount }) => amount, cell: ({ amount }) => [make("span", "", amounts(amount, info).join(" · "))],
       },
       {
-        key: "process", label: "Process", title: "Sort by name", className: "name",
+        key: "process", label: kind === "host" ? "Host" : "Process", title: "Sort by name", className: "name",
         value: nameOf,
         cell: (row) => {
-          const show = () => context.go({ view: "graph", scope: `process:${row.process}`, zoom: 0 });
-          return [linkButton("The flame graph of this process", show, make("bdi", "", nameOf(row)))];
-        },
-      },
-      {
-        key: "pid", label: "Pid", title: "Sort by process id", className: "number",
-        value: ({ process }) => page.processes[process].pid, cell: ({ process }) => [make("span", "", String(page.processes[process].pid))],
-      },
-      {
-        key: "hottest", label: "Hottest method", title: "Sort by the share of the hottest method", className: "hottest-method",
-        value: ({ most, amount }) => most / amount,
-        cell: (row) => {
-          const { process, amount, method, most } = row;
-          const hottest = method < 0 ? [] : [nameElement(tree.names[method]), make("span", "soft", ` ${percent(most, amount)} `)];
-          return [...hottest, restButton("process", nameOf(row), () => compareWithRest(context, `process:${process}`, ""))];
+          const show = () => context.go({ view: "graph", scope: `${kind}:${row.index}`, zoom: 0 });
+          return [linkButton(`The flame graph of this ${kind}`, show, make("bdi", "", nameOf(row)))];
         },
       },
     ];
+    if (kind === "process") {
+      columns.push({
+        key: "pid", label: "Pid", title: "Sort by process id", className: "number",
+        value: ({ index }) => page.processes[index].pid, cell: ({ index }) => [make("span", "", String(page.processes[index].pid))],
+      });
+    }
+    columns.push({
+      key: "hottest", label: "Hottest method", title: "Sort by the share of the hottest method", className: "hottest-method",
+      value: ({ most, amount }) => most / amount,
+      cell: (row) => {
+        const { index, amount, method, most } = row;
+        const hottest = method < 0 ? [] : [nameElement(tree.names[method]), make("span", "soft", ` ${percent(most, amount)} `)];
+        return [...hottest, restButton(kind, nameOf(row), () => compareWithRest(context, `${kind}:${index}`, ""))];
+      },
+    });
+    return columns;
   }
 }

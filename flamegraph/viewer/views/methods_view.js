@@ -36,8 +36,8 @@ export class MethodsView {
     this.profile = null;
     /** @type {Method[]} */
     this.methods = [];
-    /** The event, threads and run of the hosts' shares. */
-    this.hostsKey = "";
+    /** The event, threads, run and numbers of the hosts' shares. @type {unknown[]} */
+    this.hostsKey = [];
     /** @type {HostShares | null} */
     this.hosts = null;
     /** What the columns were made for, and they. @type {unknown[]} */
@@ -48,14 +48,14 @@ export class MethodsView {
 
   /** @param {State} state */
   update(state) {
-    const { profile, scopes, event, thread, scope: { run } } = this.context;
+    const { profile, scopes, numbers, event, thread, scope: { run } } = this.context;
     if (profile !== this.profile) {
       this.profile = profile;
       this.methods = collectMethods(profile);
-      const key = `${event} ${thread} ${run}`;
-      if (key !== this.hostsKey) {
+      const key = [event, thread, run, numbers];
+      if (key.some((one, at) => one !== this.hostsKey[at])) {
         if (this.hosts) this.hosts.stopped = true;
-        const hosts = new HostShares(this.context, () => collectMethods(scopes.profileOf(scopes.sumOfRun(run), event, thread)));
+        const hosts = new HostShares(this.context, () => collectMethods(numbers.profileOf(scopes.sumOfRun(run), event, thread)));
         this.hostsKey = key;
         this.hosts = hosts.hosts.length < 2 ? null : hosts;
         if (this.hosts) void this.readHosts(hosts);
@@ -76,7 +76,7 @@ export class MethodsView {
         this.render(context.state);
         context.failed(error);
       }
-      this.hostsKey = "";
+      this.hostsKey = [];
       this.profile = null; // read again at the next change
     }
   }

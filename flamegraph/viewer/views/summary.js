@@ -27,19 +27,21 @@ export class Summaries {
   constructor(page, folds) {
     this.page = page;
     this.folds = folds;
-    /** @type {Map<number, {head: HTMLElement, hottest: HTMLElement | null}>} */
+    /** @type {Map<number, {head: HTMLElement, ofAll: HTMLElement, hottest: HTMLElement | null}>} */
     this.made = new Map();
   }
 
   /**
    * @param {number} event
    * @param {boolean} whole whether the whole cluster is shown, which the hottest methods are of
+   * @param {boolean} [partly] whether only a part of the recording is shown, which no findings are of
    */
-  show(event, whole) {
+  show(event, whole, partly = false) {
     if (!this.made.has(event)) this.made.set(event, this.make(event));
-    for (const [at, { head, hottest }] of this.made) {
+    for (const [at, { head, ofAll, hottest }] of this.made) {
       head.hidden = at !== event;
-      if (hottest) hottest.hidden = at !== event || !whole;
+      ofAll.hidden = !partly;
+      if (hottest) hottest.hidden = at !== event || !whole || partly;
     }
   }
 
@@ -55,7 +57,8 @@ export class Summaries {
     const { findings, second, chips, empty, hottest } = page.summaries[event];
     const { name } = page.events[event];
     const [answer, ...others] = findings;
-    const header = make("header");
+    const ofAll = make("p", "of-all", "The whole recording:");
+    const header = filled("header", "", ofAll);
     header.append(empty || !answer ? make("h1", "", empty?.answer ?? "") : answerOf(answer));
     if (second) header.append(make("p", "second", second));
     if (others.length) {
@@ -75,7 +78,7 @@ export class Summaries {
     explorer.before(head);
     const section = hottest && this.hottestOf(event, name, hottest);
     if (section) explorer.after(section);
-    return { head, hottest: section };
+    return { head, ofAll, hottest: section };
   }
 
   /**

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hprofiler.base.errors import PicturesError, UsageError
 from hprofiler.base.paths import is_folder
+from hprofiler.base.time_range import TimeRange
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json
 from hprofiler.cli.terminal.progress import counters
@@ -24,6 +25,7 @@ _FAILED_SHOWN = 5
 
 def command(options: argparse.Namespace) -> int:
     outputs = [_output(Path(name)) for name in options.output]
+    times = _times(options.time)
     from hprofiler.analysis.diff import compare_paths, split_by_certainty
     from hprofiler.report.diff_page import two_runs
 
@@ -32,7 +34,7 @@ def command(options: argparse.Namespace) -> int:
     page = two_runs(before, after, options.title) if pages else None
     with counters() as listener:
         take = page.take if page else None
-        changes = compare_paths(before, after, options.event, options.absolute, listener, take)
+        changes = compare_paths(before, after, options.event, options.absolute, listener, take, times)
     for output in outputs:
         _write(changes, page if output.suffix == _PAGE else None, output, options.title)
     grown = [] if options.fail_over is None else changes.grew_over(options.fail_over)
@@ -43,6 +45,13 @@ def command(options: argparse.Namespace) -> int:
     if failed:
         return Exit.WORSE
     return Exit.PARTIAL if _problems(changes) else Exit.OK
+
+
+def _times(given: list[TimeRange]) -> tuple[TimeRange | None, TimeRange | None]:
+    """The range of each side."""
+    if len(given) > 2:
+        raise UsageError("--time is given more than twice", "give one range for both sides, or one for each")
+    return (given[0], given[-1]) if given else (None, None)
 
 
 def _output(path: Path) -> Path:

@@ -25,7 +25,7 @@ def command(options: argparse.Namespace) -> int:
 
 def _page_to_show(options: argparse.Namespace) -> Path | None:
     """The existing page, if it is only to be shown."""
-    if options.raw_names or options.threads or options.trim:
+    if options.raw_names or options.threads or options.trim or options.time:
         return None
     if not options.open and options.serve is None:
         return None
@@ -36,7 +36,8 @@ def _page_to_show(options: argparse.Namespace) -> Path | None:
 def _make(options: argparse.Namespace) -> int:
     from hprofiler.report import make_report
 
-    report = make_report(Path(options.folder), options.raw_names, options.threads, options.trim)
+    how = (options.raw_names, options.threads, options.trim, options.time)
+    report = make_report(Path(options.folder), *how)
     print(report.page)
     print_problems("not in the pictures", report.analysis.problems)
     _show(report.page, options)

@@ -91,6 +91,7 @@ def exit_code(result: RunResult) -> Exit:
 
 def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None:
     """Problems on stderr; hottest methods, outliers and the report's path on stdout."""
+    from hprofiler.analysis.coverage import times_in_words
     from hprofiler.report.text import outliers_table
 
     _print_ledger(result.results, str(result.report.page) if result.kept else "")
@@ -98,6 +99,9 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
         _print_nothing(result, selector)
         return
     print(f"recorded {result.report.coverage}{' before the interrupt' if result.interrupted else ''}")
+    times = times_in_words(result.report.analysis.facts)
+    if len(times) > 1:  # several hosts, whose clocks may differ
+        print("; ".join(times))
     for event in result.report.events:
         print()
         _print_event(event)

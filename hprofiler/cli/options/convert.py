@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from hprofiler.cli.commands.convert import svg as convert_svg
+from hprofiler.cli.options.numbers import time_range
 
 EXAMPLES = """\
 examples:
@@ -75,9 +76,9 @@ def _reading(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--time",
-        type=_time,
+        type=time_range,
         metavar="FROM-TO",
-        help="JFR: only these seconds of the recording, such as 5-12.5 or 10-",
+        help="only samples of these seconds, such as 5-12.5 or 10-, from the start of the run or recording",
     )
     group = parser.add_argument_group("input from perf (as in stackcollapse-perf.pl)")
     group.add_argument("--pid", action="store_true", help="root frames are COMM-PID")
@@ -146,18 +147,6 @@ def _shape(parser: argparse.ArgumentParser) -> None:
         help="keep the N largest frames, or those with at least P%% of the total; merge the rest into one "
         "frame under each parent",
     )
-
-
-def _time(text: str) -> tuple[float, float]:
-    """First and last second of `5-12.5` or `10-`."""
-    first, dash, last = text.partition("-")
-    try:
-        time = (float(first), float(last or "inf"))
-    except ValueError:
-        time = (-1.0, -1.0)
-    if not dash or not 0 <= time[0] < time[1] or first.strip() != first:
-        raise argparse.ArgumentTypeError(f"{text!r} is not FROM-TO in seconds, such as 5-12.5 or 10-")
-    return time
 
 
 def _pruning(text: str) -> dict[str, int | float]:

@@ -6,13 +6,14 @@ import argparse
 import re
 from functools import partial
 
-from hprofiler.cli.options.numbers import whole_number
+from hprofiler.cli.options.numbers import time_range, whole_number
 
 EXAMPLES = """\
 examples:
   hprofiler diff monday tuesday                          compare two run folders
   hprofiler diff monday tuesday -e alloc -o change.html  compare allocations, write a page
   hprofiler diff before.jfr after.jfr --top 20           compare two files
+  hprofiler diff run run --time 0-20 --time 20-40        compare two parts of a run
   hprofiler diff base new --fail-over 5%                 in CI: fail if a share grew by over 5 points
 
 exit status:
@@ -37,6 +38,15 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="EVENT",
         help="event to compare, such as cpu or alloc; for files, a value such as alloc_space (default: the "
         "first in both)",
+    )
+    parser.add_argument(
+        "--time",
+        type=time_range,
+        action="append",
+        default=[],
+        metavar="FROM-TO",
+        help="only samples of these seconds, such as 5-12.5 or 10-, from the start of the run or recording; "
+        "if given twice: of BEFORE, then of AFTER",
     )
     parser.add_argument(
         "--top",

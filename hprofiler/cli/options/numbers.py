@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 
+from hprofiler.base.time_range import TimeRange
+
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _TIMES = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
@@ -47,6 +49,15 @@ def period(text: str) -> int:
     """Nanoseconds of "10ms", at least 1 ms."""
     meaning = "a time such as 1ms, 10ms or 1s (from 1ms to 1000s)"
     return _with_unit(text, _TIMES, _TIMES["ms"], 1000 * _TIMES["s"], meaning)
+
+
+def time_range(text: str) -> TimeRange:
+    """The range of "5-12.5" or "10-"."""
+    try:
+        return TimeRange.of(text)
+    except ValueError:
+        reason = f"{text!r} is not FROM-TO in seconds, such as 5-12.5 or 10-"
+        raise argparse.ArgumentTypeError(reason) from None
 
 
 def _with_unit(text: str, units: dict[str, int], least: int, most: int, meaning: str) -> int:

@@ -18,7 +18,7 @@ from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options import sampling as sampling_options
 from hprofiler.cli.options import spark as spark_options
 from hprofiler.cli.options import yarn as yarn_options
-from hprofiler.cli.options.numbers import named, whole_number
+from hprofiler.cli.options.numbers import named, time_range, whole_number
 from hprofiler.cli.options.target import SelectorAction
 from hprofiler.model.event_names import known_as
 
@@ -344,6 +344,12 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
     parser.add_argument("folder", metavar="DIR", help="run folder")
     _picture_options(parser)
+    parser.add_argument(
+        "--time",
+        type=time_range,
+        metavar="FROM-TO",
+        help="only samples of these seconds, such as 5-12.5 or 10-, from the start of the run",
+    )
     parser.add_argument("--open", action="store_true", help="show the page in your browser")
     parser.add_argument(
         "--serve",

@@ -117,9 +117,14 @@ def host_records(results: Sequence[HostResult]) -> list[dict[str, object]]:
             "host": host.host.name,
             "timings": {stage: round(seconds, 3) for stage, seconds in host.timings.items()},
             **members(host, "bytes_sent", "bytes_received"),
+            "clock": None if host.clock is None else asdict(host.clock),
             "outcomes": [outcome_record(line) for line in host.outcomes],
             "recordings": [
-                {**members(recording, *_OF_RECORDING), "samples": asdict(recording.samples)}
+                {
+                    **members(recording, *_OF_RECORDING),
+                    "samples": asdict(recording.samples),
+                    "times": None if recording.times is None else asdict(recording.times),
+                }
                 for recording in host.recordings
             ],
         }

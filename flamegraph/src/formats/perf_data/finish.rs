@@ -13,7 +13,7 @@ use super::stacks::{StackId, StackTree};
 use super::tally::{Count, Tally};
 use crate::formats::ReadOptions;
 use crate::ops::waits::{wait_of, Wait, WaitFrame};
-use crate::profile::{Error, Frame, Kind, Node, Profile, Result, Unknown, ValueType, ROOT};
+use crate::profile::{Error, Frame, Kind, Node, Profile, Result, Times, Unknown, ValueType, ROOT};
 use crate::symbols::Files;
 
 /// Bytes of a frame's name that are kept.
@@ -32,11 +32,20 @@ pub(super) fn finish(live: &mut Live, how: &Finish<'_>) -> Result<Recorded> {
     let naming = Naming::new(&mut live.modules, &live.header, files, Some(how.jit), None);
     let (stacks, groups, cells) = (&live.stacks, &live.groups, live.limits.cells);
     let stories = Stories::of(stacks, groups, how.pid, cells, naming)?;
-    for (wanted, tally) in live.wanted.iter().zip(&live.tallies) {
+    for (number, (wanted, tally)) in live.wanted.iter().zip(&live.tallies).enumerate() {
         let Some(source) = &tally.source else {
             continue;
         };
-        let event = stories.event(wanted, source, tally, how.cpu_nanoseconds)?;
+        let times = live.moments.as_mut().map(|moments| {
+            let begin = live.begin.unwrap_or(0);
+            move |nodes: &[Node]| {
+                let node = |stack: StackId| Some(nodes[stack as usize]);
+                moments.times(number, begin, |stack| {
+                    node(stack).filter(|&node| node != UNSEEN)
+                })
+            }
+        });
+        let event = stories.event(wanted, source, tally, how.cpu_nanoseconds, times)?;
         recorded.events.push(event);
     }
     Ok(recorded)
@@ -167,10 +176,12 @@ impl<'a> Stories<'a> {
         source: &str,
         tally: &Tally,
         cpu: Option<u64>,
+        times: Option<impl FnOnce(&[Node]) -> Times>,
     ) -> Result<RecordedEvent> {
         let mut counts = tally.counts();
         counts.retain(|&(stack, _)| self.all[stack as usize].is_wanted);
-        let mut profile = self.profile(wanted, &counts)?;
+        let (mut profile, nodes) = self.profile(wanted, &counts)?;
+        profile.set_times(times.map(|times| times(&nodes)));
         profile.add_warnings(self.naming.modules.warnings());
         if wanted.counted == Counted::CpuTime && !is_clock(source) {
             let cpu =
@@ -188,11 +199,18 @@ impl<'a> Stories<'a> {
         })
     }
 
-    fn profile(&self, wanted: &Wanted, counts: &[(StackId, Count)]) -> Result<Profile> {
+    /// Also returns the node of each stack.
+    fn profile(
+        &self,
+        wanted: &Wanted,
+        counts: &[(StackId, Count)],
+    ) -> Result<(Profile, Vec<Node>)> {
         let off_cpu = wanted.counted == Counted::OffCpu;
         let mut tree = Growing::of(self, values(wanted), off_cpu);
+        let mut nodes = vec![UNSEEN; self.all.len()];
         for &(stack, count) in counts {
             let node = tree.node(stack)?;
+            nodes[stack as usize] = node;
             let (samples, amount) = (clamped(count.samples), clamped(count.amount));
             match wanted.counted {
                 Counted::Count => tree.profile.add(node, 0, amount)?,
@@ -202,7 +220,7 @@ impl<'a> Stories<'a> {
                 }
             }
         }
-        Ok(tree.profile)
+        Ok((tree.profile, nodes))
     }
 
     /// A frame counts in every sample at or below it.

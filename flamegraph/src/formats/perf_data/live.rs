@@ -26,12 +26,13 @@ use super::finish;
 use super::groups::{Groups, Script};
 use super::header::Header;
 use super::modules::Modules;
+use super::moments::Moments;
 use super::off_cpu::OffCpu;
 use super::processes::{Bounds, Processes};
 use super::records::Records;
 use super::stacks::{LastStacks, StackId, StackTree, Walker};
 use super::tally::Tally;
-use crate::profile::{Limits, Profile, Result, Unknown};
+use crate::profile::{Limits, Profile, Result, SliceOf, Unknown};
 use crate::symbols::JitMaps;
 use crate::symbols::SymbolOptions;
 
@@ -169,6 +170,8 @@ pub struct Live {
     pub(super) last: LastStacks,
     pub(super) groups: Groups,
     pub(super) tallies: Vec<Tally>,
+    /// When samples were taken, if that is asked for.
+    pub(super) moments: Option<Moments>,
     pub(super) off_cpu: OffCpu,
     pub(super) lost_records: u64,
     pub(super) lost_samples: u64,
@@ -231,6 +234,7 @@ impl Live {
             stacks: StackTree::new(limits.nodes, limits.places),
             walker: Walker::default(),
             last: LastStacks::default(),
+            moments: None,
             off_cpu: OffCpu::new(limits.threads),
             lost_records: 0,
             lost_samples: 0,
@@ -250,6 +254,12 @@ impl Live {
     /// What comes later is left out, and who still waits has waited until then. Else it ends with the last record.
     pub fn end_by(&mut self, nanoseconds: Arc<AtomicU64>) {
         self.end = nanoseconds;
+    }
+
+    /// Keeps when samples were taken: profiles get [`Times`](crate::Times), all together with at most `rows` rows. Waits
+    /// count when they begin. `clock` is one moment in nanoseconds of the stream's clock and in microseconds since 1970.
+    pub fn keep_times(&mut self, rows: usize, clock: (u64, i64), slices: Option<Arc<dyn SliceOf>>) {
+        self.moments = Some(Moments::new(rows, self.wanted.len(), clock, slices));
     }
 
     /// Reads the stream to its end. What was read before an error is kept, and can be finished.

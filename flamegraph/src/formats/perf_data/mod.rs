@@ -14,6 +14,7 @@ mod groups;
 mod header;
 mod live;
 mod modules;
+mod moments;
 mod naming;
 mod off_cpu;
 mod processes;

@@ -20,6 +20,7 @@ struct Away {
 pub(super) struct Waited {
     pub(super) stack: StackId,
     pub(super) pid: u32,
+    pub(super) tid: u32,
     pub(super) since: u64,
     pub(super) nanoseconds: u64,
 }
@@ -77,10 +78,10 @@ impl OffCpu {
     /// A thread is back; what it waited for, if it did.
     pub(super) fn is_back(&mut self, tid: u32, time: u64) -> Option<Waited> {
         let away = self.away.remove(&tid)?;
-        self.ended(away, time)
+        self.ended(tid, away, time)
     }
 
-    fn ended(&mut self, away: Away, time: u64) -> Option<Waited> {
+    fn ended(&mut self, tid: u32, away: Away, time: u64) -> Option<Waited> {
         let nanoseconds = time.saturating_sub(away.since);
         if away.preempted {
             self.preempted = self.preempted.saturating_add(nanoseconds);
@@ -89,6 +90,7 @@ impl OffCpu {
         Some(Waited {
             stack: away.stack,
             pid: away.pid,
+            tid,
             since: away.since,
             nanoseconds,
         })
@@ -98,8 +100,8 @@ impl OffCpu {
     pub(super) fn end(&mut self, time: u64) -> Vec<Waited> {
         let all = std::mem::take(&mut self.away);
         let mut waited: Vec<Waited> = all
-            .into_values()
-            .filter_map(|away| self.ended(away, time))
+            .into_iter()
+            .filter_map(|(tid, away)| self.ended(tid, away, time))
             .collect();
         waited.sort_unstable_by_key(|waited| (waited.since, waited.stack));
         waited
@@ -114,6 +116,7 @@ mod tests {
         Some(Waited {
             stack,
             pid: 1,
+            tid: 2,
             since,
             nanoseconds,
         })

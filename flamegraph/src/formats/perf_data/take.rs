@@ -8,12 +8,13 @@ use super::event::{Event, RawSample};
 use super::file::EventValues;
 use super::header::Header;
 use super::live::{Counted, Live, Logged, Wanted};
+use super::moments::Sample;
 use super::off_cpu::Waited;
 use super::processes::Mode;
 use super::records::{kind, Record, Records};
 use super::stacks::{self, FileSymbols, Generations, LastStack, Root, StackId};
 use super::tally::Tally;
-use crate::profile::Result;
+use crate::profile::{band_of, Result};
 use crate::symbols::bytes::Bytes;
 
 const MISC_SWITCH_OUT: u16 = 1 << 13;
@@ -169,7 +170,20 @@ impl Live {
             let number = self.by_event[event][place];
             match self.wanted.get(number).map(|wanted| wanted.counted) {
                 Some(Counted::OffCpu) => self.off_cpu.leaves(raw.pid, raw.tid, raw.time, stack),
-                _ => self.tallies[number].add(stack, raw.pid, raw.period, second),
+                _ => {
+                    self.tallies[number].add(stack, raw.pid, raw.period, second);
+                    if let Some(moments) = &mut self.moments {
+                        moments.add(&Sample {
+                            profile: number,
+                            stack,
+                            tid: raw.tid,
+                            time: raw.time,
+                            begin: self.begin.unwrap_or(raw.time),
+                            band: 0,
+                            amount: raw.period,
+                        });
+                    }
+                }
             }
         }
     }
@@ -218,9 +232,22 @@ impl Live {
 
     fn add_wait(&mut self, waited: Waited) {
         let second = self.second(waited.since);
-        for (wanted, tally) in self.wanted.iter().zip(&mut self.tallies) {
-            if wanted.counted == Counted::OffCpu {
-                tally.add(waited.stack, waited.pid, waited.nanoseconds, Some(second));
+        let tallies = self.wanted.iter().zip(&mut self.tallies);
+        for (number, (wanted, tally)) in tallies.enumerate() {
+            if wanted.counted != Counted::OffCpu {
+                continue;
+            }
+            tally.add(waited.stack, waited.pid, waited.nanoseconds, Some(second));
+            if let Some(moments) = &mut self.moments {
+                moments.add(&Sample {
+                    profile: number,
+                    stack: waited.stack,
+                    tid: waited.tid,
+                    time: waited.since,
+                    begin: self.begin.unwrap_or(waited.since),
+                    band: band_of(waited.nanoseconds),
+                    amount: waited.nanoseconds,
+                });
             }
         }
     }

@@ -60,6 +60,8 @@ def _subtitle(options: argparse.Namespace) -> dict[str, Any]:
     before = provenance_of([options.diff], warn) if options.diff else ""
     if options.diff and (before or after):
         after = f"{before or _named([options.diff])} → {after or _named(options.inputs)}"
+    if after and options.time:
+        after += f" · only {options.time}"
     return {"subtitle": after} if after else {}
 
 

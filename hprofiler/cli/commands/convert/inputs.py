@@ -65,7 +65,7 @@ def merged(options: argparse.Namespace) -> Profile:
 
     steps = steps_of(options)
     found: list[Findings] = []
-    if steps:
+    if steps or options.time is not None:
         profile, found = _merged(options, steps)
     else:
         sources = [source(name) for name in options.inputs]
@@ -106,12 +106,21 @@ def _merged(options: argparse.Namespace, steps: Sequence[Step]) -> tuple[Profile
 
 
 def _read(options: argparse.Namespace, steps: Sequence[Step], name: str) -> tuple[Profile, Findings]:
-    from hprofiler._flamegraph import Profile
-
     with about("cannot read"):
-        profile = interruptibly(lambda: Profile.open(source(name), **_asked(options)))
+        profile = interruptibly(lambda: _opened(options, name))
     with about(f"cannot convert {name}"):
         return reduced(profile, steps, options.trim)
+
+
+def _opened(options: argparse.Namespace, name: str) -> Profile:
+    from hprofiler._flamegraph import Profile
+
+    if name == "-" or options.time is None:
+        return Profile.open(source(name), **_asked(options))
+    from hprofiler.runfolder.time_files import open_range
+
+    asked = {key: value for key, value in _asked(options).items() if key not in ("time", "threads")}
+    return open_range(Path(name), options.time, threads=options.threads, **asked)
 
 
 def _nothing_left(names: Sequence[str], found: Sequence[Findings]) -> ProfileError:

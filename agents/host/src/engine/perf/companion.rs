@@ -132,11 +132,13 @@ impl View {
         self.java.clone()
     }
 
+    /// `clock`: the same moment by the stream's clock and the wall clock, to keep when samples were taken.
     pub fn record(
         &mut self,
         stream: Stream,
         wanted: Vec<Wanted>,
         end: Arc<AtomicU64>,
+        clock: Option<(u64, i64)>,
     ) -> Result<(), String> {
         let usual = LiveLimits::default();
         let limits = LiveLimits {
@@ -145,6 +147,9 @@ impl View {
         };
         let live = self.live.insert(Live::new(wanted, limits));
         live.end_by(end);
+        if let Some(clock) = clock {
+            live.keep_times(self.shared.limits.rows(), clock, None);
+        }
         live.read(stream).map_err(|error| error.to_string())
     }
 

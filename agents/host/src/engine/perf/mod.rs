@@ -94,6 +94,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         better,
         notes,
         pauses,
+        times: job.sampling.timeline,
         recording: None,
         attached: None,
     })))
@@ -174,6 +175,7 @@ struct PerfRecord {
     better: bool,
     notes: Vec<Note>,
     pauses: Option<PauseLog>,
+    times: bool,
     recording: Option<Recording>,
     attached: Option<Duration>,
 }
@@ -189,6 +191,7 @@ impl Engine for PerfRecord {
             &self.events,
             &self.companion,
             self.shared.clone(),
+            self.times,
         )?;
         self.recording = Some(recording);
         Ok(Started {

@@ -48,12 +48,13 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Returns once perf records.
+    /// Returns once perf records. `times`: whether its profiles say when samples were taken, if perf's clock is known.
     pub fn start(
         command: &Command,
         events: &[Event],
         companion: &Companion,
         shared: Arc<Shared>,
+        times: bool,
     ) -> Result<Self, Failure> {
         let called = Instant::now();
         let left = |limit: Duration| limit.saturating_sub(called.elapsed());
@@ -76,7 +77,8 @@ impl Recording {
         };
         let end = Arc::new(AtomicU64::new(u64::MAX));
         let (wanted, by) = (command.wanted(events), end.clone());
-        let read = companion.ask(move |process| process.record(stream, wanted, by));
+        let clock = (times && command.knows_its_clock()).then(clocks);
+        let read = companion.ask(move |process| process.record(stream, wanted, by, clock));
         match begin.recv_timeout(left(OPEN)) {
             Ok(()) => {}
             Err(RecvTimeoutError::Timeout) => {
@@ -128,10 +130,7 @@ impl Recording {
     /// End it, and read its stream to the end. `lives`: whether the process does.
     pub fn stop(mut self, lives: bool, companion: &Companion) -> Result<Vec<Note>, Failure> {
         if let Some(end) = &self.end {
-            // perf's clock is CLOCK_MONOTONIC.
-            let now = clock_gettime(ClockId::Monotonic);
-            let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-            end.store(now, Ordering::Relaxed);
+            end.store(clocks().0, Ordering::Relaxed);
         }
         let mut notes = Vec::new();
         if self.late {
@@ -163,6 +162,14 @@ impl Recording {
         }));
         Ok(notes)
     }
+}
+
+/// What perf's clock says, in nanoseconds, and the wall clock at that moment, in microseconds since 1970.
+fn clocks() -> (u64, i64) {
+    let (monotonic, wall) = (ClockId::Monotonic, ClockId::Realtime);
+    let (monotonic, wall) = (clock_gettime(monotonic), clock_gettime(wall));
+    let nanoseconds = monotonic.tv_sec as u64 * 1_000_000_000 + monotonic.tv_nsec as u64;
+    (nanoseconds, wall.tv_sec * 1_000_000 + wall.tv_nsec / 1_000)
 }
 
 /// perf's stream. It sends a message when perf has opened its events, and another one when they count.

@@ -1,0 +1,222 @@
+// @ts-check
+/** What scopes amount to, in the whole recording or in a part of it. Each scope is a sum of weighted columns. */
+
+import { markClasses } from "./frame_kinds.js";
+import { PooledProfile } from "./profile.js";
+
+/** @import { Columns } from "./method_costs.js" */
+/** @import { EventInfo } from "./page.js" */
+/** @import { BufferPool, Profile } from "./profile.js" */
+/** @import { Selection } from "./range.js" */
+/** @import { Scope, Scopes } from "./scopes.js" */
+/** @import { Times } from "./times.js" */
+
+export class Numbers {
+  /**
+   * @param {Scopes} scopes
+   * @param {Times} times
+   * @param {BufferPool} pool
+   * @param {Selection | null} selection null for the whole recording
+   */
+  constructor(scopes, times, pool, selection) {
+    this.scopes = scopes;
+    this.page = scopes.page;
+    this.times = times;
+    this.tree = times.tree;
+    this.pool = pool;
+    this.selection = selection;
+    /** @type {Map<string, PooledProfile>} */
+    this.profiles = new Map();
+    /** Sum of each column, NaN until it was read once. */
+    this.sums = new Float64Array(this.page.columns.length).fill(NaN);
+    /** Sums of the processes by event, threads and stage. @type {Map<string, Float64Array>} */
+    this.processes = new Map();
+  }
+
+  /**
+   * Whether both have a part of the recording in common.
+   * @param {Numbers} other
+   */
+  overlaps(other) {
+    const [one, another] = [this.selection?.range, other.selection?.range];
+    return !one || !another || (one.from < another.to && another.from < one.to);
+  }
+
+  /**
+   * The event, as long as the selection.
+   * @param {number} event
+   * @returns {EventInfo}
+   */
+  eventInfo(event) {
+    const info = this.page.events[event];
+    const range = this.selection?.range;
+    return range ? { ...info, seconds: Math.min(info.seconds, (range.to - range.from) / 1e6) } : info;
+  }
+
+  /**
+   * Columns of an event in a scope, and the weight of each.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread -1 for all
+   * @returns {Columns}
+   */
+  columns(scope, event, thread = -1) {
+    const { columns, processes, hosts } = this.page;
+    /** @type {Columns} */
+    const chosen = [];
+    const only = scope.kind === "thread" ? scope.index : thread;
+    columns.forEach((info, column) => {
+      if (info.event !== event || (only >= 0 && info.thread !== only) || !this.scopes.ofSlice(scope, info)) return;
+      if (this.scopes.holds(scope, info.process)) chosen.push({ column, weight: 1 });
+    });
+    if (scope.kind !== "mean") return chosen;
+    // Every host weighs the same; together they are the average host.
+    const sums = new Float64Array(hosts.length);
+    const hostOf = (/** @type {number} */ column) => processes[columns[column].process].host;
+    for (const { column } of chosen) sums[hostOf(column)] += this.sumOf(column);
+    const busy = sums.filter((sum) => sum > 0);
+    const all = busy.reduce((sum, one) => sum + one, 0);
+    for (const one of chosen) one.weight = all / (busy.length ** 2 * (sums[hostOf(one.column)] || 1));
+    return chosen;
+  }
+
+  /**
+   * Adds a column's self values, times a weight, to an entry a node; returns their sum without the weight.
+   * @param {number} column
+   * @param {number} weight
+   * @param {Float64Array} self
+   */
+  addTo(column, weight, self) {
+    const { selection, times, tree } = this;
+    return selection ? times.addTo(column, selection, weight, self) : tree.addTo(column, weight, self);
+  }
+
+  /**
+   * Calls `entry` for each node that the column has a value of, in their order.
+   * @param {number} column
+   * @param {(node: number, value: number) => void} entry
+   */
+  eachEntry(column, entry) {
+    if (this.selection) this.times.eachEntry(column, this.selection, entry);
+    else this.tree.eachEntry(column, entry);
+  }
+
+  /**
+   * Calls `entry` for each value of the column: in any order, and perhaps several of a node.
+   * @param {number} column
+   * @param {(node: number, value: number) => void} entry
+   */
+  eachValue(column, entry) {
+    if (this.selection) this.times.of(column)?.eachRow(this.selection, entry);
+    else this.tree.eachEntry(column, entry);
+  }
+
+  /** @param {number} column */
+  sumOf(column) {
+    if (Number.isNaN(this.sums[column])) {
+      let sum = 0;
+      if (this.selection) sum = this.times.sumOf(column, this.selection);
+      else this.tree.eachEntry(column, (_, value) => (sum += value));
+      this.sums[column] = sum;
+    }
+    return this.sums[column];
+  }
+
+  /**
+   * The total of a scope, and how many of its hosts have samples.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} [thread] -1 for all
+   */
+  amounts(scope, event, thread = -1) {
+    const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread, scope);
+    const busy = new Set();
+    let all = 0;
+    // A plain loop: a callback would allocate each number, and lists need this of every scope.
+    for (let process = 0; process < sums.length; process++) {
+      if (sums[process] === 0 || !this.scopes.holds(scope, process)) continue;
+      all += sums[process];
+      busy.add(this.page.processes[process].host);
+    }
+    return { amount: scope.kind === "mean" ? all / Math.max(1, busy.size) : all, hosts: busy.size };
+  }
+
+  /**
+   * The total of each process.
+   * @param {number} event
+   * @param {number} thread -1 for all
+   * @param {Scope} scope only its stage, if it is of one
+   */
+  processSums(event, thread, scope) {
+    const stage = scope.kind === "slice" || scope.of?.kind === "slice" ? scope.key : "";
+    const key = `${event} ${thread} ${stage}`;
+    let sums = this.processes.get(key);
+    if (!sums) {
+      this.processes.set(key, (sums = new Float64Array(this.page.processes.length)));
+      for (const [column, info] of this.page.columns.entries()) {
+        const meant = info.event === event && (thread < 0 || info.thread === thread) && this.scopes.ofSlice(scope, info);
+        if (meant) sums[info.process] += this.sumOf(column);
+      }
+    }
+    return sums;
+  }
+
+  /**
+   * What of a stage belongs to it for certain.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread -1 for all
+   */
+  certainOf(scope, event, thread) {
+    const { columns, slices } = this.page;
+    const certain = this.columns(scope, event, thread).filter(({ column }) => {
+      const { slice } = columns[column];
+      return slice !== null && slices[slice].certain;
+    });
+    return certain.reduce((sum, { column }) => sum + this.sumOf(column), 0);
+  }
+
+  /**
+   * The tree with the numbers of a scope; the same profile for the same scope.
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread -1 for all
+   * @returns {Profile}
+   */
+  profileOf(scope, event, thread = -1) {
+    const key = `${event} ${thread} ${scope.key}`;
+    const known = this.profiles.get(key);
+    if (known) return known;
+    const info = this.eventInfo(event);
+    const fill = (/** @type {Float64Array} */ self) => {
+      if (scope.of && this.subtract(scope.run, scope.of, event, thread, self)) return;
+      for (const { column, weight } of this.columns(scope, event, thread)) {
+        this.sums[column] = this.addTo(column, weight, self);
+      }
+      markClasses(this.tree.kind, self, info.type);
+    };
+    const profile = new PooledProfile(this.tree, info, this.pool, fill, scope.kind === "sum" || scope.kind === "mean");
+    this.profiles.set(key, profile);
+    return profile;
+  }
+
+  /**
+   * A rest is the sum minus the part. This is fast if both have their numbers, and exact if these are integers.
+   * @param {number} run
+   * @param {Scope} of
+   * @param {number} event
+   * @param {number} thread
+   * @param {Float64Array} self is filled with the self value of each node
+   * @returns {boolean} whether it was filled
+   */
+  subtract(run, of, event, thread, self) {
+    const [all, part] = [this.scopes.sumOfRun(run), of].map((scope) => {
+      const profile = this.profiles.get(`${event} ${thread} ${scope.key}`);
+      return profile ? this.pool.held(profile) : null;
+    });
+    // Parts of a recording may have fractions that add up to a whole number.
+    if (!all || !part || this.selection || !Number.isSafeInteger(all.total[0])) return false;
+    for (let node = 0; node < self.length; node++) self[node] = all.self[node] - part.self[node];
+    return true;
+  }
+}

@@ -1,0 +1,35 @@
+// @ts-check
+/** The flame graph of what is chosen: scope, event, threads, part of the recording. */
+
+import { amounts } from "../data/format.js";
+
+/** @import { Context } from "../controls/context.js" */
+/** @import { Profile } from "../data/profile.js" */
+/** @import { State } from "../data/state.js" */
+
+export class ScopeGraph {
+  /**
+   * @param {Context} context
+   * @param {HTMLElement} element
+   */
+  constructor(context, element) {
+    this.context = context;
+    this.graph = context.makeGraph(element, "Flame graph", (node) => context.go({ zoom: node }));
+    /** @type {Profile | null} */
+    this.profile = null;
+  }
+
+  /** @param {State} state */
+  update(state) {
+    const { graph, context } = this;
+    const { profile, scope, part } = context;
+    const zoom = profile.present(state.zoom);
+    if (profile !== this.profile) {
+      const words = [scope.label, part, ...amounts(profile.sum(), profile.event)];
+      graph.show(profile, { label: words.filter(Boolean).join(" · ") }, zoom);
+    } else {
+      graph.zoom(zoom);
+    }
+    this.profile = profile;
+  }
+}

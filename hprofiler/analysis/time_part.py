@@ -1,0 +1,59 @@
+"""The facts of a run as they are of a range of its time."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import astuple, replace
+from pathlib import Path
+
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.base.errors import UsageError
+from hprofiler.base.paths import is_file
+from hprofiler.base.time_range import TimeRange
+from hprofiler.model import Recording, Samples
+from hprofiler.runfolder import RunFolder
+
+WITHOUT_TIMES = "record it again, without --no-timeline"
+"""What to do where it is not known when samples were taken."""
+
+
+def facts_of_range(folder: RunFolder, facts: RunFacts, time: TimeRange) -> RunFacts:
+    """The facts of the samples that were taken in a range.
+
+    What was expected and lost, and CPU time, are the same part of a recording as its samples. Raises
+    UsageError if the run folder has no times, or the range begins after all of them.
+    """
+    if facts.start is None:
+        raise UsageError(f"it is not known when the samples of {folder.path} were taken", WITHOUT_TIMES)
+    ends = [(one.times.start - facts.start) / 1e6 + one.seconds for one in facts.recordings if one.times]
+    length = min(max(ends), time.end) - time.begin
+    if length <= 0:
+        raise UsageError(f"no samples {time}: {folder.path} is of {max(ends):.6g} s", "name an earlier time")
+    hosts = (_of_range(folder, facts.start, host, time, length) for host in facts.hosts)
+    return replace(facts, hosts=tuple(hosts), time=time, duration=length)
+
+
+def _of_range(folder: RunFolder, start: int, host: HostFacts, time: TimeRange, length: float) -> HostFacts:
+    recordings = []
+    for one in host.recordings:
+        path = folder.times_path(host.name, one.pid, one.event)
+        part = _part(one, path, time.microseconds(start))
+        recordings.append(replace(part, seconds=length, timeline=()))
+    # How long processes were recorded is no more a part of the duration.
+    outcomes = tuple(replace(outcome, seconds=None) for outcome in host.outcomes)
+    return replace(host, recordings=tuple(recordings), outcomes=outcomes)
+
+
+def _part(recording: Recording, path: Path, bounds: tuple[int, int]) -> Recording:
+    """The samples of a range; none where they are not known, which the reader of profiles says."""
+    totals: dict[str, int] = {}
+    part = 0.0
+    with suppress(OSError, ValueError, RuntimeError):
+        whole = Profile.open(path, "compact") if is_file(path) else None
+        if whole is not None and whole.times is not None:
+            inside = whole.in_range(*bounds)
+            totals = {name: inside.total(name) for name, _ in inside.values}
+            part = (inside.times.samples if inside.times else 0) / max(1, whole.times.samples)
+    samples = Samples(*(round(part * count) for count in astuple(recording.samples)))
+    return replace(recording, samples=samples, cpu_seconds=part * recording.cpu_seconds, totals=totals)

@@ -1,0 +1,270 @@
+"""Ranges of time: the heat map, and all views of a range."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from hprofiler._flamegraph import Profile
+from hprofiler.report import make_report
+from tests.timed_profile import Row, timed_profile
+from tests.viewer.browser import Viewer
+from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_time import ROWS, START
+from tests.viewer.page_objects import box, choose, is_match, listed_options, name_at, names, save, show, table
+
+# Of the map: room at the left, a row; in pixels.
+GUTTER, ROW = 64, 6
+
+
+@pytest.fixture(scope="module")
+def page(timed_page: Path) -> Path:
+    return timed_page
+
+
+@pytest.fixture(scope="module")
+def staged_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two stages at once, samples of one of them partly likely, and some of no stage."""
+    slices = [("stage 3.0", True), ("stage 3.0", False), ("stage 4.0", True)]
+    rows = [
+        Row(("run", "scan"), 0, 40, (40, 40_000_000), slice=1),
+        Row(("run", "scan"), 0, 10, (10, 10_000_000), slice=2),
+        Row(("run", "sort"), 0, 30, (30, 30_000_000), slice=3),
+        Row(("gc",), 0, 20, (20, 20_000_000)),
+    ]
+    host = MadeHost("n1", {11: timed_profile(rows, start=START, slices=slices)})
+    return make_report(make_run(tmp_path_factory.mktemp("stages") / "run", [host]).path).page
+
+
+def middle(viewer: Viewer, second: float) -> float:
+    """The middle of a second's column, in pixels from the map's left edge."""
+    columns = str(viewer.element("heat").get_attribute("data-cells")).split(" ")[0]
+    return GUTTER + (second + 0.5) * (viewer.element("heat-canvas").size["width"] - GUTTER) / int(columns)
+
+
+def at(viewer: Viewer, second: int, row: int) -> ActionChains:
+    """The pointer on a cell of the heat map."""
+    canvas = viewer.element("heat-canvas")
+    viewer.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
+    size = canvas.size
+    x, y = middle(viewer, second), (ROWS - row - 0.5) * ROW
+    chain = ActionChains(viewer.driver, duration=0)
+    return chain.move_to_element_with_offset(canvas, int(x - size["width"] / 2), int(y - size["height"] / 2))
+
+
+def drag(viewer: Viewer, start: tuple[int, int], end: tuple[int, int], key: str = "") -> None:
+    at(viewer, *start).perform()
+    if key:
+        ActionChains(viewer.driver).key_down(key).perform()
+    ActionChains(viewer.driver).click_and_hold().perform()
+    at(viewer, *end).release().perform()
+    if key:
+        ActionChains(viewer.driver).key_up(key).perform()
+
+
+def cell_color(viewer: Viewer, second: int, row: int) -> list[int]:
+    viewer.canvas = "heat-canvas"
+    viewer.still()
+    x, y = middle(viewer, second), (ROWS - row - 0.5) * ROW
+    return list(
+        viewer.driver.execute_script(
+            """const canvas = document.getElementById("heat-canvas");
+            const ratio = canvas.width / canvas.getBoundingClientRect().width;
+            const [x, y] = [arguments[0] * ratio, arguments[1] * ratio];
+            return [...canvas.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3)""",
+            x,
+            y,
+        )
+    )
+
+
+def chips(viewer: Viewer) -> list[str]:
+    found = viewer.driver.find_elements(By.CSS_SELECTOR, "#part .chip")
+    return [chip.text.replace("\u202f", " ").removesuffix("×") for chip in found]
+
+
+@pytest.mark.parametrize(
+    ("time", "samples", "methods"),
+    [
+        ("0-0.5", 50, {"main", "work", "even", "steady"}),
+        ("0.5-1", 50, {"main", "work", "odd", "steady"}),
+        # The edges belong to one side alone.
+        ("0.48-0.5", 2, {"main", "work", "even", "steady"}),
+        ("0.5-0.52", 2, {"main", "work", "odd", "steady"}),
+        ("7.3-7.32", 7, {"main", "work", "even", "steady", "burst"}),
+        # n2's buckets begin 7 ms after those of n1.
+        ("0.5-0.505", 1, {"main", "work", "odd"}),
+        ("0.505-0.51", 1, {"main", "steady"}),
+        ("60-70", 0, set()),
+    ],
+)
+def test_a_range_has_its_own_samples(
+    viewer: Viewer, page: Path, time: str, samples: int, methods: set[str]
+) -> None:
+    viewer.open(page, f"view=methods&time={time}")
+    assert set(names(viewer, "methods", 2)) == methods
+    counted = rf"{samples}( sample)? of 1,005 samples" if samples else "No samples here in "
+    assert re.match(counted, viewer.text("scope-note"))
+
+
+def test_dragging_over_cells_selects_what_lies_between_in_time(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "view=time")
+    drag(viewer, (3, 25), (5, 9))
+    assert "time=3.5-5.2" in viewer.state() and chips(viewer) == ["3.50–5.20 s"]
+    assert "170 samples" in viewer.text("time-note")
+    viewer.canvas = "time-graph-canvas"
+    assert name_at(viewer, 0.25, 2) == "steady"
+    drag(viewer, (7, 15), (7, 15))
+    assert "time=7.3-7.32" in viewer.state()
+    viewer.driver.find_element(By.CSS_SELECTOR, "#part .chip").click()
+    assert "time=" not in viewer.state().replace("view=time", "") and chips(viewer) == []
+
+
+def test_ctrl_compares_two_ranges(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "view=time")
+    drag(viewer, (3, 0), (3, 24))
+    drag(viewer, (4, 25), (4, 49), Keys.CONTROL)
+    assert {"view=compare", "time=3-3.5", "time2=4.5-5"} <= set(viewer.state().lstrip("#").split("&"))
+    changes = {row[5]: (row[3], row[4]) for row in table(viewer, "changes")}
+    assert changes["even"] == ("0 %", "50.0 %") and changes["odd"] == ("50.0 %", "0 %")
+    viewer.element("compare-swap").click()
+    assert {"time=4.5-5", "time2=3-3.5"} <= set(viewer.state().lstrip("#").split("&"))
+
+
+def test_keys_select_a_range(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.press("l")
+    assert viewer.focused() == "heat"
+    viewer.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_UP)
+    assert viewer.text("time-note") == "1.02–1.04 s: 2 samples. Enter selects."
+    extend = ActionChains(viewer.driver).key_down(Keys.SHIFT)
+    extend.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_UP).key_up(Keys.SHIFT).perform()
+    viewer.press(Keys.ENTER)
+    assert "time=1.02-2.06" in viewer.state()
+    viewer.press(Keys.ESCAPE)
+    assert chips(viewer) == []
+
+
+def test_a_search_lights_up_cells(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "view=time&scope=host:0&q=odd")
+    assert is_match(cell_color(viewer, 2, 25)) and is_match(cell_color(viewer, 2, 49))
+    assert not is_match(cell_color(viewer, 2, 24)) and not is_match(cell_color(viewer, 3, 0))
+    viewer.open(page, "view=time&q=burst")
+    assert is_match(cell_color(viewer, 7, 15)) and not is_match(cell_color(viewer, 7, 16))
+
+
+def test_a_cell_says_when_it_was_and_what_it_has(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "view=time&q=burst")
+    at(viewer, 7, 15).perform()
+    viewer.until("return !document.getElementById('tooltip').hidden")
+    lines = viewer.text("tooltip").replace("\n", " ")
+    assert lines == "7.30–7.32 s Samples 7 Matched 71.4 % Clock 14:13:27.300 UTC"
+
+
+def test_a_link_restores_the_range_and_other_views_follow(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "view=hosts&time=0.5-0.52")
+    assert [row[2] for row in table(viewer, "hosts-of-part")] == ["n1", "n2"]
+    viewer.element("view-graph").click()
+    assert viewer.hover(0.1, 0).splitlines()[0].startswith("Cluster, sum · 0.50–0.52 s · 2 samples")
+    viewer.element("view-reversed").click()
+    viewer.canvas = "reversed-canvas"
+    viewer.still()
+    assert {name_at(viewer, 0.25, 1), name_at(viewer, 0.75, 1)} == {"odd", "steady"}
+    # What was written with the page is of the whole recording, and says so.
+    assert viewer.driver.find_element(By.CSS_SELECTOR, ".of-all").text == "The whole recording:"
+    hottest = viewer.driver.find_elements(By.CSS_SELECTOR, "section.hottest")
+    assert not any(section.is_displayed() for section in hottest)
+
+
+def test_files_are_of_the_range_and_say_so(viewer: Viewer, page: Path, downloads: Path) -> None:
+    viewer.open(page, "scope=host:0&time=0.5-1")
+    folded = save(viewer, downloads, "folded")
+    assert "0.50-1.00-s" in folded.name and folded.read_text() == "main;work;odd 25\n"
+    folded.unlink()
+    pprof = save(viewer, downloads, "pprof")
+    assert "0.50-1.00-s" in pprof.name
+    assert Profile.from_bytes(gzip.decompress(pprof.read_bytes()), "pprof").total(0) == 25
+    pprof.unlink()
+    picture = save(viewer, downloads, "svg")
+    title = ElementTree.parse(picture).getroot().find("{http://www.w3.org/2000/svg}text")
+    assert title is not None and "n1 · 0.50–1.00\u202fs" in "".join(title.itertext())
+
+
+def test_durations_have_a_map_and_a_band_has_a_flame_graph(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "view=time&event=lock")
+    canvas = viewer.element("durations-canvas")
+    viewer.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
+    size = canvas.size
+    # The slowest band is the highest row.
+    x, y = middle(viewer, 2) - size["width"] / 2, 5 - size["height"] / 2
+    ActionChains(viewer.driver, duration=0).move_to_element_with_offset(
+        canvas, int(x), int(y)
+    ).click().perform()
+    assert {"time=2-3", "band=21"} <= set(viewer.state().lstrip("#").split("&"))
+    assert chips(viewer) == ["2.00–3.00 s", "1.05 to 2.1 s each"]
+    viewer.element("view-methods").click()
+    assert set(names(viewer, "methods", 2)) == {"main", "Pool.take"}
+    viewer.open(page, "view=methods&event=lock&band=0-20")
+    assert set(names(viewer, "methods", 2)) == {"main", "Cache.get"}
+
+
+def test_a_click_on_a_pause_selects_its_time(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "view=time")
+    canvas = viewer.element("lanes-canvas")
+    x = middle(viewer, 3.95) - canvas.size["width"] / 2
+    ActionChains(viewer.driver, duration=0).move_to_element_with_offset(canvas, int(x), 0).perform()
+    viewer.until("return !document.getElementById('tooltip').hidden")
+    assert viewer.text("tooltip").splitlines()[0] == "G1 Young Generation"
+    ActionChains(viewer.driver, duration=0).click().perform()
+    assert "time=4.4-4.5" in viewer.state()
+    choose(viewer, "scope", "n2")
+    assert not canvas.is_displayed()
+
+
+def test_a_process_without_times_is_not_passed_over(viewer: Viewer, tmp_path: Path) -> None:
+    hosts = [
+        MadeHost("n1", {11: timed_profile([Row(("a",), 0)], start=START)}, events={"alloc": {11: "b 9\n"}}),
+        MadeHost("n2", {12: "c 3\n"}),
+    ]
+    folder = make_run(tmp_path / "run", hosts, events=("cpu", "alloc"))
+    viewer.open(make_report(folder.path).page, "time=0-1")
+    assert viewer.text("scope-note") == (
+        "1 sample of 4 samples, 25.0 %, in 0.00–1.00 s. "
+        "Without 1 process of which the times of samples are not known."
+    )
+    viewer.driver.execute_script("location.hash = 'time=0-1&event=alloc&view=time'")
+    unknown = "It is not known when samples of allocations were taken"
+    viewer.until_text("scope-note", f"{unknown}: nothing is shown of 0.00–1.00 s.")
+    assert viewer.driver.find_element(By.CSS_SELECTOR, "#time-panel .none").text == f"{unknown}."
+
+
+def test_stages_are_scopes(viewer: Viewer, staged_page: Path) -> None:
+    viewer.open(staged_page)
+    assert listed_options(viewer, "scope")[1:] == ["stage 3.0", "stage 4.0", "No stage"]
+    choose(viewer, "scope", "stage 3")
+    assert "scope=slice%3A0" in viewer.state()
+    assert viewer.text("scope-note") == "50 of 100 samples, 50.0 %: 40 samples certain, 10 samples likely."
+    choose(viewer, "scope", "no stage")
+    assert viewer.text("scope-note") == "20 of 100 samples, 20.0 %."
+    show(viewer, staged_page, "compare", "scope=slice:0&with=slice:2")
+    assert box(viewer, "compare-with") == "stage 4.0"
+    assert {row[5] for row in table(viewer, "changes")} == {"run", "scan", "sort"}
+    viewer.open(staged_page, "view=compare&scope=slice:0")
+    assert box(viewer, "compare-with") == "All but stage 3.0"
+
+
+def test_without_times_the_tab_says_why(viewer: Viewer, small_page: Path, spark_page: Path) -> None:
+    viewer.open(small_page, "view=time&time=1-2")
+    assert viewer.driver.find_element(By.CSS_SELECTOR, "#time-panel .none").text.startswith(
+        "This page was made"
+    )
+    assert chips(viewer) == [] and not viewer.element("tools").is_displayed()
+    viewer.open(spark_page, "view=time")
+    assert "--no-timeline" in viewer.driver.find_element(By.CSS_SELECTOR, "#time-panel .none").text
