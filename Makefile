@@ -111,7 +111,7 @@ lint: build lint-prerequisites ## ruff, mypy --strict, clippy, rustfmt, the view
 	  cargo check --quiet --manifest-path $$crate/fuzz/Cargo.toml || exit 1; done
 	tests/viewer/typecheck.sh
 
-picture: build test-prerequisites ## retake docs/images/report.png: the demo's report, in Chromium
+picture: build test-prerequisites ## retake docs/images/*.png: the demo's report, in Chromium
 	$(BIN)/python -m tests.report_picture
 
 bench: build test-prerequisites ## measure what README promises; writes build/bench.md

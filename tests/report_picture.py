@@ -1,4 +1,4 @@
-"""Writes docs/images/report.png: the page of a recording of the demo, as Chromium shows it."""
+"""Writes docs/images/report.png and time.png: the page of a recording of the demo, and its heat map."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tempfile import TemporaryDirectory
 
 from tests.viewer.browser import Viewer, chromium
 
-PICTURE = Path(__file__).parents[1] / "docs" / "images" / "report.png"
-DEMO = ("demo", "-t", "10", "-f", "300", "--json")
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+DEMO = ("demo", "-t", "20", "-f", "300", "--json")
 WIDTH, HEIGHT = 1280, 1500
 
 
 def take(folder: Path) -> None:
-    """Profile the demo below `folder`, and take the picture of its page."""
+    """Profile the demo below `folder`, and take the pictures of its page."""
     run = folder / "run"
     subprocess.run(
         [sys.executable, "-m", "hprofiler", *DEMO, "-o", str(run)], check=True, stdout=subprocess.DEVNULL
@@ -26,8 +26,13 @@ def take(folder: Path) -> None:
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         light = [{"name": "prefers-color-scheme", "value": "light"}]
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": light})
-        Viewer(driver).open(run / "report.html")
-        PICTURE.write_bytes(driver.get_screenshot_as_png())
+        viewer = Viewer(driver).open(run / "report.html")
+        (IMAGES / "report.png").write_bytes(driver.get_screenshot_as_png())
+        viewer.open(run / "report.html", "view=time&time=10.2-11.96")
+        viewer.canvas = "time-graph-canvas"
+        viewer.still()
+        explorer = viewer.element("explorer")
+        (IMAGES / "time.png").write_bytes(explorer.screenshot_as_png)
 
 
 if __name__ == "__main__":

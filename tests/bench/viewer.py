@@ -23,6 +23,9 @@ from tests.viewer import made_profile, made_run
 
 ANSWERS_WITHIN = 100
 MOST_MEMORY = 500
+# With the times of samples.
+MAP_WITHIN = 300
+MOST_MEMORY_TIMED = 600
 MADE_BY = (viewer_cluster, core_cluster, made_run, made_profile, timed_profile)
 
 
@@ -31,7 +34,7 @@ def rows() -> list[Row]:
     return [
         *_page(LARGE, 12, 1500),
         *_answers(time_page(_run(LARGE) / "report.html", 1, use_scopes), "memory after that, at most"),
-        *_answers(time_page(_page_of(TIMED), 1, use_ranges), "memory after that, at most"),
+        *_ranges(),
         *_page(SMALL, 1, 300),
         *_peers(LARGE),
         *_peers(SMALL),
@@ -53,7 +56,21 @@ def _page_of(size: Size) -> Path:
     return make_report(_run(size)).page
 
 
-def _answers(times: Times, memory: str) -> list[Row]:
+def _ranges() -> list[Row]:
+    """Ranges of time. The first heat map unpacks the times of all samples."""
+    times = time_page(_page_of(TIMED), 1, use_ranges)
+    first = "heat map, first shown"
+    opened = Row(
+        f"page of {TIMED.name}: {first}",
+        _told(times, first),
+        f"{MAP_WITHIN} ms",
+        times.median(first) < MAP_WITHIN,
+    )
+    del times.taken[first]
+    return [opened, *_answers(times, "memory after that, at most", MOST_MEMORY_TIMED)]
+
+
+def _answers(times: Times, memory: str, most: int = MOST_MEMORY) -> list[Row]:
     """How long each answer took, and the memory of the page's process."""
     rows = [
         Row(what, _told(times, what), f"{ANSWERS_WITHIN} ms", times.median(what) < ANSWERS_WITHIN)
@@ -63,7 +80,7 @@ def _answers(times: Times, memory: str) -> list[Row]:
     used = (
         f"{times.bytes / 1e6:.0f} MB resident in the page's process, {times.blank / 1e6:.0f} MB of it before"
     )
-    return [*rows, Row(memory, used, f"{MOST_MEMORY} MB", times.bytes < MOST_MEMORY * 10**6)]
+    return [*rows, Row(memory, used, f"{most} MB", times.bytes < most * 10**6)]
 
 
 def _peers(size: Size) -> list[Row]:

@@ -23,6 +23,7 @@ from tests.burners.burner import Burner
 from tests.contract import real
 from tests.contract.agent_driver import running
 from tests.lab import attach, procs
+from tests.lab.chaos.faults import clock_library
 
 pytestmark = pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not()))
 HPROFILER = [sys.executable, "-m", "hprofiler"]
@@ -100,6 +101,28 @@ def test_the_run_folder_has_times_unless_they_are_not_wanted(burner, tmp_path):
     assert begin < times.start / 1e6 < times.end / 1e6 < time.time()
     (host,) = json.loads((tmp_path / "without" / "run.json").read_text())["hosts"]
     assert not host["pauses"] and host["recordings"] and not [*(tmp_path / "without").rglob("*.time")]
+
+
+def test_times_are_those_of_the_users_clock(tmp_path, monkeypatch):
+    """Which is an hour ahead of the host's."""
+    hour = 3600
+    burner, begin = Burner(role="alloc"), time.time() + hour
+    for name, value in (("LD_PRELOAD", clock_library()), ("CLOCK_OFF", hour), ("CLOCK_OFF_AFTER", 0)):
+        monkeypatch.setenv(name, str(value))
+    try:
+        done = hprofiler("-j", f"pid:{burner.pid}", "-t", 1, "--force-busy", "-o", tmp_path / "run")
+    finally:
+        burner.kill()
+    end = time.time() + hour
+    (host,) = json.loads((tmp_path / "run" / "run.json").read_text())["hosts"]
+    clock = host["clock"]
+    assert 0 < clock["uncertainty"] < 1, done
+    assert clock["offset"] == pytest.approx(-hour, abs=clock["uncertainty"])
+    (stored,) = (tmp_path / "run").rglob("*.time")
+    times = Profile.open(stored).times
+    assert begin < times.start / 1e6 < times.end / 1e6 < end
+    (pauses,) = host["pauses"]
+    assert pauses["end"] and all(begin < moment / 1e6 < end for moment in pauses["end"])
 
 
 def test_no_secret_of_the_jvm_is_kept(burner, tmp_path):

@@ -20,7 +20,7 @@ READY = """new Promise((ready) => {
 })"""
 # How many of the canvas's pixels are not of the colour of its last one.
 DRAWN = """(() => {
-  const canvas = document.getElementById("graph-canvas");
+  const canvas = document.getElementById("CANVAS");
   const picture = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   const pixels = new Uint32Array(picture.data.buffer);
   return pixels.filter((one) => one !== pixels[pixels.length - 1]).length;
@@ -50,6 +50,14 @@ def test_every_view_comes_up(browser: Firefox, spark_page: Path, view: str) -> N
 def test_the_graph_is_drawn_and_searched(browser: Firefox, spark_page: Path) -> None:
     browser.open(f"{spark_page.as_uri()}#q=String.replaceAll")
     assert browser.evaluate(READY) is True
-    assert browser.evaluate(DRAWN) > 10_000
+    assert browser.evaluate(DRAWN.replace("CANVAS", "graph-canvas")) > 10_000
     assert "30.1" in browser.evaluate('document.getElementById("search-result").textContent')
+    assert browser.complaints == []
+
+
+def test_the_heat_map_is_drawn(browser: Firefox, timed_page: Path) -> None:
+    browser.open(f"{timed_page.as_uri()}#view=time&time=3.5-5.2")
+    assert browser.evaluate(READY) is True
+    assert browser.evaluate(DRAWN.replace("CANVAS", "heat-canvas")) > 10_000
+    assert "170 samples" in browser.evaluate('document.getElementById("time-note").textContent')
     assert browser.complaints == []

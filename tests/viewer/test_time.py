@@ -21,7 +21,7 @@ from tests.viewer.made_time import ROWS, START
 from tests.viewer.page_objects import box, choose, is_match, listed_options, name_at, names, save, show, table
 
 # Of the map: room at the left, a row; in pixels.
-GUTTER, ROW = 64, 6
+GUTTER, ROW = 80, 6
 
 
 @pytest.fixture(scope="module")
@@ -243,6 +243,20 @@ def test_a_process_without_times_is_not_passed_over(viewer: Viewer, tmp_path: Pa
     unknown = "It is not known when samples of allocations were taken"
     viewer.until_text("scope-note", f"{unknown}: nothing is shown of 0.00–1.00 s.")
     assert viewer.driver.find_element(By.CSS_SELECTOR, "#time-panel .none").text == f"{unknown}."
+
+
+def test_a_long_recording_has_longer_columns(viewer: Viewer, tmp_path: Path) -> None:
+    """Two hours in steps of 40 ms, with a sample in the first and in the last."""
+    rows = [Row(("first",), 0), Row(("last",), 2 * 3600 * 25 - 1)]
+    host = MadeHost("n1", {11: timed_profile(rows, start=START, width=40_000)})
+    viewer.open(make_report(make_run(tmp_path / "run", [host]).path).page, "view=time")
+    columns, cells = str(viewer.element("heat").get_attribute("data-cells")).split(" × ")
+    assert 100 < int(columns) < 400 and cells == "25"
+    assert "A column is 32 s, upwards in cells of 1.28 s." in viewer.text("time-panel")
+    viewer.press("l", Keys.ARROW_RIGHT, Keys.ENTER)
+    assert "time=0-1.28" in viewer.state()
+    viewer.canvas = "time-graph-canvas"
+    assert name_at(viewer, 0.5, 1) == "first"
 
 
 def test_stages_are_scopes(viewer: Viewer, staged_page: Path) -> None:

@@ -36,7 +36,7 @@ import { FONT } from "../graph/layout.js";
  */
 
 /** Room for labels at the left, and for ticks below. */
-export const GUTTER = 64;
+export const GUTTER = 80;
 const TICKS_HEIGHT = 18;
 /** Cells of at least this size have a line between. */
 const WIDE = 6;
@@ -307,7 +307,7 @@ export class CellMap {
     });
     context.save();
     for (const path of paths) context.clip(outsideOf(path), "evenodd");
-    context.fillStyle = dark ? "rgba(21,24,28,.62)" : "rgba(255,255,255,.66)";
+    context.fillStyle = dark ? "rgba(21,24,28,.52)" : "rgba(255,255,255,.55)";
     context.fillRect(GUTTER, 0, columns * columnWidth, rows * rowHeight);
     context.restore();
     for (const [at, path] of paths.entries()) outline(context, path, marks[at].color);

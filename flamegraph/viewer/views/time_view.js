@@ -105,6 +105,8 @@ export class TimeView {
     this.matched = null;
     /** @type {unknown[]} */
     this.matchedFor = [];
+    /** What the lanes were drawn for. @type {unknown[]} */
+    this.drawnLanes = [];
     this.width = 0;
     this.dark = isDark();
     new ResizeObserver(() => {
@@ -179,7 +181,10 @@ export class TimeView {
     const mark = (/** @type {Range} */ one, /** @type {string} */ color) => ({ ...grid.cellsOf(one), color });
     const [first, second] = dark ? ["#ffffff", "#7fb2ff"] : ["#16191d", "#1f5fc4"];
     const marks = [...(range ? [mark(range, first)] : []), ...(otherRange ? [mark(otherRange, second)] : [])];
-    this.lanes.show(this.lanesOf(scope), perSecond, width, dark);
+    // There may be many thousand spans, and a range changes none.
+    const drawn = [scope.key, perSecond, width, dark];
+    if (drawn.some((one, at) => one !== this.drawnLanes[at])) this.lanes.show(this.lanesOf(scope), perSecond, width, dark);
+    this.drawnLanes = drawn;
 
     const ticks = ticksOf(grid, columnWidth);
     const empty = dark ? "#22272e" : "#eceef1";

@@ -56,7 +56,8 @@ def selector(options: argparse.Namespace) -> Selector:
         chosen = Selector(options.selector, "containers", {}, roots=roots, slices=slices)
     else:
         chosen = parse_selector(text, directories)
-    return replace(chosen, native=chosen.native or options.engine == "perf")
+    slices = chosen.slices if getattr(options, "slices", "stage") != "none" else ()
+    return replace(chosen, native=chosen.native or options.engine == "perf", slices=slices)
 
 
 def target(options: argparse.Namespace) -> Located:

@@ -215,20 +215,26 @@ CLOCK = Path(__file__).with_name("clock_off.c")
 HOUR = 3600
 
 
-def clock_off(fault: Fault, circumstances: Circumstances) -> None:
-    """The coordinator's wall clock is an hour off from the start, or jumps by an hour later.
-
-    All hosts share one machine's clock, so a preloaded library changes the coordinator's.
-    """
+def clock_library() -> Path:
+    """To be preloaded: `clock_off.c`."""
 
     def compiled(folder: Path) -> None:
         output = str(folder / "clock_off.so")
         subprocess.run(["gcc", "-O1", "-Wall", "-shared", "-fPIC", "-o", output, str(CLOCK)], check=True)
 
-    library = cache.made(cache.folder("chaos"), "clock_off", CLOCK.read_bytes(), compiled) / "clock_off.so"
+    return cache.made(cache.folder("chaos"), "clock_off", CLOCK.read_bytes(), compiled) / "clock_off.so"
+
+
+def clock_off(fault: Fault, circumstances: Circumstances) -> None:
+    """The coordinator's wall clock is an hour off from the start, or jumps by an hour later.
+
+    All hosts share one machine's clock, so a preloaded library changes the coordinator's.
+    """
     off, after = fault.chance.choice((-HOUR, HOUR)), fault.chance.choice((0, 1, 2, 3))
     fault.detail = f"the coordinator's, by {off:+} s after {after} s"
-    circumstances.environment.update(LD_PRELOAD=str(library), CLOCK_OFF=str(off), CLOCK_OFF_AFTER=str(after))
+    circumstances.environment.update(
+        LD_PRELOAD=str(clock_library()), CLOCK_OFF=str(off), CLOCK_OFF_AFTER=str(after)
+    )
 
 
 def nothing(fault: Fault) -> Iterator[None]:
