@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.LongAdder;
  * {@code java Stages THREADS IDLE MILLISECONDS} runs tasks like a Spark executor: each takes its thread's name, is of
  * one of two stages at random and burns its stage's own method for MILLISECONDS. IDLE more threads only wait.
  *
- * <p>A line on stdin is answered with the rounds burnt so far; the end of stdin ends it.
+ * <p>A line on stdin is answered with the tasks and the rounds burnt so far; the end of stdin ends it.
  */
 public final class Stages {
     private static final int BATCH = 20_000;
@@ -65,6 +65,6 @@ public final class Stages {
         for (int i = Integer.parseInt(arguments[0]); i > 0; i--) start(work, "Executor task launch worker");
         System.out.println("ready pid=" + ManagementFactory.getRuntimeMXBean().getName().split("@")[0]);
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
-        while (in.readLine() != null) System.out.println("rounds=" + ROUNDS.sum());
+        while (in.readLine() != null) System.out.println("tasks=" + TASKS.get() + " rounds=" + ROUNDS.sum());
     }
 }

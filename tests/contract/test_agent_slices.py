@@ -24,10 +24,12 @@ RULE = {
     "name": "stage {}",
 }
 STAGE_OF = {"Stages.burnFirst": "stage 1.0", "Stages.burnSecond": "stage 2.0"}
+APART = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Stages.burn*"]
+"""The burning methods stay methods of their own."""
 SILENT = "-XX:+EnableDynamicAgentLoading"
 FOLLOWER = "hprofiler threa"
 """The thread of the library, as the kernel cuts its name."""
-SECONDS = 4
+TASKS = 40
 TASK_MILLISECONDS = 200
 
 
@@ -38,16 +40,8 @@ def stages() -> Iterator[Callable[..., Program]]:
 
     def start(jdk: int, *options: str) -> Program:
         java = java_home(jdk) / "bin" / "java"
-        words = [
-            "-cp",
-            str(build.classes()),
-            "-Xmx64m",
-            *options,
-            "Stages",
-            "2",
-            "20",
-            str(TASK_MILLISECONDS),
-        ]
+        words = ["-cp", str(build.classes()), "-Xmx64m", *APART, *options]
+        words += ["Stages", "2", "20", str(TASK_MILLISECONDS)]
         programs.append(Program([str(java), *words]))
         return programs[-1]
 
@@ -70,7 +64,17 @@ def by_slice(profile: Profile) -> dict[tuple[str, bool] | None, dict[str, int]]:
 
 
 def record(agent: Agent, jvm: Program, **members: object) -> Recorded:
-    return agent.record(jvm, duration=SECONDS, slices=[RULE], **members)
+    """A recording of some tasks, of which nothing is left."""
+    agent.begin(jvm, duration=120, slices=[RULE], **members)
+    first = tasks(jvm)
+    wait_for("tasks", lambda: tasks(jvm) >= first + TASKS)
+    done = agent.stop().of(jvm)
+    assert done.result.left == [], done.result.left
+    return done
+
+
+def tasks(jvm: Program) -> int:
+    return int(jvm.ask("tasks=").partition("=")[2].split()[0])
 
 
 def followers(pid: int) -> int:
@@ -99,7 +103,7 @@ def test_samples_belong_to_the_stage_in_the_threads_name(agent, stages, jdk, opt
     certain = {stage: found.get((stage, True), {}) for stage in STAGE_OF.values()}
     right = sum(counts.get(stage, 0) for stage, counts in certain.items())
     all_certain = sum(sum(counts.values()) for counts in certain.values())
-    assert total > 300
+    assert total > 300, done.outcome
     assert all_certain >= 0.8 * total, found
     assert right >= 0.98 * all_certain, found
     assert not sum(found.get(None, {}).values()) > 0.05 * total, found
