@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from hprofiler.base.time_range import TimeRange
 from hprofiler.model import Clock, Outcome, Pauses, Process, Recording, Status
 from hprofiler.runfolder import HostRecord, RunRecord
+from hprofiler.spark import SparkFacts
 
 ASYNC_PROFILER = "async-profiler"
 PERF = "perf"
@@ -78,7 +79,8 @@ class RunFacts:
     at which the job's own stacks begin (`root_patterns`); with `trimmed` only those are looked at. `places`
     is what `hosts` are: "on hosts", or "in containers". `recorded` is how many processes have each event.
     `start` is when the first samples can have been taken, in microseconds since 1970; None if no times are
-    known. With `time` only samples of that range are looked at.
+    known. With `time` only samples of that range are looked at. `spark` is what Spark knows of its stages,
+    `notes` what cannot be read of the run beside profiles.
     """
 
     version: str
@@ -100,6 +102,8 @@ class RunFacts:
     recorded: Mapping[str, int] = field(default_factory=dict)
     start: int | None = None
     time: TimeRange | None = None
+    spark: SparkFacts | None = None
+    notes: tuple[Outcome, ...] = ()
 
     @property
     def recordings(self) -> list[Recording]:

@@ -9,6 +9,7 @@ from typing import Literal
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.facts import HostFacts, RunFacts, root_patterns
 from hprofiler.analysis.outliers import Comparison
+from hprofiler.analysis.stages import divided
 from hprofiler.base.paths import is_file, is_there
 from hprofiler.model import Outcome, Recording, Status
 from hprofiler.model.measures import measure_of
@@ -126,6 +127,7 @@ class Reader:
         except (OSError, ValueError, RuntimeError) as error:
             self.notes.append(_without_times(host, recording, error))
             return None
+        profile = divided(self._facts, host, recording, profile)
         return profile if with_threads else profile.without_threads()
 
     def _in_time(self, profile: Profile) -> Profile:

@@ -18,11 +18,14 @@ from hprofiler.analysis.facts import HostFacts, RunFacts, read_facts
 from hprofiler.analysis.findings import findings
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
+from hprofiler.analysis.stages import StageShares, StageSums
 from hprofiler.analysis.subject import Evidence, Finding
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.base.errors import UsageError
-from hprofiler.model import Outcome, Recording
+from hprofiler.model import Outcome, Recording, Status
 from hprofiler.runfolder import RunFolder
+from hprofiler.spark import SparkError
+from hprofiler.spark import read_facts as read_spark_facts
 
 SHARE = re.compile(r"<?\d[\d.]*\u202f%")
 """A share as sentences have it."""
@@ -92,6 +95,7 @@ class EventAnalysis:
     findings: tuple[Finding, ...] = ()
     second: str = ""
     short: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    stages: StageShares | None = None
 
     @property
     def event(self) -> str:
@@ -135,7 +139,7 @@ class AnalysisResult:
 
     @property
     def notes(self) -> tuple[Outcome, ...]:
-        return tuple(note for event in self.events for note in event.notes)
+        return (*self.facts.notes, *(note for event in self.events for note in event.notes))
 
     @property
     def cut_off(self) -> bool:
@@ -170,10 +174,21 @@ class ProfileSink(Protocol):
         """All hosts together, at the end of an event; None for an event without samples."""
 
 
-def open_facts(folder: Path, trim: bool) -> tuple[RunFolder, RunFacts]:
-    """Raises RunFolderError when it is not a run folder."""
+def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolder, RunFacts]:
+    """The facts of a run; with `slices` those of its Spark application too, if they are there.
+
+    Raises RunFolderError when it is not a run folder.
+    """
     run_folder = RunFolder.open(folder)
-    return run_folder, replace(read_facts(run_folder.record), trimmed=trim)
+    facts = replace(read_facts(run_folder.record), trimmed=trim)
+    if slices:
+        try:
+            facts = replace(facts, spark=read_spark_facts(run_folder.path))
+        except SparkError as error:
+            host = facts.hosts[0].name if facts.hosts else ""
+            note = Outcome(host, Status.DEGRADED, "report", error.reason, error.remedy, code=error.code)
+            facts = replace(facts, notes=(note,))
+    return run_folder, facts
 
 
 def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink) -> AnalysisResult:
@@ -193,11 +208,12 @@ def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink)
 
 
 def analyze_event(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink) -> EventAnalysis:
-    evidence = Evidence(facts)
+    evidence, stages = Evidence(facts), StageSums(facts)
     short: dict[tuple[str, int], str] = {}
 
     def take(host: HostFacts, recording: Recording, profile: Profile) -> None:
         evidence.add(host, recording, profile)
+        stages.add(recording, profile)
         if profile.total():
             sink.take_process(facts, host, recording, profile)
             if part := recorded_for(facts, recording):
@@ -231,6 +247,7 @@ def analyze_event(folder: RunFolder, facts: RunFacts, names: Names, sink: Profil
         tuple(reader.notes),
         whole=whole,
         short=short,
+        stages=stages.shares(),
     )
     of_cluster = attribute(facts, cluster) if cluster is not None else None
     if cluster is not None and of_cluster is not None:

@@ -140,7 +140,8 @@ def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Li
         if new:
             results = _with_lines(results, new)
             folder.write(msgspec.structs.replace(record, hosts=tuple(map(host_record, results))))
-        report = make_report(folder.path, request.raw_names, request.threads, request.trim)
+        names = (request.raw_names, request.threads, request.trim)
+        report = make_report(folder.path, *names, slices=request.slices)
     except (RunFolderError, OSError) as error:
         raise PicturesError(f"cannot make the report: {error}", later) from error
     except KeyboardInterrupt as interrupt:

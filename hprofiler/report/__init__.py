@@ -12,6 +12,7 @@ from hprofiler.analysis.coverage import clock_in_words, host_coverage, host_samp
 from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.analysis.profiles import Names
 from hprofiler.analysis.result import AnalysisResult, EventAnalysis, HostAnalysis, analyze, open_facts
+from hprofiler.analysis.stages import stage_labels
 from hprofiler.analysis.time_part import facts_of_range
 from hprofiler.base.errors import PicturesError, RunFolderError
 from hprofiler.base.time_range import TimeRange
@@ -29,6 +30,7 @@ from hprofiler.report.pictures import (
     write_pictures,
 )
 from hprofiler.report.sections import event_of_page, event_summary, run_record
+from hprofiler.report.stages import spark_lanes
 from hprofiler.runfolder import RunFolder, safe_name
 
 __all__ = ["Report", "make_report", "write_page"]
@@ -62,14 +64,16 @@ def make_report(
     threads: bool = False,
     trim: bool = False,
     time: TimeRange | None = None,
+    slices: bool = True,
 ) -> Report:
     """Make all pictures of a run folder, and its page; for `raw_names` and `threads` see `profiles.Names`.
 
     With `trim`, stacks start at the roots that the run's selector names; with `time` only samples of that
-    range are shown. Raises RunFolderError if it is not a run folder or cannot be written, PicturesError if
-    profiles are too large for pictures, UsageError if it is not known when samples were taken.
+    range are shown; with `slices` they are divided by the stages of a Spark application, if those are known.
+    Raises RunFolderError if it is not a run folder or cannot be written, PicturesError if profiles are too
+    large for pictures, UsageError if it is not known when samples were taken.
     """
-    run_folder, facts = open_facts(folder, trim)
+    run_folder, facts = open_facts(folder, trim, slices)
     if time is not None:
         facts = facts_of_range(run_folder, facts, time)
     names = Names(raw_names, threads)
@@ -123,7 +127,11 @@ class _Writer:
         ]
         if facts.time is None:  # also where nothing ran in the end
             self.data.show_until(max(ends))
-        self.data.lanes = pause_lanes(facts, self._processes, self.data.seconds)
+        lanes = pause_lanes(facts, self._processes, self.data.seconds)
+        if facts.spark is not None:
+            lanes += spark_lanes(facts.spark, facts.start, self.data.seconds)
+            self.data.slice_labels = stage_labels(facts.spark)
+        self.data.lanes = lanes
         self.data.clock = clock_in_words(facts.hosts)
 
     def take_host(

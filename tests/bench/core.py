@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import io
 import os
+import random
 import shlex
 import statistics
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -23,10 +25,15 @@ from tests.bench.core_cluster import STACKS
 from tests.bench.table import Row
 from tests.exact import jfr_recordings
 from tests.exact.peers import inferno
+from tests.timed_profile import BUCKET, timed_profile
+from tests.timed_profile import Row as TimedRow
 
 HOSTS = int(os.environ.get("HPROFILER_BENCH_HOSTS", "20"))
 ROUNDS = int(os.environ.get("HPROFILER_BENCH_ROUNDS", "3"))
 MANY = 5
+SECONDS = 60
+SAMPLES = 300 * 8 * SECONDS
+"""Of eight busy processors at 300 Hz."""
 NANOSECONDS_A_SAMPLE = 10_012_345.678
 FLAMEGRAPH_PL = Path("/usr/share/perl5/Devel/NYTProf/flamegraph.pl")
 PROGRAM = [COMMAND[0], "-m", "tests.bench.core_program"]
@@ -125,7 +132,30 @@ def wire() -> list[Row]:
     return [
         Row(what, measured, "under a fifth of zstd", sent / zstd[3] < 0.2),
         Row("pprof of the samples", f"{pprof / 1e3:.0f} kB, {pprof / zstd[3]:.3f} × zstd -3", "", None),
+        _times(text),
     ]
+
+
+def _times(text: Path) -> Row:
+    """What the times of samples add. Real ones come in bursts; these are spread evenly, which is the most."""
+    dice = random.Random(SAMPLES)
+    pairs = [line.rpartition(" ") for line in text.read_text().splitlines()]
+    stacks, weights = [stack for stack, _, _ in pairs], [int(count) for _, _, count in pairs]
+    buckets = SECONDS * 1_000_000 // BUCKET
+    chosen = dice.choices(stacks, weights, k=SAMPLES)
+    rows = Counter((stack, dice.randrange(buckets)) for stack in chosen)
+    timed = Profile.from_bytes(
+        timed_profile(
+            TimedRow(stack.split(";"), bucket, samples, (samples, 3_333_333 * samples))
+            for (stack, bucket), samples in rows.items()
+        )
+    )
+    sent = [io.BytesIO(), io.BytesIO()]
+    timed.write(sent[0], "compact")
+    timed.without_times().write(sent[1], "compact")
+    more = (len(sent[0].getvalue()) - len(sent[1].getvalue())) / SAMPLES
+    what = f"times of {SAMPLES:,} samples in {SECONDS} s on the wire ({len(set(chosen)):,} stacks)"
+    return Row(what, f"{more:.2f} bytes a sample", "2 bytes", more <= 2)
 
 
 def perf_script() -> list[Row]:

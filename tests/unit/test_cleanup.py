@@ -120,6 +120,7 @@ def test_as_json(run):
         ("folder", "left", None),
     ]
     assert first["out_of_reach"] == OTHERS[:1] and second["failed"][0]["reason"] in err
+    assert second["failed"][0]["code"] == "agent-ended"
     code, out, err = run(as_json=True, yes=True, a=host(PROFILER, PRIVATE, AGENT))
     (record,) = json.loads(out)
     assert (code, err) == (Exit.OK, "")

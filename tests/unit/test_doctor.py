@@ -124,6 +124,7 @@ def host(name: str, *statuses: Status, lines=(), findings=()) -> HostChecked:
         reason = f"process {pid} was started with -XX:+X" if status is not Status.OK else ""
         remedy = "restart it" if reason else ""
         made = {"engine": "async-profiler", "sources": {"cpu": "ctimer"}}
+        made["code"] = "attach-disabled" if reason else "recorded"
         verdicts.append(CheckedProcess(pid, status, "prepare", reason, remedy, **made))
     facts = HostFacts(name, "x86_64", "6.1", 2, 1 << 30, "root")
     return HostChecked(Host(name, name), tuple(processes), (), lines, facts, tuple(verdicts), tuple(findings))
@@ -160,6 +161,7 @@ def test_the_json_has_the_documented_shape():
     assert record["processes"] == {"found": 2, "ok": 1, "degraded": 1, "failed": 0}
     first, second = record["hosts"]
     assert first["processes"][1]["verdict"] == "degraded" and first["processes"][1]["remedy"] == "restart it"
+    assert first["processes"][1]["code"] == "attach-disabled"
     assert second["outcomes"][0]["reason"] == "refused" and second["kernel"] == ""
 
 

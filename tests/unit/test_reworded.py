@@ -85,6 +85,8 @@ def test_nothing_but_texts_differs(
     reworded(Outcome)
     reworded(Note)
     assert outcome_of_a_run(tmp_path / "reworded", capsys) == usual
+    codes = {line["code"] for line in usual[2]["failures"]}
+    assert codes == {"attach-disabled", "agent-ended", "connection-lost"}
     assert {line["code"] for host in usual[1]["hosts"] for line in host["outcomes"]} >= {
         *("recorded", "no-match", "attach-disabled", "no-frame-pointers", "agent-ended"),
     }

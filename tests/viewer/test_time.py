@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -195,6 +196,19 @@ def test_files_are_of_the_range_and_say_so(viewer: Viewer, page: Path, downloads
     picture = save(viewer, downloads, "svg")
     title = ElementTree.parse(picture).getroot().find("{http://www.w3.org/2000/svg}text")
     assert title is not None and "n1 · 0.50–1.00\u202fs" in "".join(title.itertext())
+
+
+def test_the_page_and_the_core_agree(viewer: Viewer, page: Path, downloads: Path) -> None:
+    """Also at edges between the buckets of two processes."""
+    begin, end = 493_000, 3_017_000
+    viewer.open(page, f"time={begin / 1e6}-{end / 1e6}")
+    expected: Counter[str] = Counter()
+    for path in page.parent.glob("hosts/*/*/cpu.time"):
+        for stack in Profile.open(path, "compact").in_range(START + begin, START + end).paths():
+            expected[";".join(stack.frames)] += stack.values[0]
+    lines = save(viewer, downloads, "folded").read_text().splitlines()
+    assert {stack: int(count) for stack, count in (line.rsplit(" ", 1) for line in lines)} == +expected
+    assert expected.total() == 252
 
 
 def test_durations_have_a_map_and_a_band_has_a_flame_graph(viewer: Viewer, page: Path) -> None:

@@ -94,6 +94,14 @@ export function grouped(value) {
 }
 
 /**
+ * A count that may be an average: "1,234", "4.3".
+ * @param {number} count
+ */
+export function countOf(count) {
+  return count < 10 && !Number.isInteger(count) ? count.toFixed(1) : grouped(count);
+}
+
+/**
  * Numbers within names count as numbers: host2 comes before host10.
  * @param {string} a
  * @param {string} b

@@ -65,7 +65,7 @@ export function showTooltip(graph, node, x, y) {
  */
 export function showTip(title, rows, x, y) {
   const tip = part("tooltip", HTMLDivElement);
-  tip.replaceChildren(make("b", "", title), rowsElement(rows));
+  tip.replaceChildren(make("bdi", "method", title), rowsElement(rows));
   place(tip, x, y);
 }
 

@@ -1,6 +1,8 @@
 // @ts-check
 /** Colours of amounts, from little to much. */
 
+import { make } from "../controls/dom.js";
+
 /** @typedef {[hue: number, saturation: number, lightness: number]} Shade */
 
 /** More cannot be told apart. */
@@ -50,4 +52,21 @@ export function topOf(amounts) {
   const largest = some[some.length - 1];
   const usual = some[Math.floor((some.length - 1) * (1 - HARDLY_ANY))];
   return { top: Math.min(largest, Math.max(usual, FAR * some[some.length >> 1])), largest };
+}
+
+/**
+ * Shows what the colours stand for.
+ * @param {HTMLElement} element is filled with it
+ * @param {Ramp} ramp
+ * @param {string} least
+ * @param {string} most
+ */
+export function showRamp(element, ramp, least, most) {
+  const swatches = make("span", "swatches");
+  for (let part = 0; part < 1; part += 0.125) {
+    const swatch = make("i");
+    swatch.style.background = ramp.of(part + 0.06);
+    swatches.append(swatch);
+  }
+  element.replaceChildren(least, swatches, most);
 }

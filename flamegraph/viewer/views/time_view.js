@@ -3,15 +3,16 @@
 
 import { filled, make } from "../controls/dom.js";
 import { isDark } from "../controls/theme.js";
-import { amounts, grouped, percent, quantity } from "../data/format.js";
-import { bandsText, formatBands, formatRange, microsecondsText, rangeText, SECOND } from "../data/range.js";
+import { amounts, countOf, grouped, percent, quantity } from "../data/format.js";
+import { formatBands, formatRange, microsecondsText, rangeText, SECOND } from "../data/range.js";
 import { ALL_TIME } from "../data/state.js";
 import { countCells, countDurations, countMatches, countSpans, TimeGrid } from "../data/time_grid.js";
 import { hideTooltip, showTip } from "../graph/frame_details.js";
 import { ScopeGraph } from "../graph/scope_graph.js";
 import { CellMap, GUTTER } from "../heat/cell_map.js";
+import { DurationsMap } from "../heat/durations_map.js";
 import { Lanes } from "../heat/lanes.js";
-import { Ramp, topOf } from "../heat/ramp.js";
+import { Ramp, showRamp, topOf } from "../heat/ramp.js";
 
 /** @import { Context, View } from "../controls/context.js" */
 /** @import { TimeInfo } from "../data/page.js" */
@@ -20,12 +21,16 @@ import { Ramp, topOf } from "../heat/ramp.js";
 /** @import { State } from "../data/state.js" */
 /** @import { CellCounts, Durations } from "../data/time_grid.js" */
 /** @import { TooltipRow } from "../graph/frame_details.js" */
-/** @import { Cell, CellPicture, Mark } from "../heat/cell_map.js" */
+/** @import { Cell } from "../heat/cell_map.js" */
+/** @import { MapPicture } from "../heat/durations_map.js" */
+/** Of cells in the order of time. @typedef {{from: number, to: number, color: string}} TimeMark */
 
 /** Widths and heights in pixels. */
 const [LEAST_COLUMN, WIDEST_COLUMN] = [4, 112];
-const [HEAT_HEIGHT, TIMELINE_HEIGHT, BAND_HEIGHT] = [300, 40, 13];
-const [LEAST_TICK, LEAST_LABEL] = [64, 26];
+const [HEAT_HEIGHT, TIMELINE_HEIGHT] = [300, 40];
+const LEAST_TICK = 64;
+/** How strong a bar of the timeline is. */
+const BAR = 0.42;
 /** Seconds between ticks. */
 const TICK_STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 28_800, 86_400];
 
@@ -80,10 +85,10 @@ export class TimeView {
     this.note = make("p", "time-note");
     this.note.id = "time-note";
     this.note.setAttribute("aria-live", "polite");
-    this.durations = new DurationsMap(context, "durations", (from, to) => {
+    this.durations = new DurationsMap(context, "durations", "Durations", (from, to) => {
       this.selectRange(this.columnsRange(from, to), false, this.durations.bandsOf(from, to));
     }, clear);
-    this.pauses = new DurationsMap(context, "pauses", (from, to) => {
+    this.pauses = new DurationsMap(context, "pauses", "GC pauses", (from, to) => {
       this.selectRange(this.columnsRange(from, to), false);
     }, clear);
     const element = make("div");
@@ -108,6 +113,7 @@ export class TimeView {
     /** What the lanes were drawn for. @type {unknown[]} */
     this.drawnLanes = [];
     this.width = 0;
+    this.columnWidth = LEAST_COLUMN;
     this.dark = isDark();
     new ResizeObserver(() => {
       if (panel.clientWidth > 0 && this.body.clientWidth !== this.width && !panel.hidden) this.draw();
@@ -171,30 +177,47 @@ export class TimeView {
 
   /** @param {TimeGrid} grid */
   drawMaps(grid) {
-    const { context, matched, dark, columnWidth = LEAST_COLUMN } = this;
-    const { page, scope, event, range, otherRange, bands, state } = context;
-    const { samples, values } = this.counts;
-    const ramp = new Ramp(dark, matched !== null);
-    const { top, largest } = topOf(values);
+    const { context, dark, columnWidth } = this;
+    const { page, scope, range, otherRange, bands, state } = context;
     const width = grid.columns * columnWidth;
     const perSecond = (columnWidth * SECOND) / grid.span;
-    const mark = (/** @type {Range} */ one, /** @type {string} */ color) => ({ ...grid.cellsOf(one), color });
-    const [first, second] = dark ? ["#ffffff", "#7fb2ff"] : ["#16191d", "#1f5fc4"];
-    const marks = [...(range ? [mark(range, first)] : []), ...(otherRange ? [mark(otherRange, second)] : [])];
     // There may be many thousand spans, and a range changes none.
     const drawn = [scope.key, perSecond, width, dark];
     if (drawn.some((one, at) => one !== this.drawnLanes[at])) this.lanes.show(this.lanesOf(scope), perSecond, width, dark);
     this.drawnLanes = drawn;
 
-    const ticks = ticksOf(grid, columnWidth);
+    const mark = (/** @type {Range} */ one, /** @type {string} */ color) => ({ ...grid.cellsOf(one), color });
+    const [first, second] = dark ? ["#ffffff", "#7fb2ff"] : ["#16191d", "#1f5fc4"];
+    const marks = [...(range ? [mark(range, first)] : []), ...(otherRange ? [mark(otherRange, second)] : [])];
+    const picture = { columns: grid.columns, columnWidth, ticks: ticksOf(grid, columnWidth), dark };
+    const ramp = new Ramp(dark, this.matched !== null);
+    this.drawHeat(grid, picture, ramp, marks);
+    this.drawTimeline(grid, picture, ramp, marks);
+    this.hint.textContent =
+      `A column is ${microsecondsText(grid.span)}, upwards in cells of ${microsecondsText(grid.cell)}. Drag over cells to see ` +
+      `that range alone in every view; drag with Ctrl to compare two ranges.${page.clock && ` ${page.clock[0].toUpperCase()}${page.clock.slice(1)}.`}`;
+    this.tell();
+    const across = range && { from: Math.floor(range.from / grid.span), to: Math.ceil(range.to / grid.span) - 1 };
+    this.durations.show(this.lasted.samples, picture, grid, across, bands, state.intensity);
+    this.pauses.show(this.lasted.pauses, picture, grid, across, null, state.intensity);
+  }
+
+  /**
+   * @param {TimeGrid} grid
+   * @param {MapPicture} picture
+   * @param {Ramp} ramp
+   * @param {TimeMark[]} marks
+   */
+  drawHeat(grid, picture, ramp, marks) {
+    const { matched, dark } = this;
+    const { samples, values } = this.counts;
+    const { top, largest } = topOf(values);
     const empty = dark ? "#22272e" : "#eceef1";
-    const rowHeight = Math.max(5, Math.floor(HEAT_HEIGHT / grid.rows));
-    const each = grid.span / grid.rows;
     /** @type {[number, string][]} */
-    const labels = [0, 0.25, 0.5, 0.75].map((part) => [part * grid.rows, `+${microsecondsText(part * grid.rows * each)}`]);
+    const labels = [0, 0.25, 0.5, 0.75].map((part) => [part * grid.rows, `+${microsecondsText(part * grid.span)}`]);
     labels[0][1] = "0";
     this.heat.show({
-      columns: grid.columns, rows: grid.rows, rowHeight, columnWidth, labels, ticks, inTime: true, dark,
+      ...picture, rows: grid.rows, rowHeight: Math.max(5, Math.floor(HEAT_HEIGHT / grid.rows)), labels, inTime: true,
       cells: grid.at(grid.end - 1) + 1,
       color: (column, row) => {
         const cell = column * grid.rows + row;
@@ -204,34 +227,33 @@ export class TimeView {
       },
     }, marks);
     this.heat.element.dataset.cells = `${grid.columns} × ${grid.rows}`;
+    const { page, event } = this.context;
+    const most = `${quantity(top, page.events[event])}${top < largest ? " or more" : ""} in ${microsecondsText(grid.cell)}`;
+    if (matched) showRamp(this.ramp, ramp, "no match", "all samples of the cell");
+    else showRamp(this.ramp, ramp, "0", most);
+  }
 
+  /**
+   * @param {TimeGrid} grid
+   * @param {MapPicture} picture
+   * @param {Ramp} ramp
+   * @param {TimeMark[]} marks
+   */
+  drawTimeline(grid, picture, ramp, marks) {
+    const { matched, context } = this;
     const sums = new Float64Array(grid.columns);
     const found = new Float64Array(grid.columns);
     for (let cell = 0; cell < grid.count; cell++) {
-      sums[Math.floor(cell / grid.rows)] += values[cell];
+      sums[Math.floor(cell / grid.rows)] += this.counts.values[cell];
       if (matched) found[Math.floor(cell / grid.rows)] += matched[cell];
     }
     const highest = sums.reduce((one, other) => Math.max(one, other), 0);
     this.timeline.show({
-      columns: grid.columns, rows: 1, rowHeight: TIMELINE_HEIGHT, columnWidth, ticks: [], inTime: true, dark,
+      ...picture, rows: 1, rowHeight: TIMELINE_HEIGHT, ticks: [], inTime: true,
       labels: [[1, perSecondText(context, highest, grid.span)]],
       height: (column) => sums[column] / (highest || 1),
-      color: (column) => (sums[column] === 0 ? "" : matched ? ramp.of(found[column] / sums[column]) : ramp.of(0.42)),
+      color: (column) => (sums[column] === 0 ? "" : matched ? ramp.of(found[column] / sums[column]) : ramp.of(BAR)),
     }, marks.map((one) => ({ ...one, from: one.from / grid.rows, to: one.to / grid.rows })));
-
-    const info = page.events[event];
-    const least = matched ? "no match" : "0";
-    const most = `${quantity(top, info)}${top < largest ? " or more" : ""} in ${microsecondsText(grid.cell)}`;
-    showRamp(this.ramp, ramp, least, matched ? "all samples of the cell" : most);
-    this.hint.textContent =
-      `A column is ${microsecondsText(grid.span)}, upwards in cells of ${microsecondsText(grid.cell)}. Drag over cells to see ` +
-      `that range alone in every view; drag with Ctrl to compare two ranges.${page.clock && ` ${page.clock[0].toUpperCase()}${page.clock.slice(1)}.`}`;
-    this.tell();
-
-    const picture = { columns: grid.columns, columnWidth, ticks, dark };
-    const across = range && { from: Math.floor(range.from / grid.span), to: Math.ceil(range.to / grid.span) - 1 };
-    this.durations.show(this.lasted.samples, "Durations", picture, grid, across, bands, state.intensity);
-    this.pauses.show(this.lasted.pauses, "GC pauses", picture, grid, across, null, state.intensity);
   }
 
   /**
@@ -274,7 +296,7 @@ export class TimeView {
    * Shows a range in every view, or compares it with the range that is shown.
    * @param {Range | undefined} range
    * @param {boolean} compared
-   * @param {Bands | null} [bands] that are shown from now on
+   * @param {Bands | null} [bands] that are shown from now on, null for all; else they stay
    */
   selectRange(range, compared, bands) {
     if (!range) return;
@@ -282,7 +304,7 @@ export class TimeView {
     hideTooltip();
     const time = formatRange(range);
     if (compared && context.range) context.go({ view: "compare", time2: time, with: "" });
-    else context.go({ time, time2: "", ...(bands ? { band: formatBands(bands) } : {}) });
+    else context.go({ time, time2: "", ...(bands === undefined ? {} : { band: bands ? formatBands(bands) : "" }) });
   }
 
   /** Shows the whole recording again. */
@@ -339,124 +361,6 @@ export class TimeView {
   }
 }
 
-/** Durations over time: how many events of each band, or how much time. */
-class DurationsMap {
-  /**
-   * @param {Context} context
-   * @param {string} id
-   * @param {(from: Cell, to: Cell) => void} select
-   * @param {() => boolean} clear
-   */
-  constructor(context, id, select, clear) {
-    this.context = context;
-    this.title = make("span");
-    this.frequency = make("button", "", "Frequency");
-    this.intensity = make("button", "", "Intensity");
-    this.frequency.title = "How many, each second";
-    this.intensity.title = "How much time in all, each second";
-    this.frequency.addEventListener("click", () => context.set({ intensity: false }));
-    this.intensity.addEventListener("click", () => context.set({ intensity: true }));
-    const choice = filled("div", "switch", this.frequency, this.intensity);
-    choice.setAttribute("role", "group");
-    choice.setAttribute("aria-label", "What colours show");
-    this.ramp = make("p", "ramp");
-    this.note = make("p", "time-note");
-    this.note.setAttribute("aria-live", "polite");
-    this.map = new CellMap(id, "Durations by time", {
-      select,
-      point: (cell, x, y) => {
-        if (!cell) return hideTooltip();
-        const [name, ...rows] = this.textsOf(cell);
-        showTip(name, rows.map((text) => /** @type {TooltipRow} */ (text.split(": "))), x, y);
-      },
-      walk: (_, to) => (this.note.textContent = `${this.textsOf(to).join(", ")}. Enter selects.`),
-      clear,
-    });
-    const foot = filled("div", "time-foot", this.ramp, this.note);
-    this.element = filled("section", "durations", filled("div", "controls", filled("h3", "", this.title), choice), this.map.element, foot);
-    this.element.hidden = true;
-    /** @type {Durations | null} */
-    this.durations = null;
-    /** @type {TimeGrid | null} */
-    this.grid = null;
-  }
-
-  /**
-   * @param {Durations | null} durations nothing is shown without
-   * @param {string} title
-   * @param {Pick<CellPicture, "columns" | "columnWidth" | "ticks" | "dark">} picture
-   * @param {TimeGrid} grid
-   * @param {Range | null} across the columns of the range shown, both ends included
-   * @param {Bands | null} bands shown
-   * @param {boolean} intensity
-   */
-  show(durations, title, picture, grid, across, bands, intensity) {
-    this.element.hidden = durations === null;
-    this.durations = durations;
-    this.grid = grid;
-    if (!durations) return;
-    const { least, bands: rows, events, time } = durations;
-    this.title.textContent = title;
-    this.frequency.setAttribute("aria-pressed", String(!intensity));
-    this.intensity.setAttribute("aria-pressed", String(intensity));
-    const shown = intensity ? time : events;
-    const top = shown.reduce((one, other) => Math.max(one, other), 0);
-    const ramp = new Ramp(picture.dark, false);
-    /** @type {[number, string][]} */
-    const labels = [];
-    const step = Math.ceil(LEAST_LABEL / BAND_HEIGHT);
-    for (let row = 0; row < rows; row += step) labels.push([row, least + row ? microsecondsText(2 ** (least + row - 1)) : "0"]);
-    /** @type {Mark[]} */
-    const marks = [];
-    if (across || bands) {
-      const columns = across ? /** @type {[number, number]} */ ([across.from, across.to]) : /** @type {[number, number]} */ ([0, grid.columns - 1]);
-      const from = bands ? bands.least - least : 0;
-      const to = bands ? bands.most - least : rows - 1;
-      marks.push({ columns, rows: [from, to], color: picture.dark ? "#ffffff" : "#16191d" });
-    }
-    this.map.show({
-      ...picture, rows, rowHeight: BAND_HEIGHT, labels, inTime: false,
-      // A rare slow event is to be seen beside many fast ones.
-      color: (column, row) => {
-        const amount = shown[column * rows + row];
-        return amount > 0 ? ramp.of(Math.sqrt(amount / top)) : "";
-      },
-    }, marks);
-    const perSecond = (top * SECOND) / grid.span;
-    showRamp(this.ramp, ramp, "0", intensity ? `${microsecondsText(perSecond)} a second` : `${countText(perSecond)} a second`);
-    this.note.textContent = "";
-  }
-
-  /**
-   * The bands of two cells and between them.
-   * @param {Cell} from
-   * @param {Cell} to
-   * @returns {Bands | null} null where that is all
-   */
-  bandsOf(from, to) {
-    const { least, bands } = this.durations ?? { least: 0, bands: 1 };
-    const [low, high] = [from.row, to.row].sort((a, b) => a - b);
-    return low === 0 && high === bands - 1 ? null : { least: least + low, most: least + high };
-  }
-
-  /**
-   * What a cell has.
-   * @param {Cell} cell
-   */
-  textsOf({ column, row }) {
-    const { durations, grid } = this;
-    if (!durations || !grid) return [];
-    const at = column * durations.bands + row;
-    const band = durations.least + row;
-    return [
-      bandsText({ least: band, most: band }),
-      `Time: ${rangeText({ from: column * grid.span, to: (column + 1) * grid.span })}`,
-      `Events: ${countText(durations.events[at])}`,
-      `In all: ${microsecondsText(durations.time[at])}`,
-    ];
-  }
-}
-
 /**
  * Where ticks are, and what they say.
  * @param {TimeGrid} grid
@@ -474,30 +378,9 @@ function ticksOf(grid, columnWidth) {
   return ticks;
 }
 
-/**
- * @param {HTMLElement} element
- * @param {Ramp} ramp
- * @param {string} least
- * @param {string} most
- */
-function showRamp(element, ramp, least, most) {
-  const swatches = make("span", "swatches");
-  for (let part = 0; part < 1; part += 0.125) {
-    const swatch = make("i");
-    swatch.style.background = ramp.of(part + 0.06);
-    swatches.append(swatch);
-  }
-  element.replaceChildren(least, swatches, most);
-}
-
 /** @param {number} samples */
 function samplesText(samples) {
-  return `${countText(samples)} ${samples === 1 ? "sample" : "samples"}`;
-}
-
-/** @param {number} count */
-function countText(count) {
-  return count < 10 && !Number.isInteger(count) ? count.toFixed(1) : grouped(count);
+  return `${countOf(samples)} ${samples === 1 ? "sample" : "samples"}`;
 }
 
 /**
@@ -509,7 +392,7 @@ function countText(count) {
 function perSecondText({ page, event }, most, span) {
   const info = page.events[event];
   const perSecond = (most * SECOND) / span;
-  return info.unit === "count" ? `${countText(perSecond)}/s` : `${quantity(perSecond, info)}/s`;
+  return info.unit === "count" ? `${countOf(perSecond)}/s` : `${quantity(perSecond, info)}/s`;
 }
 
 /**

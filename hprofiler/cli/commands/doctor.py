@@ -90,7 +90,7 @@ def _process(process: Process, verdict: CheckedProcess) -> object:
     return {
         **members(process, "pid", "user", "label", "labels", "jvm_version"),
         "verdict": verdict.status.value,
-        **members(verdict, "engine", "sources", "stage", "reason", "remedy"),
+        **members(verdict, "engine", "sources", "stage", "code", "parameters", "reason", "remedy"),
         "findings": _findings(verdict.findings),
     }
 

@@ -25,7 +25,8 @@ def command(options: argparse.Namespace) -> int:
 
 def _page_to_show(options: argparse.Namespace) -> Path | None:
     """The existing page, if it is only to be shown."""
-    if options.raw_names or options.threads or options.trim or options.time:
+    chosen = options.raw_names or options.threads or options.trim or options.time
+    if chosen or options.slices == "none":
         return None
     if not options.open and options.serve is None:
         return None
@@ -36,7 +37,7 @@ def _page_to_show(options: argparse.Namespace) -> Path | None:
 def _make(options: argparse.Namespace) -> int:
     from hprofiler.report import make_report
 
-    how = (options.raw_names, options.threads, options.trim, options.time)
+    how = (options.raw_names, options.threads, options.trim, options.time, options.slices != "none")
     report = make_report(Path(options.folder), *how)
     print(report.page)
     print_problems("not in the pictures", report.analysis.problems)

@@ -122,6 +122,7 @@ def _print_event(event: EventAnalysis) -> None:
     """Totals of an event, its findings and hottest methods."""
     from hprofiler.analysis.words import plain
     from hprofiler.model.measures import in_words
+    from hprofiler.report.stages import stages_text
     from hprofiler.report.text import hottest
 
     if not event.total:
@@ -133,6 +134,8 @@ def _print_event(event: EventAnalysis) -> None:
         say("  ", printable(plain(finding.text)), sys.stdout)
     of = event.share_of if event.attributed < event.total else ""
     print(hottest(event.hottest, event.attributed, event.event, of))
+    if event.stages is not None:
+        print(stages_text(event.stages))
 
 
 def _print_nothing(result: RunResult, selector: Selector) -> None:
@@ -199,7 +202,10 @@ def print_json(result: RunResult) -> None:
             "interrupted": result.interrupted,
             "target": asdict(record.target),
             "coverage": asdict(record.coverage),
-            "failures": [members(one, "where", "reason", "remedy") for one in failures(result.results)],
+            "failures": [
+                members(one, "where", "code", "parameters", "reason", "remedy")
+                for one in failures(result.results)
+            ],
             "processes": _process_records(result),
             "events": [_event_record(event) for event in result.report.events],
             "hosts": host_records(result.results),
@@ -223,6 +229,7 @@ def _event_record(event: EventAnalysis) -> dict[str, object]:
     """The hottest methods count `value` in `unit`; their shares are of `hottest_of`."""
     from hprofiler.analysis.words import plain
     from hprofiler.model.measures import measure_of
+    from hprofiler.report.stages import stages_record
     from hprofiler.report.text import outliers_record
 
     value, unit = measure_of(event.event).column
@@ -240,4 +247,5 @@ def _event_record(event: EventAnalysis) -> dict[str, object]:
         "hottest": methods,
         "hottest_of": event.attributed,
         "outliers": outliers_record(event.compared),
+        "slices": stages_record(event.stages) if event.stages else None,
     }

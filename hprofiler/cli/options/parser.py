@@ -344,6 +344,7 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
     parser.add_argument("folder", metavar="DIR", help="run folder")
     _picture_options(parser)
+    spark_options.add_slices_to(parser)
     parser.add_argument(
         "--time",
         type=time_range,

@@ -123,7 +123,9 @@ def record(found: Sequence[HostLeft]) -> list[dict[str, object]]:
                 for one in host.entries
             ],
             "out_of_reach": [{"user": user, "jvms": jvms} for user, jvms in host.out_of_reach.items()],
-            "failed": [members(line, "reason", "remedy") for line in _failed(host.outcomes)],
+            "failed": [
+                members(line, "code", "parameters", "reason", "remedy") for line in _failed(host.outcomes)
+            ],
         }
         for host in found
     ]

@@ -83,8 +83,9 @@ class YarnCluster:
         executors: int = 3,
         queue: str = "default",
         user: str = "yarn",
+        job: str = "SparkBurn",
     ) -> Application:
-        """Submit the lab's own SparkBurn with these arguments, from the coordinator's machine."""
+        """Submit one of the lab's own jobs with these arguments, from the coordinator's machine."""
         jars = self.software.spark
         settings = {
             "spark.yarn.jars": f"local:{jars}/*",
@@ -103,7 +104,7 @@ class YarnCluster:
             "--master", "yarn", "--deploy-mode", mode, "--queue", queue, "--executor-cores", "1",
             "--executor-memory", "512m", "--driver-memory", "512m",
             *(word for name, value in settings.items() for word in ("--conf", f"{name}={value}")),
-            "--class", "SparkBurn", str(self.software.jobs), *arguments,
+            "--class", job, str(self.software.jobs), *arguments,
         ]  # fmt: skip
         return self._submit(command, user)
 

@@ -1,0 +1,156 @@
+"""Samples by Spark stage: of each process from what Spark knows of its executor, and added up for an
+event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.model import Recording
+from hprofiler.spark import SEVERAL, SparkFacts, assignment, stage_name, stage_times
+
+# Threads of tasks, by their names or by what they do; while they wait for a task they belong to none.
+_TASK = (r"^\[Executor task l", r"^org[./]apache[./]spark[./]executor[./]Executor\$TaskRunner[.;:]+run\b")
+_IDLE = (r"^java[./]util[./]concurrent[./]ThreadPoolExecutor[.;:]+getTask\b",)
+_KNOWN_ENOUGH = 0.95
+
+
+@dataclass(frozen=True)
+class StageShare:
+    """A stage: the name of its slice, its call site, how many samples belong to it.
+
+    `cpu` is what its samples stand for in seconds of CPU time, each for its interval; None for other events.
+    `spark_cpu` is Spark's own count for the parts of its tasks that lie in the recordings; None if that is
+    not known.
+    """
+
+    name: str
+    label: str
+    certain: int
+    likely: int
+    cpu: float | None
+    spark_cpu: float | None
+
+    @property
+    def samples(self) -> int:
+        return self.certain + self.likely
+
+
+@dataclass(frozen=True)
+class StageShares:
+    """An event's samples by stage, most first; `several` were taken while tasks of several stages were in the
+    executor, `none` belong to no task."""
+
+    stages: tuple[StageShare, ...]
+    several: int
+    none: int
+
+    @property
+    def certain(self) -> float:
+        """The part of the tasks' samples whose stage is certain."""
+        certain = sum(one.certain for one in self.stages)
+        return certain / max(1, sum(one.samples for one in self.stages) + self.several)
+
+    @property
+    def likely(self) -> float:
+        likely = sum(one.likely for one in self.stages)
+        return likely / max(1, sum(one.samples for one in self.stages) + self.several)
+
+
+def divided(facts: RunFacts, host: HostFacts, recording: Recording, profile: Profile) -> Profile:
+    """A process's profile, with threads at the roots, whose samples belong to the stages of its executor."""
+    spark, executor = facts.spark, _executor(facts.spark, recording)
+    times = profile.times
+    if spark is None or executor is None or times is None:
+        return profile
+    named = _stages_of_tasks(spark, times.slices)
+    if named:
+        profile = profile.with_slices_named(named)
+    doubt = host.clock.uncertainty if host.clock else 0.0
+    windows = assignment(spark, executor, times.start, times.width, doubt)
+    return profile.assigned(_TASK, _IDLE, windows.slices, windows.ranges) if windows.ranges else profile
+
+
+def _executor(spark: SparkFacts | None, recording: Recording) -> str | None:
+    """The executor of a process, if Spark knows its tasks. In local mode that is the driver."""
+    if spark is None:
+        return None
+    labels = recording.process.labels
+    application = labels.get("application")
+    if application and spark.application and application != spark.application:
+        return None
+    executor = labels.get("executor", "driver")
+    return executor if executor in spark.tasks else None
+
+
+def _stages_of_tasks(spark: SparkFacts, slices: list[tuple[str, bool]]) -> dict[str, str]:
+    """Names of slices that are of tasks (`task 42`, as in names of threads before Spark 3.1), and their
+    stages."""
+    wanted = {name for name, _ in slices if name.startswith("task ")}
+    if not wanted:
+        return {}
+    return {
+        name: stage_name(stage, attempt)
+        for tasks in spark.tasks.values()
+        for tid, stage, attempt, *_ in tasks.rows()
+        if (name := f"task {tid}") in wanted
+    }
+
+
+class StageSums:
+    """Adds up the samples of an event's processes by stage."""
+
+    def __init__(self, facts: RunFacts) -> None:
+        self._facts = facts
+        self._samples: dict[tuple[str, bool], int] = {}
+        self._cpu: dict[str, float] = {}
+        self._none = 0
+        self._recorded: list[tuple[str, int, int]] = []
+
+    def add(self, recording: Recording, profile: Profile) -> None:
+        """A process; a profile without times, or of another process than an executor, has no stages."""
+        executor = _executor(self._facts.spark, recording)
+        times = profile.times
+        if executor is None or times is None:
+            return
+        none, *counts = times.slice_samples
+        self._none += none
+        for slice_, count in zip(times.slices, counts, strict=True):
+            self._samples[slice_] = self._samples.get(slice_, 0) + count
+            self._cpu[slice_[0]] = self._cpu.get(slice_[0], 0.0) + count * recording.interval / 1e9
+        begin = times.start
+        if self._facts.time is not None and self._facts.start is not None:
+            begin, _ = self._facts.time.microseconds(self._facts.start)
+        self._recorded.append((executor, begin, begin + round(recording.seconds * 1e6)))
+
+    def shares(self) -> StageShares | None:
+        """None if there is not one sample of a stage."""
+        spark = self._facts.spark
+        if spark is None or not any(self._samples.values()):
+            return None
+        is_cpu = self._facts.event == "cpu"
+        times = stage_times(spark, self._recorded) if is_cpu else {}
+        labels = stage_labels(spark)
+        stages = []
+        for name in dict.fromkeys(name for name, _ in self._samples if name != SEVERAL):
+            known = times.get(name)
+            stages.append(
+                StageShare(
+                    name=name,
+                    label=labels.get(name, ""),
+                    certain=self._samples.get((name, True), 0),
+                    likely=self._samples.get((name, False), 0),
+                    cpu=self._cpu[name] if is_cpu else None,
+                    spark_cpu=known.cpu if known and known.known >= _KNOWN_ENOUGH else None,
+                )
+            )
+        stages.sort(key=lambda one: (-one.samples, one.name))
+        several = self._samples.get((SEVERAL, False), 0)
+        return StageShares(tuple(stages), several, self._none)
+
+
+def stage_labels(spark: SparkFacts) -> Mapping[str, str]:
+    """The call site of each stage, by the name of its slice."""
+    return {stage_name(one.id, one.attempt): one.name for one in spark.stages}

@@ -1,0 +1,90 @@
+"""Stages of a Spark application: lanes of the page, lines for the terminal, JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from hprofiler.analysis.stages import StageShares
+from hprofiler.analysis.words import percent, plain
+from hprofiler.base.bounded_json import members
+from hprofiler.base.text import printable
+from hprofiler.base.text_table import table_lines
+from hprofiler.model.measures import duration
+from hprofiler.report.page import Lane
+from hprofiler.spark import SparkFacts, stage_name
+
+_STAGES_SHOWN = 10
+_ROWS = 4
+_MOST_SPANS = 5000
+
+Span = tuple[float, float, str]
+
+
+def spark_lanes(spark: SparkFacts, start: int, seconds: float) -> list[Lane]:
+    """Jobs and stages in the seconds since `start` (microseconds since 1970).
+
+    What overlaps is in several lanes.
+    """
+    zero = start / 1e6 + (spark.clock.offset if spark.clock else 0.0)
+
+    def span(from_: int, to: int, label: str) -> Span:
+        begin, end = from_ / 1e3 - zero, (to or spark.read) / 1e3 - zero
+        return max(0.0, round(begin, 3)), min(seconds, round(end, 3)), label
+
+    jobs = (span(one.from_, one.to, f"job {one.id}: {one.description}") for one in spark.jobs)
+    stages = (
+        span(one.from_, one.to, f"{stage_name(one.id, one.attempt)}: {one.name}") for one in spark.stages
+    )
+    return [*_lanes("Spark jobs", "job", jobs), *_lanes("Spark stages", "stage", stages)]
+
+
+def _lanes(name: str, kind: str, spans: Iterable[Span]) -> Iterator[Lane]:
+    """Each span goes to the first row in which there is room for it."""
+    rows: list[list[Span]] = []
+    for span in sorted(spans)[:_MOST_SPANS]:
+        if span[1] <= span[0]:
+            continue
+        row = next((row for row in rows if row[-1][1] <= span[0]), None)
+        if row is not None:
+            row.append(span)
+        elif len(rows) < _ROWS:
+            rows.append([span])
+    return (Lane(name, kind, row) for row in rows)
+
+
+def stages_text(shares: StageShares) -> str:
+    """The stages with most samples as lines of text, and how sure that is."""
+    certain, likely = (plain(percent(part, 1)) for part in (shares.certain, shares.likely))
+    others = f"{shares.several:,} of several stages, {shares.none:,} of no task"
+    lines = [f"by Spark stage ({certain} of task samples certain, {likely} likely; {others}):"]
+    total = shares.none + shares.several + sum(one.samples for one in shares.stages)
+    has_cpu = any(one.cpu is not None for one in shares.stages)
+    rows: list[tuple[str, ...]] = [("samples", *(("CPU", "of Spark's") if has_cpu else ()), "stage")]
+    for one in shares.stages[:_STAGES_SHOWN]:
+        cpu = [duration(one.cpu or 0.0), _ratio(one.cpu, one.spark_cpu)] if has_cpu else []
+        share = plain(percent(one.samples, total))
+        rows.append((share, *cpu, printable(f"{one.name} {one.label}".rstrip())))
+    lines += table_lines(rows, right=range(len(rows[0]) - 1), indent=2)
+    more = len(shares.stages) - _STAGES_SHOWN
+    return "\n".join([*lines, *([f"  … and {more} more stages"] if more > 0 else [])])
+
+
+def _ratio(cpu: float | None, spark_cpu: float | None) -> str:
+    """Sampled CPU time as a part of Spark's own count, "" if that is not known."""
+    return plain(percent(cpu / spark_cpu, 1)) if cpu is not None and spark_cpu else ""
+
+
+def stages_record(shares: StageShares) -> dict[str, object]:
+    """The same for JSON; all stages."""
+    return {
+        "stages": [
+            {
+                **members(one, "name", "label", "certain", "likely"),
+                "cpu_seconds": one.cpu,
+                "spark_cpu_seconds": one.spark_cpu,
+            }
+            for one in shares.stages
+        ],
+        "several": shares.several,
+        "none": shares.none,
+    }

@@ -1,0 +1,199 @@
+"""A report by Spark stage: samples of tasks' threads, by windows of tasks and by recorded names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.stages import StageShares
+from hprofiler.report import Report, make_report
+from hprofiler.report.stages import spark_lanes, stages_record, stages_text
+from hprofiler.runfolder import RunFolder
+from hprofiler.spark import DriverClock, Job, SparkFacts, Stage, Tasks, write_facts
+from tests.timed_profile import Row, timed_profile
+from tests.viewer.block import described
+from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
+
+APP = "application_1700000000000_0042"
+BEGIN = 1_800_000_000
+POOL = "[Executor task launch worker for task N.N in stage N.N (TID N)]"
+RUN = "org/apache/spark/executor/Executor$TaskRunner.run"
+FIRST, SECOND = (POOL, RUN, "App.first"), (POOL, RUN, "App.second")
+IDLE = (POOL, "java/util/concurrent/ThreadPoolExecutor.getTask", "park")
+MARK = ("[GC Thread#N]", "mark")
+
+
+def tasks(*rows: tuple[int, float, float]) -> Tasks:
+    """TIDs from 0: stage, launch and finish in seconds of the run; all of that is CPU time."""
+    columns = Tasks()
+    for tid, (stage, launch, finish) in enumerate(rows):
+        begin, end = (round((BEGIN + moment) * 1000) for moment in (launch, finish))
+        columns.add(tid, stage, 0, begin, end, (end - begin) * 1_000_000)
+    return columns
+
+
+# Stage 3 from second 1 to 3, stage 4 from 3 to 5 and, in part, at the same time as stage 5.
+FACTS = SparkFacts(
+    application=APP,
+    read=(BEGIN + 60) * 1000,
+    clock=DriverClock(0.0, 0.0),
+    jobs=(Job(0, (BEGIN - 9) * 1000, (BEGIN + 3) * 1000, "first job", (3,)),),
+    stages=(
+        Stage(3, 0, "collect at App.scala:42", (BEGIN + 1) * 1000, (BEGIN + 3) * 1000, 2),
+        Stage(4, 0, "count at App.scala:43", (BEGIN + 3) * 1000, 0, 1),
+    ),
+    tasks={"1": tasks((3, 1.0, 2.0), (3, 2.0, 2.99), (4, 3.0, 5.0), (5, 4.0, 4.5))},
+)
+ROWS = [
+    Row(FIRST, 10),  # before any task
+    *(Row(FIRST, bucket) for bucket in range(55, 145)),
+    *(Row(IDLE, bucket) for bucket in range(55, 145)),
+    *(Row(MARK, bucket) for bucket in range(55, 145)),
+    *(Row(SECOND, bucket) for bucket in range(155, 245)),
+]
+
+
+def made_report(
+    folder: Path,
+    facts: SparkFacts | None = FACTS,
+    rows: Sequence[Row] = ROWS,
+    named: Sequence[tuple[str, bool]] = (),
+    labels: dict[str, str] | None = None,
+    slices: bool = True,
+) -> Report:
+    """The report of one executor's CPU time, 20 ms a sample."""
+    host = MadeHost("n1", {7: "x 1\n"})
+    run = make_run(folder, [host])
+    content = timed_profile(
+        [
+            Row(row.stack, row.bucket, row.samples, (row.samples, 20_000_000 * row.samples), row.slice)
+            for row in rows
+        ],
+        start=BEGIN * 1_000_000,
+        slices=named,
+    )
+    keep(run, content, {"executor": "1", "application": APP} if labels is None else labels)
+    if facts is not None:
+        write_facts(facts, folder)
+    return make_report(folder, slices=slices)
+
+
+def keep(run: RunFolder, content: bytes, labels: dict[str, str]) -> None:
+    """Store a profile with times in the place of the made one."""
+    profile = Profile.from_bytes(content, "compact")
+    run.times_path("n1", 7, "cpu").write_bytes(content)
+    profile.write(run.profile_path("n1", 7, "cpu"), "pprof", thread_label=True)
+    record = content_of(run)
+    (recording,) = record["hosts"][0]["recordings"]
+    recording["process"]["labels"] = labels
+    recording["seconds"], recording["interval"] = 10.0, 20_000_000
+    recording["totals"] = {name: profile.total(name) for name, _ in profile.values}
+    recording["times"] = {"start": BEGIN * 1_000_000, "width": 20_000}
+    rewrite(run, record)
+
+
+def shares(report: Report) -> StageShares:
+    found = report.events[0].stages
+    assert found is not None
+    return found
+
+
+def test_stages_of_an_executor(tmp_path: Path) -> None:
+    found = shares(made_report(tmp_path / "run"))
+    assert [(one.name, one.label, one.certain, one.likely) for one in found.stages] == [
+        ("stage 3.0", "collect at App.scala:42", 90, 0),
+        ("stage 4.0", "count at App.scala:43", 64, 0),
+    ]
+    assert (found.several, found.none) == (26, 181), "4.0 to 4.5 s; idle threads, GC, and before all tasks"
+    assert found.stages[0].cpu == pytest.approx(1.8)
+    assert found.stages[0].spark_cpu == pytest.approx(1.99)
+    assert found.certain == pytest.approx(154 / 180)
+
+
+def test_a_stage_is_a_part_of_the_page(tmp_path: Path) -> None:
+    record = described(made_report(tmp_path / "run").page)
+    assert [(one["name"], one["label"], one["certain"]) for one in record["slices"]] == [
+        ("stage 3.0", "collect at App.scala:42", True),
+        ("stage 4.0", "count at App.scala:43", True),
+        ("several stages", "", False),
+    ]
+    assert [(one["name"], one["kind"]) for one in record["lanes"]] == [
+        ("Spark jobs", "job"),
+        ("Spark stages", "stage"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("facts", "labels", "slices"),
+    [
+        (None, None, True),
+        (FACTS, None, False),
+        (FACTS, {"executor": "2", "application": APP}, True),
+        (FACTS, {"executor": "1", "application": "application_1_1"}, True),
+        (FACTS, {}, True),
+    ],
+)
+def test_other_processes_have_no_stages(
+    tmp_path: Path, facts: SparkFacts | None, labels: dict[str, str] | None, slices: bool
+) -> None:
+    report = made_report(tmp_path / "run", facts, labels=labels, slices=slices)
+    assert report.events[0].stages is None
+    assert described(report.page)["slices"] == []
+
+
+def test_names_decide_where_stages_overlap(tmp_path: Path) -> None:
+    """Slice 1 and 2 are by the names of threads, of which the second is of a task by its TID (Spark 3.0)."""
+    named = [("stage 5.0", True), ("task 2", True), ("task 1", False)]
+    rows = [
+        Row(FIRST, 210, slice=1),
+        Row(SECOND, 211, slice=2),
+        Row(SECOND, 212),
+        Row(FIRST, 130, slice=3),
+        Row(SECOND, 230, slice=3),
+    ]
+    found = shares(made_report(tmp_path / "run", rows=rows, named=named))
+    counts = {one.name: (one.certain, one.likely) for one in found.stages}
+    assert counts == {"stage 5.0": (1, 0), "stage 4.0": (2, 0), "stage 3.0": (1, 0)}
+    assert (found.several, found.none) == (1, 0)
+
+
+def test_damaged_facts_are_a_note(tmp_path: Path) -> None:
+    made_report(tmp_path / "run")
+    (tmp_path / "run" / "spark.json").write_text("{")
+    report = make_report(tmp_path / "run")
+    assert report.events[0].stages is None and report.events[0].total
+    (note,) = report.analysis.notes
+    assert note.code == "spark-unknown" and "spark.json cannot be read" in note.reason
+
+
+def test_words_and_json(tmp_path: Path) -> None:
+    found = shares(made_report(tmp_path / "run"))
+    text = stages_text(found)
+    how = "85.6% of task samples certain, 0% likely; 26 of several stages, 181 of no task"
+    assert text.startswith(f"by Spark stage ({how}):\n")
+    first = text.splitlines()[2].split(maxsplit=4)
+    assert first == ["24.9%", "1.8", "s", "90.5%", "stage 3.0 collect at App.scala:42"]
+    assert stages_record(found)["stages"][0] == {
+        "name": "stage 3.0",
+        "label": "collect at App.scala:42",
+        "certain": 90,
+        "likely": 0,
+        "cpu_seconds": pytest.approx(1.8),
+        "spark_cpu_seconds": pytest.approx(1.99),
+    }
+
+
+def test_lanes() -> None:
+    later = msgspec.structs.replace(FACTS, clock=DriverClock(0.5, 0.0))
+    jobs, stages = spark_lanes(later, BEGIN * 1_000_000, 50.0)
+    assert jobs.spans == [(0.0, 2.5, "job 0: first job")], "it began before the run"
+    assert stages.spans == [
+        (0.5, 2.5, "stage 3.0: collect at App.scala:42"),
+        (2.5, 50.0, "stage 4.0: count at App.scala:43"),
+    ]
+    both = msgspec.structs.replace(FACTS, stages=(*FACTS.stages, *FACTS.stages))
+    assert len(spark_lanes(both, BEGIN * 1_000_000, 50.0)) == 3, "stages at the same time are in two lanes"
