@@ -28,7 +28,7 @@ use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::SliceRule;
 
 /// The time between two polls: docs/internals/decisions/025-names-of-threads-are-polled.md.
-const INTERVAL: Duration = Duration::from_millis(25);
+const INTERVAL: Duration = Duration::from_millis(15);
 /// The first version that warns of an agent that is loaded at run time.
 const WARNS: u32 = 21;
 
