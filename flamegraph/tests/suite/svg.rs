@@ -48,6 +48,17 @@ fn growth_is_red_shrinking_is_blue_and_vanished_paths_are_listed() {
 }
 
 #[test]
+fn the_strongest_colour_means_at_least_ten_points() {
+    let colour = |after: u32| {
+        let changed = format!("run;a 500 {after}\nrun;b 500 {}\n", 1000 - after);
+        fill(&svg(&samples(&changed), &Options::default()), "a")
+    };
+    let [strong, pale] = [colour(600), colour(510)];
+    assert_eq!(strong, colour(800));
+    assert!(pale[0] > pale[2] && pale[1] > strong[1] + 50);
+}
+
+#[test]
 fn widths_can_be_those_of_before_and_hues_can_be_switched() {
     let before = Options {
         width_from: Side::Before,

@@ -11,12 +11,15 @@ use crate::profile::Result;
 const NEUTRAL: Rgb = (238, 236, 233);
 const GREW: Rgb = (236, 84, 68);
 const SHRANK: Rgb = (92, 142, 236);
+/// The strongest colour means at least one part in so many of the whole: 10 points.
+const LEAST: i64 = 10;
 /// The number of paths without width that are named.
 const NAMED: usize = 3;
 
 /// The changes of a difference.
 pub(super) struct Change {
-    /// The largest change of a drawn frame, up or down; the root's does not count.
+    /// What the strongest colour means: the largest change of a drawn frame, up or down, but at least 10 points. The
+    /// root's change does not count.
     pub(super) most: i64,
     /// Before and after.
     pub(super) totals: [i64; 2],
@@ -50,7 +53,7 @@ impl Change {
                 return Ok(Visit::Next);
             };
             let change = change.get_or_insert_with(|| Change {
-                most: 0,
+                most: totals[0].max(totals[1]) / LEAST,
                 totals,
                 unseen: Unseen::default(),
                 negate: options.negate,
@@ -76,7 +79,7 @@ impl Change {
         }
     }
 
-    /// The colour of a change: its hue shows the direction, its strength the size relative to the largest.
+    /// The colour of a change: its hue shows the direction, its strength the size relative to `most`.
     pub(super) fn color(&self, sides: [i64; 2]) -> Rgb {
         scale(self.shown(sides) as f64 / self.most.max(1) as f64)
     }
