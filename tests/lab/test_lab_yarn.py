@@ -222,10 +222,12 @@ def test_an_application_that_ends_during_the_recording(coordinator: Coordinator,
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("how", ["turns"])
-def test_each_stage_has_its_own_method(yarn: YarnCluster, coordinator: Coordinator, how: str) -> None:
-    """Stages of tasks of 200 ms, of a method each."""
-    with running(yarn.spark(how, "600", "30", "200", job="SparkStages")) as app:
+@pytest.mark.parametrize(("how", "cores"), [("turns", 1), ("together", 2)])
+def test_each_stage_has_its_own_method(
+    yarn: YarnCluster, coordinator: Coordinator, how: str, cores: int
+) -> None:
+    """Stages of tasks of 200 ms, of a method each. At the same time in an executor, names of threads tell them."""
+    with running(yarn.spark(how, "600", "30", "200", job="SparkStages", cores=cores)) as app:
         app.wait_until_busy(3)
         result = coordinator.run("-f", "300", "-t", "20", "-j", app.id, *CLUSTER, "--json")
     assert result.code == 0 and result.folder is not None, str(result)
