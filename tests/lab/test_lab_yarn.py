@@ -226,7 +226,7 @@ def test_an_application_that_ends_during_the_recording(coordinator: Coordinator,
 def test_each_stage_has_its_own_method(
     yarn: YarnCluster, coordinator: Coordinator, how: str, cores: int
 ) -> None:
-    """Stages of tasks of 200 ms, of a method each. At the same time in an executor, names of threads tell them."""
+    """Stages of tasks of 200 ms, of a method each. Where they overlap, names of threads tell which it is."""
     with running(yarn.spark(how, "600", "30", "200", job="SparkStages", cores=cores)) as app:
         app.wait_until_busy(3)
         result = coordinator.run("-f", "300", "-t", "20", "-j", app.id, *CLUSTER, "--json")
