@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := Cargo.toml Cargo.lock setup.py pyproject.toml agents/async-profiler.json \
   $(shell find flamegraph agents/host .cargo -name '*.rs' -o -name '*.toml' -o -name '*.yaml' -o -path '*flamegraph/src*' -name '*.js' 2>/dev/null) \
-  $(wildcard agents/perfmap/*.c agents/perfmap/*.h agents/perfmap/*/*.h agents/perfmap/build.sh)
+  $(wildcard agents/jvmti/*.c agents/jvmti/*.h agents/jvmti/*/*.h agents/jvmti/build.sh)
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-rust test-unit test-viewer test-host test-all test-jdks test-faults test-lab test-peers \
@@ -51,7 +51,7 @@ demo: build ## profile a small sample JVM job on this machine
 # These folders never look at the whole machine, so two of them run at a time. The others observe processes and files of the
 # whole machine and run alone. CONTRIBUTING.md explains the marker `nightly`.
 PYTEST := $(BIN)/python -m pytest
-UNIT := tests/unit tests/golden tests/fuzz tests/exact tests/perfmap
+UNIT := tests/unit tests/golden tests/fuzz tests/exact tests/jvmti
 HOST := tests/contract tests/engines tests/lab
 
 test: build test-prerequisites ## what CI runs beside lint, about 15 minutes; needs root for the lab's namespaces
@@ -82,7 +82,7 @@ test-all: ## everything, before a release: test, then the nightly tests in parts
 	$(MAKE) test-wheel
 
 test-jdks: build nightly-prerequisites ## nightly: both engines on JDK 8 to 25
-	$(PYTEST) -m nightly tests/engines tests/perfmap
+	$(PYTEST) -m nightly tests/engines tests/jvmti
 
 test-faults: build nightly-prerequisites $(VENV)/.kerberos ## nightly: the agent and the transports under faults, races and attacks
 	$(PYTEST) -m nightly tests/contract

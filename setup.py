@@ -1,7 +1,7 @@
 """Build of hprofiler: the Rust binding, and everything that a run needs inside the package.
 
 `hprofiler/_data` of an installed package holds the agent for each architecture, async-profiler's
-libraries, those of agents/perfmap, the shipped selectors and the viewer's files. An editable install
+libraries, those of agents/jvmti, the shipped selectors and the viewer's files. An editable install
 writes the built ones (agents, libraries, template) into the checkout, where git ignores them; the rest is
 read where it lies.
 """
@@ -27,7 +27,8 @@ ROOT = Path(__file__).resolve().parent
 AGENT_TARGETS = {"x86_64": "x86_64-unknown-linux-musl", "aarch64": "aarch64-unknown-linux-musl"}
 ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
 CANNOT_BUILD = 3
-"""What agents/perfmap/build.sh ends with where a compiler or a JDK is missing."""
+"""What agents/jvmti/build.sh ends with where a compiler or a JDK is missing."""
+JVMTI_LIBRARIES = {"perfmap": "libhprofilerPerfmap.so", "threadnames": "libhprofilerThreadnames.so"}
 DEVELOPMENT = os.environ.get("HPROFILER_DEV_BUILD") == "1"
 """Whether to build quickly: the agent for this machine's architecture alone, and without LTO."""
 AGENT_PROFILE = "agent-dev" if DEVELOPMENT else "agent"
@@ -50,12 +51,15 @@ class build_package(build_py):
 def add_built_data(data: Path) -> None:
     build_viewer = [sys.executable, str(ROOT / "flamegraph" / "viewer" / "build.py")]
     subprocess.run([*build_viewer, str(data / "viewer" / "page.html")], check=True)
-    async_profiler, perfmap = async_profiler_libraries(), perfmap_libraries()
+    async_profiler = async_profiler_libraries()
+    jvmti = {name: jvmti_libraries(name) for name in JVMTI_LIBRARIES}
     for arch, library in async_profiler.items():
         install_file(library, data / "async-profiler" / arch / "libasyncProfiler.so", 0o644)
-    for arch, library in perfmap.items():
-        install_file(library, data / "perfmap" / arch / "libhprofilerPerfmap.so", 0o644)
-    for arch, agent in build_agents([*async_profiler.values(), *perfmap.values()]).items():
+    for name, built in jvmti.items():
+        for arch, library in built.items():
+            install_file(library, data / name / arch / JVMTI_LIBRARIES[name], 0o644)
+    ours = [library for built in jvmti.values() for library in built.values()]
+    for arch, agent in build_agents([*async_profiler.values(), *ours]).items():
         install_file(agent.read_bytes(), data / "agent" / arch / "hprofiler-agent", 0o755)
 
 
@@ -124,18 +128,18 @@ def elf_architecture(library: bytes, name: str) -> str:
     return ELF_MACHINES[machine]
 
 
-def perfmap_libraries() -> dict[str, bytes]:
-    """agents/perfmap by architecture; one that cannot be built is left out, and build.sh says why."""
+def jvmti_libraries(name: str) -> dict[str, bytes]:
+    """One of agents/jvmti by architecture; one that cannot be built is left out, and build.sh says why."""
     built = {}
     for arch in AGENT_TARGETS:
         with tempfile.TemporaryDirectory() as folder:
             library = Path(folder) / "library"
-            script = ROOT / "agents" / "perfmap" / "build.sh"
-            done = subprocess.run(["sh", str(script), arch, str(library)], check=False)
+            script = ROOT / "agents" / "jvmti" / "build.sh"
+            done = subprocess.run(["sh", str(script), name, arch, str(library)], check=False)
             if done.returncode == 0:
                 built[arch] = library.read_bytes()
             elif done.returncode != CANNOT_BUILD:
-                raise SystemExit(f"hprofiler build: agents/perfmap does not compile for {arch}")
+                raise SystemExit(f"hprofiler build: {name} of agents/jvmti does not compile for {arch}")
     return built
 
 

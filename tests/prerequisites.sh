@@ -20,7 +20,7 @@ build)
   need mvn maven
   need javac default-jdk-headless
   need cc "gcc libc6-dev" # without its recommendations gcc alone cannot link
-  case "$(uname -m)" in # for agents/perfmap, which is built for both architectures where that is possible
+  case "$(uname -m)" in # for agents/jvmti, which is built for both architectures where that is possible
   x86_64) wish aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu ;;
   aarch64) wish x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu ;;
   esac

@@ -32,7 +32,8 @@ _END_WAIT = 0.2
 class AgentBinaries:
     """The agent's binary for each architecture (as `uname -m` says it), and what the engines load.
 
-    `blobs` has them by the protocol's names, `async-profiler` and `perfmap`, each by architecture.
+    `blobs` has them by the protocol's names, `async-profiler`, `perfmap` and `threadnames`, each by
+    architecture.
     """
 
     agents: Mapping[str, Blob]

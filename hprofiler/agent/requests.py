@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from hprofiler.model import Sampling
+from hprofiler.model import Sampling, SliceRule
 
 PROTOCOL = 2
 LEASE_SECONDS = 30
@@ -112,13 +112,15 @@ class Plan:
     """What to record, and with what.
 
     `blobs` are the SHA-256 of what the engines load into processes, by the protocol's names, and `versions`
-    their releases, where these are known. `agent_cpu` are the processors that the agent may use.
+    their releases, where these are known. `agent_cpu` are the processors that the agent may use, `slices`
+    rules for names of threads.
     """
 
     sampling: Sampling
     blobs: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     agent_cpu: float = 1.0
+    slices: Sequence[SliceRule] = ()
 
 
 class Prepare(Request, frozen=True):
@@ -129,6 +131,7 @@ class Prepare(Request, frozen=True):
     blobs: Mapping[str, str]
     versions: Mapping[str, str]
     agent_cpu: float
+    slices: Sequence[SliceRule] = ()
     clock_offset: float = 0.0
 
 

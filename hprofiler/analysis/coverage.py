@@ -64,8 +64,8 @@ def host_sampled(facts: RunFacts, host: HostFacts) -> str:
 
 def recorded_for(facts: RunFacts, recording: Recording) -> str:
     """ "24 of 60 s" of a process that was not recorded for all of the time; else ""."""
-    words = duration_in_words(recording.seconds, facts.duration)
-    return words if " of " in words else ""
+    is_short = 0 < recording.seconds < facts.duration * _ALL_OF_IT
+    return part_of_time(recording.seconds, facts.duration) if is_short else ""
 
 
 def _alone(facts: RunFacts, host: HostFacts) -> RunFacts:

@@ -97,11 +97,13 @@ def answer(subject: Subject) -> Finding:
     if owner is not None:
         takes = f"{percent(owner.method.total_value, subject.total)}{_of(subject)} {_verb(subject)}"
         points = f"{100 * owner.cost / subject.total:.1f} points {owner.family.points}"
-        return about(f"{takes} ", owner.method.name, f", of which {points}.", with_calls=True)
+        return about(f"{takes} ", owner.method.name, f", of which {points}.", True, has_share=True)
     share = percent(hottest.self_value, subject.total)
     if hottest.self_value < _WORTH_A_HEADLINE * subject.total:
-        return about("No method stands out: the hottest, ", hottest.name, f", takes {share}{_of(subject)}.")
-    return about(f"{share}{_of(subject)} {_verb(subject)} ", hottest.name, f"{_for_whom(subject)}.")
+        takes = f", takes {share}{_of(subject)}."
+        return about("No method stands out: the hottest, ", hottest.name, takes, has_share=True)
+    takes = f"{share}{_of(subject)} {_verb(subject)} "
+    return about(takes, hottest.name, f"{_for_whom(subject)}.", has_share=True)
 
 
 def _for_whom(subject: Subject) -> str:
@@ -145,9 +147,10 @@ def hottest_itself(subject: Subject) -> list[Finding]:
     return [about(f"The {what} is ", hottest.name, f": {percent(share, 1)}.")]
 
 
-def about(before: str, name: str, after: str, with_calls: bool = False) -> Finding:
+def about(before: str, name: str, after: str, with_calls: bool = False, has_share: bool = False) -> Finding:
     """A finding whose sentence has the method's name in it."""
-    return Finding(f"{before}{shown(name)}{after}", name, with_calls=with_calls, at=len(before))
+    text = f"{before}{shown(name)}{after}"
+    return Finding(text, name, with_calls=with_calls, at=len(before), has_share=has_share)
 
 
 def shown(name: str) -> str:
@@ -314,8 +317,8 @@ def _broken_share(outcome: Outcome, event: str) -> float:
 
 def jvms_own_work(subject: Subject) -> list[Finding]:
     """Garbage collection and the JIT compilers."""
-    garbage = "garbage collection takes {share} of CPU time."
-    compilers = "the JIT compilers take {share} of CPU time, as while JVMs warm up."
+    garbage = "Garbage collection takes {share} of CPU time."
+    compilers = "The JIT compilers take {share} of CPU time, as while JVMs warm up."
     return [
         *_own_work(subject, "gc", _GARBAGE, garbage),
         *_own_work(subject, "jit", _COMPILERS, compilers),
@@ -324,26 +327,27 @@ def jvms_own_work(subject: Subject) -> list[Finding]:
 
 def kernel(subject: Subject) -> list[Finding]:
     """Most time in the kernel, and who calls it."""
-    found = _own_work(subject, "kernel", _KERNEL, "kernel code takes {share} of CPU time{caller}.")
-    if not found:
+    share = _share_of_own_work(subject, "kernel", _KERNEL)
+    if not share:
         return []
     # Frames that pruning put together have no known caller.
     ((caller, cost),) = subject.walk.kernel_callers.most_common(1) or [("", 0)]
     named = caller and 2 * cost > sum(subject.walk.kernel_callers.values())
     called = f", most of it called by {shown(caller)}" if named else ""
-    before, after = found[0].text.split("{caller}")
-    at = len(before) + len(called) - len(shown(caller))
-    return [Finding(f"{before}{called}{after}", caller, at=at) if named else Finding(before + after)]
+    text = f"Kernel code takes {share} of CPU time{called}"
+    at = len(text) - len(shown(caller))
+    return [Finding(f"{text}.", caller, at=at) if named else Finding(f"{text}.")]
 
 
 def _own_work(subject: Subject, kind: str, least: float, text: str) -> list[Finding]:
-    if subject.evidence is None:
-        return []
-    share = share_of_work(subject.evidence.cluster(), kind)
-    if share == 0 or subject.surely(share) < least:
-        return []
-    sentence = text.replace("{share}", percent(share, 1))
-    return [Finding(sentence[:1].upper() + sentence[1:])]
+    share = _share_of_own_work(subject, kind, least)
+    return [Finding(text.format(share=share))] if share else []
+
+
+def _share_of_own_work(subject: Subject, kind: str, least: float) -> str:
+    """The part of the work of JVMs; "" where it is less than `least`."""
+    share = share_of_work(subject.evidence.cluster(), kind) if subject.evidence else 0.0
+    return "" if share == 0 or subject.surely(share) < least else percent(share, 1)
 
 
 def idle_threads(subject: Subject) -> list[Finding]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,8 +26,6 @@ from hprofiler.runfolder import RunFolder
 from hprofiler.spark import SparkError
 from hprofiler.spark import read_facts as read_spark_facts
 
-SHARE = re.compile(r"<?\d[\d.]*\u202f%")
-"""A share as sentences have it."""
 # How many of a host's methods are remembered to say where a method of the cluster is hot.
 _REMEMBERED = 200
 _HOTTEST = 5
@@ -180,7 +177,7 @@ def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolde
     Raises RunFolderError when it is not a run folder.
     """
     run_folder = RunFolder.open(folder)
-    facts = replace(read_facts(run_folder.record), trimmed=trim)
+    facts = replace(read_facts(run_folder.record), trimmed=trim, slices=slices)
     if slices:
         try:
             facts = replace(facts, spark=read_spark_facts(run_folder.path))
@@ -320,7 +317,7 @@ def _second_line(
     odd = compared.odd_hosts[0].most_different if compared.odd_hosts else None
     # What is said of the odd host says how the answer's method spreads over the hosts.
     same_matter = odd is not None and odd.name == answer.method and not answer.with_calls
-    if SHARE.search(answer.text) is None or same_matter:
+    if not answer.has_share or same_matter:
         return ""
     if len(hosts) < 2:
         return methods_that_follow(attribution, answer)
@@ -336,7 +333,7 @@ def _second_line(
 def methods_that_follow(attribution: Attribution, answer: Finding) -> str:
     """The methods after the answer's by their own cost; "" where the answer has another measure."""
     hottest = attribution.methods[:3]
-    if answer.with_calls or not hottest or answer.method != hottest[0].name or not SHARE.search(answer.text):
+    if answer.with_calls or not hottest or answer.method != hottest[0].name or not answer.has_share:
         return ""
     shares = ((one.name, one.self_value / attribution.attributed) for one in hottest[1:])
     named = [f"{short_name(name)} ({percent(share, 1)})" for name, share in shares if share >= 0.01]

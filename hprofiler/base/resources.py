@@ -17,7 +17,7 @@ from hprofiler.base.paths import at_home, is_file
 ARCHITECTURES = ("x86_64", "aarch64")
 ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
 ASYNC_PROFILER = "libasyncProfiler.so"
-PERFMAP = "libhprofilerPerfmap.so"
+_JVMTI = {"perfmap": "libhprofilerPerfmap.so", "threadnames": "libhprofilerThreadnames.so"}
 LIBRARY_VARIABLE = "HPROFILER_ASYNC_PROFILER"
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -46,7 +46,8 @@ def agents() -> dict[str, Blob]:
 
 def blobs(async_profiler: str | None = None) -> dict[str, dict[str, Blob]]:
     """Libraries of the engines, by protocol name and architecture; `async_profiler` is another library."""
-    return {"async-profiler": async_profiler_libraries(async_profiler), "perfmap": _built("perfmap", PERFMAP)}
+    ours = {name: _built(name, file_name) for name, file_name in _JVMTI.items()}
+    return {"async-profiler": async_profiler_libraries(async_profiler), **ours}
 
 
 def async_profiler_libraries(named: str | None = None) -> dict[str, Blob]:

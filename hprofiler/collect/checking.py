@@ -122,10 +122,14 @@ class _CheckingVisit(_FindingVisit):
         meant, too_many = first_processes(found.processes)
         needed: list[libraries.Library] = []
         if found.processes:
-            needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch)
+            needed = libraries.wanted(
+                self.reach.binaries, self._sampling.engine, session.arch, self._selector
+            )
         self.enter("prepare", self.reach.timeout)
         asked = time.time()
-        checked = session.check(libraries.plan(self._sampling, needed, self._care.agent_cpu), meant)
+        checked = session.check(
+            libraries.plan(self._sampling, needed, self._care.agent_cpu, self._selector), meant
+        )
         self._clock_ahead = ahead(checked.time, asked, time.time())
         too_many_checked = (
             CheckedProcess(one.pid, one.status, one.stage, one.reason, one.remedy, code=one.code)

@@ -11,12 +11,13 @@ from typing import NamedTuple
 from hprofiler.agent import AgentBinaries, Plan
 from hprofiler.base.errors import HostError
 from hprofiler.base.resources import Blob
-from hprofiler.model import Sampling
+from hprofiler.model import Sampling, Selector
 
 # Libraries of the engines: protocol name -> file name and engines.
 _LIBRARIES = {
     "async-profiler": ("libasyncProfiler.so", ("auto", "async-profiler")),
     "perfmap": ("libhprofilerPerfmap.so", ("auto", "perf")),
+    "threadnames": ("libhprofilerThreadnames.so", ("auto", "async-profiler")),
 }
 _RELEASE = re.compile(rb"[Aa]sync-profiler (\d{1,3}\.\d{1,3})")
 
@@ -29,13 +30,15 @@ class Library(NamedTuple):
     blob: Blob
 
 
-def wanted(binaries: AgentBinaries, engine: str, arch: str) -> list[Library]:
-    """Libraries of an engine for this architecture; perf works without ours.
+def wanted(binaries: AgentBinaries, engine: str, arch: str, selector: Selector) -> list[Library]:
+    """Libraries of an engine for this architecture; ours are not required.
 
     Raises HostError if a required one is missing.
     """
     found: list[Library] = []
     for name, (file_name, engines) in _LIBRARIES.items():
+        if name == "threadnames" and not selector.slices:
+            continue
         blob = binaries.blobs.get(name, {}).get(arch) if engine in engines else None
         if blob is not None:
             found.append(Library(name, file_name, blob))
@@ -49,11 +52,12 @@ def wanted(binaries: AgentBinaries, engine: str, arch: str) -> list[Library]:
     return found
 
 
-def plan(sampling: Sampling, libraries: Sequence[Library], agent_cpu: float) -> Plan:
+def plan(sampling: Sampling, libraries: Sequence[Library], agent_cpu: float, selector: Selector) -> Plan:
     """What to record with these libraries; async-profiler's release is read from its library."""
     hashes = {library.name: library.blob.sha256 for library in libraries}
     releases = {one.name: _release(one.blob.path) for one in libraries if one.name == "async-profiler"}
-    return Plan(sampling, hashes, {name: release for name, release in releases.items() if release}, agent_cpu)
+    known = {name: release for name, release in releases.items() if release}
+    return Plan(sampling, hashes, known, agent_cpu, selector.slices)
 
 
 @functools.lru_cache(maxsize=8)

@@ -129,7 +129,9 @@ class _RecordingVisit(Visit):
         meant, too_many = first_processes(found.processes)
         for outcome in too_many:
             self._note(outcome)
-        plan = libraries.plan(self._sampling, self._put_libraries(session), self._care.agent_cpu)
+        plan = libraries.plan(
+            self._sampling, self._put_libraries(session), self._care.agent_cpu, self._selector
+        )
         processes, engines = self._cleared(session, plan, meant)
         self.enter("prepare", self._care.attaching(self.reach.timeout, len(processes)))
         ready, outcomes = session.prepare(plan, processes, engines)
@@ -150,7 +152,7 @@ class _RecordingVisit(Visit):
 
     def _put_libraries(self, session: AgentSession) -> list[libraries.Library]:
         """Send the libraries that the host lacks; returns all."""
-        needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch)
+        needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch, self._selector)
         for _, file_name, blob in needed:
             if blob.sha256 not in session.hello.blobs:
                 self.enter("push", self.reach.timeout + blob.path.stat().st_size / SLOWEST)

@@ -26,6 +26,7 @@ from hprofiler.model.target import (
     Labels,
     Process,
     Selector,
+    SliceRule,
     Target,
 )
 
@@ -54,6 +55,7 @@ __all__ = [
     "Sampling",
     "Seconds",
     "Selector",
+    "SliceRule",
     "Status",
     "Target",
 ]

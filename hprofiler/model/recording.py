@@ -21,7 +21,8 @@ class Sampling:
 
     `frequency` is in Hz of CPU time. If an interval is None, the agent chooses it: `alloc_interval` in bytes,
     `lock_threshold` and `wall_interval` in nanoseconds. `keep_raw` also requests the engine's own files,
-    `timeline` the times of samples and of GC pauses.
+    `timeline` the times of samples and of GC pauses, `thread_names` names of threads even where the JVM
+    prints a warning about that.
     """
 
     events: tuple[str, ...]
@@ -33,6 +34,7 @@ class Sampling:
     wall_interval: int | None = None
     keep_raw: bool = False
     timeline: bool = True
+    thread_names: bool = False
 
 
 @dataclass(frozen=True)

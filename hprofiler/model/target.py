@@ -45,13 +45,27 @@ class Host:
 
 
 @dataclass(frozen=True)
+class SliceRule:
+    """How the name of a JVM's thread says to which slice of the job, such as a stage, its samples belong.
+
+    Such threads are in JVMs with these main classes (`*` is any text; none: all), and their names begin with
+    `prefix`. What the only group of `regex` finds in the name takes the place of `{}` in the slice's `name`.
+    """
+
+    prefix: str
+    regex: str
+    name: str
+    main_class: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Selector:
     """Which processes match. `text` is as typed; `query` is the protocol's selector object.
 
     `kind` is one of `rule` (a YAML selector), `pipe` (a shell pipe over the process list), `text` (a
     substring of the command line), `regex`, `pids` and `containers` (everything in the hosts' containers).
     With `native`, processes other than JVMs may match too. `roots` are the frames at which the job's own
-    stacks start; none if they are not known.
+    stacks start; none if they are not known. `slices` are rules for names of threads.
     """
 
     text: str
@@ -59,6 +73,7 @@ class Selector:
     query: Mapping[str, Any]
     native: bool = False
     roots: tuple[str, ...] = ()
+    slices: tuple[SliceRule, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,23 @@ expression that the agent cannot compile is a `SelectorError` that names the fil
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hprofiler.base.errors import SelectorError
 from hprofiler.base.paths import is_file, is_there
+from hprofiler.model import SliceRule
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 MAX_FILE_BYTES = 64 * 1024
 MAX_VALUES = 20_000
-FILE_KEYS = ("name", "summary", "any", "labels", "process_label", "roots")
+FILE_KEYS = ("name", "summary", "any", "labels", "process_label", "roots", "slices")
 CAPTURE_KEYS = ("from", "name", "regex")
+SLICE_KEYS = ("prefix", "regex", "name")
+MAX_SLICES = 8
+MAX_PREFIX = 60
 CAPTURE_SOURCES = ("arguments", "options", "environment", "cgroup", "main_class")
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
@@ -33,7 +37,8 @@ _GROUP = re.compile(r"\((?!\?)|\(\?P?<")
 class NamedSelector:
     """A selector with a name: `query` is the protocol's rule, `source` the file it was read from.
 
-    `roots` are the frames at which the job's own stacks start: whole names, `*` is any text.
+    `roots` are the frames at which the job's own stacks start: whole names, `*` is any text. `slices` are
+    rules for names of threads.
     """
 
     name: str
@@ -41,6 +46,7 @@ class NamedSelector:
     query: Mapping[str, Any]
     source: Path
     roots: tuple[str, ...] = ()
+    slices: tuple[SliceRule, ...] = ()
 
 
 def check_regex(regex: str) -> None:
@@ -66,7 +72,8 @@ def read_selector_file(path: Path) -> NamedSelector:
     if "process_label" in keys:
         query["process_label"] = _template(keys["process_label"], query["labels"])
     roots = tuple(keys["roots"].texts()) if "roots" in keys else ()
-    return NamedSelector(name, keys["summary"].text(), query, path, roots)
+    slices = _slices(keys["slices"], _main_classes(query["any"])) if "slices" in keys else ()
+    return NamedSelector(name, keys["summary"].text(), query, path, roots, slices)
 
 
 def _alternative(node: _Node) -> dict[str, Any]:
@@ -74,6 +81,31 @@ def _alternative(node: _Node) -> dict[str, Any]:
     if not keys:
         raise node.error(f"is empty and would match every JVM; give one of: {', '.join(_ALTERNATIVE)}")
     return {key: _ALTERNATIVE[key](value) for key, value in keys.items()}
+
+
+def _main_classes(alternatives: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Those of all alternatives; none if one of them matches any class."""
+    if any("main_class" not in one for one in alternatives):
+        return ()
+    return tuple(dict.fromkeys(name for one in alternatives for name in one["main_class"]))
+
+
+def _slices(node: _Node, main_class: tuple[str, ...]) -> tuple[SliceRule, ...]:
+    rules = tuple(_slice(item, main_class) for item in node.items())
+    if len(rules) > MAX_SLICES:
+        raise node.error(f"has more than {MAX_SLICES} rules")
+    return rules
+
+
+def _slice(node: _Node, main_class: tuple[str, ...]) -> SliceRule:
+    keys = node.mapping(SLICE_KEYS)
+    node.require(*SLICE_KEYS)
+    prefix, name = keys["prefix"].text(), keys["name"].text()
+    if len(prefix.encode()) > MAX_PREFIX or any(mark in prefix for mark in ",|\0"):
+        raise keys["prefix"].error(f"must be at most {MAX_PREFIX} bytes without commas and bars")
+    if name.count("{}") != 1:
+        raise keys["name"].error("needs one {}, which the group of 'regex' replaces")
+    return SliceRule(prefix, keys["regex"].group(), name, main_class)
 
 
 def _labels(node: _Node) -> dict[str, Any]:
@@ -93,8 +125,7 @@ def _capture(node: _Node) -> dict[str, str]:
         raise keys["from"].error(f"{source!r} is not one of: {', '.join(CAPTURE_SOURCES)}")
     if (source == "environment") != ("name" in keys):
         raise node.error("'name' is the variable's name: needed with 'from: environment', and only there")
-    if len(_GROUP.findall(_NO_GROUP.sub("", keys["regex"].regex()))) != 1:
-        raise keys["regex"].error("needs exactly one group, the label's value; write (?:…) for the others")
+    keys["regex"].group()
     return {key: value.text() for key, value in keys.items()}
 
 
@@ -155,6 +186,12 @@ class _Node:
             check_regex(self.text())
         except ValueError as error:
             raise self.error(f"bad regular expression {self.value!r}: {error}") from error
+        return self.text()
+
+    def group(self) -> str:
+        """A regular expression with one group."""
+        if len(_GROUP.findall(_NO_GROUP.sub("", self.regex()))) != 1:
+            raise self.error("needs exactly one group, whose text is the value; write (?:…) for the others")
         return self.text()
 
     def regexes(self) -> dict[str, str]:

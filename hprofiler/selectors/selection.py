@@ -23,10 +23,17 @@ from typing import Any
 
 from hprofiler.base.errors import SelectorError
 from hprofiler.base.paths import is_folder, usual
-from hprofiler.model import Selector
+from hprofiler.model import Selector, SliceRule
 from hprofiler.selectors.rule_file import NAME, NamedSelector, check_regex, read_selector_file
 
-__all__ = ["NamedSelector", "job_roots", "load_selectors", "parse_selector", "selector_directories"]
+__all__ = [
+    "NamedSelector",
+    "job_roots",
+    "job_slices",
+    "load_selectors",
+    "parse_selector",
+    "selector_directories",
+]
 
 _FILTER = re.compile(r"(?:[efz]|pcre)?grep|rg|[gmn]?awk|sed|perl|head|tail|sort|uniq|cut|tr")
 _JOBS = ("spark-executor", "spark-driver", "mapreduce-task", "tez-task", "flink-taskmanager")
@@ -67,7 +74,9 @@ def parse_selector(text: str, directories: Sequence[Path]) -> Selector:
         return Selector(text, query["kind"], query, native=prefix == "pid")
     named = load_selectors(directories)
     if typed in named:
-        return Selector(text, "rule", named[typed].query, roots=named[typed].roots)
+        return Selector(
+            text, "rule", named[typed].query, roots=named[typed].roots, slices=named[typed].slices
+        )
     if "|" in typed or _FILTER.fullmatch(typed.split()[0]):
         return Selector(text, "pipe", {"kind": "pipe", "pipe": _pipe(typed)})
     _refuse_near_name(typed, named)
@@ -79,6 +88,12 @@ def job_roots(directories: Sequence[Path]) -> tuple[str, ...]:
     named = load_selectors(directories)
     roots = (root for name in _JOBS if name in named for root in named[name].roots)
     return tuple(dict.fromkeys(roots))
+
+
+def job_slices(directories: Sequence[Path]) -> tuple[SliceRule, ...]:
+    """The rules for names of threads of all kinds of YARN applications."""
+    named = load_selectors(directories)
+    return tuple(rule for name in _JOBS if name in named for rule in named[name].slices)
 
 
 def _load_directory(directory: Path) -> dict[str, NamedSelector]:

@@ -36,7 +36,13 @@ LEAST = 40
 """Samples in which a method of 70 % cannot be missed."""
 PAYLOADS = ("profile", "raw")
 """Events that a payload follows."""
-LIBRARIES = {"async-profiler": "libasyncProfiler.so", "perfmap": "libhprofilerPerfmap.so"}
+LIBRARIES = {
+    "async-profiler": "libasyncProfiler.so",
+    "perfmap": "libhprofilerPerfmap.so",
+    "threadnames": "libhprofilerThreadnames.so",
+}
+REQUEST = ("versions", "agent_cpu", "clock_offset", "slices")
+"""Members of a request that are not the sampling's."""
 _DATA = Path(__file__).resolve().parents[2] / "hprofiler" / "_data"
 _END = {"type": "(end of output)"}
 
@@ -279,7 +285,7 @@ class Agent:
         found = [one if isinstance(one, dict) else self.found(one)[0] for one in programs]
         keys = ("pid", "start_time", "label", "labels", "engine")
         processes = [{key: one[key] for key in keys if key in one} for one in found]
-        also = {key: members[key] for key in ("versions", "agent_cpu", "clock_offset") if key in members}
+        also = {key: members[key] for key in REQUEST if key in members}
         wanted = {key: value for key, value in members.items() if key not in also}
         return {"sampling": sampling(**wanted), "processes": processes, **also}
 
@@ -296,10 +302,10 @@ class Agent:
     ) -> tuple[list[int], dict[int, Event]]:
         """The pids that are ready, and the outcomes of those that are not.
 
-        `members` are the sampling's, or `agent_cpu`, `clock_offset`, `versions` of the request.
+        `members` are the sampling's, or those of the request.
         """
         request = self.request(programs, members)
-        used = {"async-profiler": ("async-profiler",), "perf": ("perfmap",)}
+        used = {"async-profiler": ("async-profiler", "threadnames"), "perf": ("perfmap",)}
         names = used.get(request["sampling"]["engine"], tuple(LIBRARIES))
         stored = {name: self.library(name) for name in names} if blobs is None else blobs
         self.send("prepare", blobs=stored, **request)
@@ -461,7 +467,8 @@ def leftovers(held: bool = False) -> list[str]:
 
     Folders that a live session holds (of this test or of somebody else) count only with `held`.
     """
-    patterns = (".hprofiler-run-*", ".hprofiler-ap-*", ".hprofiler-map-*", ".attach_pid*")
+    ours = (f".hprofiler-{kind}-*" for kind in ("run", "ap", "map", "names"))
+    patterns = (*ours, ".attach_pid*")
     bases = [Path(base) for base in ("/tmp", "/var/tmp", "/dev/shm")]
     paths = [path for base in bases for pattern in patterns for path in base.glob(pattern)]
     in_use = set() if held else locked_inodes()

@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from hprofiler._flamegraph import Profile
+from hprofiler.app.run import RunResult
+from hprofiler.cli.commands.run import exit_code
+from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.model import Status
 from hprofiler.report import make_report
+from hprofiler.runfolder import Coverage
 from tests.viewer.block import described, words
 from tests.viewer.made_run import MadeHost, make_run, spark_run
 
@@ -105,6 +109,7 @@ def test_a_profile_that_cannot_be_read_becomes_a_line_of_the_ledger(tmp_path, da
     assert "cannot be used" in report.page.read_text()
     assert report.coverage == "2 of 3 processes on 2 of 2 hosts"
     assert report.events[0].total == 380
+    assert exit_code(RunResult(folder, Coverage(), (), False, report)) is Exit.PARTIAL
 
 
 def test_without_a_sample_the_page_gives_the_reasons_and_no_picture_is_made(tmp_path):

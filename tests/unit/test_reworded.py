@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hprofiler.analysis.subject import Finding
 from hprofiler.app.run import RunRequest, run
 from hprofiler.cli.commands.run import exit_code, print_json
 from hprofiler.collect import reconnect
@@ -33,7 +34,7 @@ say("done", left=["/tmp/left"]); read()""",
     "silent": "sys.exit(9)",
 }
 # Sentences, and what differs from run to run.
-SENTENCES = {"reason", "remedy", "text", "where", "left_out"}
+SENTENCES = {"reason", "remedy", "text", "where", "left_out", "findings"}
 VARYING = {
     *("started", "finished", "timings", "folder", "report", "bytes_sent", "bytes_received", "totals", "clock")
 }
@@ -45,8 +46,8 @@ def without_texts(value: Any) -> Any:
     return [without_texts(one) for one in value] if isinstance(value, list) else value
 
 
-def outcome_of_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, Any, Any]:
-    """Exit status, run.json and `--json` of a run with all kinds of hosts, without sentences."""
+def outcome_of_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, Any, Any, list[str]]:
+    """Exit status, run.json, `--json` and second lines of a run of all kinds of hosts, without sentences."""
     folder.mkdir()
     made_profile("cpu", "main;work 9\n").write(folder / "sent", "compact")
     sent = f"SENT = {(folder / 'sent').read_bytes()!r}\n"
@@ -61,7 +62,8 @@ def outcome_of_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[
     print_json(result)
     printed = json.loads(capsys.readouterr().out)
     stored = json.loads((folder / "out" / "run.json").read_text())
-    return int(exit_code(result)), without_texts(stored), without_texts(printed)
+    seconds = [event.second for event in result.report.events]
+    return int(exit_code(result)), without_texts(stored), without_texts(printed), seconds
 
 
 def test_nothing_but_texts_differs(
@@ -76,15 +78,17 @@ def test_nothing_but_texts_differs(
 
         def init(self: Any, *args: Any, **members: Any) -> None:
             made(self, *args, **members)
-            for name in ("reason", "remedy"):
-                if getattr(self, name):
+            for name in ("reason", "remedy", "text"):
+                if getattr(self, name, ""):
                     object.__setattr__(self, name, "".join(chance.choices("abc 7%;:()", k=40)))
 
         monkeypatch.setattr(cls, "__init__", init)
 
     reworded(Outcome)
     reworded(Note)
+    reworded(Finding)
     assert outcome_of_a_run(tmp_path / "reworded", capsys) == usual
+    assert all(usual[3])
     codes = {line["code"] for line in usual[2]["failures"]}
     assert codes == {"attach-disabled", "agent-ended", "connection-lost"}
     assert {line["code"] for host in usual[1]["hosts"] for line in host["outcomes"]} >= {

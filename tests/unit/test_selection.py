@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from hprofiler.base.errors import SelectorError
+from hprofiler.model import SliceRule
 from hprofiler.selectors.rule_file import MAX_FILE_BYTES, read_selector_file
-from hprofiler.selectors.selection import load_selectors, parse_selector, selector_directories
+from hprofiler.selectors.selection import job_slices, load_selectors, parse_selector, selector_directories
 
 SHIPPED = Path(__file__).resolve().parent.parent.parent / "selectors"
 
@@ -114,10 +115,43 @@ def test_shipped_file(path: Path) -> None:
         assert globs and (selector.name == "java" or all(re.match(r"[a-z]", glob) for glob in globs))
 
 
+@pytest.mark.parametrize(
+    ("thread", "wanted"),
+    [
+        ("Executor task launch worker for task 3.0 in stage 12.1 (TID 47)", "stage 12.1"),  # 3.1 and later
+        ("Executor task launch worker for task 47", "task 47"),  # 2.1 to 3.0
+        ("Executor task launch worker-4", None),
+        ("Executor task idle worker for task 3.0 in stage 12.1 (TID 47)", None),
+    ],
+)
+def test_names_of_spark_tasks(thread: str, wanted: str | None) -> None:
+    chosen = parse_selector("spark-executor", [SHIPPED])
+    found = [
+        rule.name.replace("{}", match[1])
+        for rule in chosen.slices
+        if thread.startswith(rule.prefix) and (match := re.search(rule.regex, thread))
+    ]
+    assert found[:1] == ([wanted] if wanted else [])
+    assert job_slices([SHIPPED]) == chosen.slices
+    assert all(
+        "org.apache.spark.executor.CoarseGrainedExecutorBackend" in one.main_class for one in chosen.slices
+    )
+
+
 def read(tmp_path: Path, text: str) -> dict[str, object]:
     path = tmp_path / "mine.yaml"
     path.write_text(text, encoding="utf-8")
     return dict(read_selector_file(path).query)
+
+
+def test_rules_for_slices(tmp_path: Path) -> None:
+    slices = "slices: [{prefix: 'Source: ', regex: '^(.+?) \\(\\d+/', name: 'operator {}'}]\n"
+    (tmp_path / "mine.yaml").write_text(RULE + slices)
+    (rule,) = read_selector_file(tmp_path / "mine.yaml").slices
+    assert rule == SliceRule("Source: ", r"^(.+?) \(\d+/", "operator {}", ("A",))
+    (tmp_path / "mine.yaml").write_text(ANY + "[{main_class: [A]}, {user: b}]\n" + slices)
+    (rule,) = read_selector_file(tmp_path / "mine.yaml").slices
+    assert rule.main_class == ()
 
 
 def test_keys_of_a_file(tmp_path: Path) -> None:
@@ -148,7 +182,7 @@ process_label: 'in {zone}'
 
 HEAD = "name: mine\nsummary: S\n"
 RULE = HEAD + "any: [{main_class: [A]}]\n"
-ANY, LABELS = HEAD + "any: ", RULE + "labels: "
+ANY, LABELS, SLICES = HEAD + "any: ", RULE + "labels: ", RULE + "slices: "
 DOUBLED = "".join(f"a{i + 1}: &a{i + 1} [*a{i}, *a{i}]\n" for i in range(60)).replace("*a0", "x")
 FILE_ERRORS = [
     (RULE + "label: {}", "unknown key 'label'; known keys: name, summary, any, labels, process_label"),
@@ -163,6 +197,11 @@ FILE_ERRORS = [
     (LABELS + "{a: {from: options, regex: a}}", "labels.a.regex: needs exactly one group"),
     (RULE + "process_label: 'x {b}'", "process_label: {b} is not one of the labels: there are none"),
     (RULE + "roots: [3]", "roots"),
+    (SLICES + "[{prefix: a, regex: (a)}]", "missing key 'name'"),
+    (SLICES + "[{prefix: a, regex: a, name: 'a {}'}]", "slices[0].regex: needs exactly one group"),
+    (SLICES + "[{prefix: 'a,b', regex: (a), name: 'a {}'}]", "slices[0].prefix: must be at most 60 bytes"),
+    (SLICES + "[{prefix: a, regex: (a), name: a}]", "slices[0].name: needs one {}"),
+    (SLICES + str(9 * ["{prefix: a, regex: (a), name: 'a {}'}"]).replace('"', ""), "more than 8 rules"),
     (RULE + "any: [{user: a}]", "line 4: key 'any' is given twice"),
     ("name: \x00", "not valid YAML"),
     (RULE + "process_label: !!python/object/apply:os.getpid []", "not valid YAML"),

@@ -1,4 +1,4 @@
-//! Maps of compiled code made by hand, as `agents/perfmap/FORMAT.md` describes, and damaged ones.
+//! Maps of compiled code made by hand, as `agents/jvmti/PERFMAP.md` describes, and damaged ones.
 
 use flamegraph::perf_data::JitMap;
 use flamegraph::Kind;

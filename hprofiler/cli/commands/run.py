@@ -86,7 +86,8 @@ def exit_code(result: RunResult) -> Exit:
         return Exit.after(result.signal)
     if result.report.empty:
         return Exit.NOTHING
-    return Exit.OK if result.coverage.complete else Exit.PARTIAL
+    complete = result.coverage.complete and not result.report.analysis.problems
+    return Exit.OK if complete else Exit.PARTIAL
 
 
 def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None:

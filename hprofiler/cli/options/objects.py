@@ -48,14 +48,16 @@ def _wanted(options: argparse.Namespace) -> Wanted:
 
 def selector(options: argparse.Namespace) -> Selector:
     """The selector; without --match, all processes of the application or the pods."""
-    from hprofiler.selectors.selection import job_roots, parse_selector
+    from hprofiler.selectors.selection import job_roots, job_slices, parse_selector
 
     text, directories = _wanted(options).selector, selector_directories(options)
     if text is None:
-        chosen = Selector(options.selector, "containers", {}, roots=job_roots(directories))
+        roots, slices = job_roots(directories), job_slices(directories)
+        chosen = Selector(options.selector, "containers", {}, roots=roots, slices=slices)
     else:
         chosen = parse_selector(text, directories)
-    return replace(chosen, native=chosen.native or options.engine == "perf")
+    slices = chosen.slices if getattr(options, "slices", "stage") != "none" else ()
+    return replace(chosen, native=chosen.native or options.engine == "perf", slices=slices)
 
 
 def target(options: argparse.Namespace) -> Located:
@@ -113,6 +115,7 @@ def sampling(options: argparse.Namespace) -> Sampling:
         wall_interval=options.wall_interval,
         keep_raw=options.keep_raw,
         timeline=not options.no_timeline,
+        thread_names=options.thread_names,
     )
 
 

@@ -64,6 +64,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="do not record when samples were taken, and when garbage was collected",
     )
     group.add_argument(
+        "--thread-names",
+        action="store_true",
+        help="follow names of threads, which tell the stages of a Spark job apart, in JVMs of JDK 21 and "
+        "later too, which print a warning then (docs/selectors.md)",
+    )
+    group.add_argument(
         "--async-profiler",
         metavar="FILE",
         help="use this libasyncProfiler.so (default: $HPROFILER_ASYNC_PROFILER, else the one in the package)",

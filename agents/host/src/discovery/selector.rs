@@ -239,7 +239,7 @@ fn fill(template: &str, labels: &BTreeMap<String, String>) -> Option<String> {
     (!filled.is_empty()).then_some(filled)
 }
 
-fn compile(regex: &str) -> Result<Regex, Failure> {
+pub fn compile(regex: &str) -> Result<Regex, Failure> {
     RegexBuilder::new(regex)
         .size_limit(REGEX_SIZE)
         .build()
@@ -253,7 +253,7 @@ fn compile(regex: &str) -> Result<Regex, Failure> {
 }
 
 /// `*` matches any text.
-fn compile_glob(glob: &str) -> Result<Regex, Failure> {
+pub fn compile_glob(glob: &str) -> Result<Regex, Failure> {
     let parts: Vec<String> = glob.split('*').map(regex::escape).collect();
     compile(&format!("(?s)^{}$", parts.join(".*")))
 }

@@ -17,7 +17,7 @@ use crate::os::turns::{Turn, Turns};
 use crate::resources::folding::Folding;
 use crate::resources::limits::Limits;
 use crate::wire::outcome::{Code, Failure, Parameters};
-use crate::wire::requests::Chosen;
+use crate::wire::requests::{Chosen, SliceRule};
 use crate::wire::sampling::Sampling;
 
 /// A process that one engine is ready to record. It lives on its own thread, which has the process's user and
@@ -244,6 +244,7 @@ pub struct Library {
 pub struct Libraries {
     pub async_profiler: Option<Arc<Library>>,
     pub perfmap: Option<Arc<Library>>,
+    pub thread_names: Option<Arc<Library>>,
 }
 
 /// What to record; the same for all processes of a session but for `chosen`.
@@ -252,6 +253,8 @@ pub struct Job {
     pub chosen: Chosen,
     pub sampling: Sampling,
     pub libraries: Libraries,
+    /// How names of threads say to which slice of the job samples belong.
+    pub slices: Arc<[SliceRule]>,
     pub session: String,
     pub host: String,
     /// By how many microseconds the host's clock is ahead of the coordinator's.

@@ -122,6 +122,14 @@ impl Findings {
     }
 }
 
+impl Findings {
+    /// Empty if it is unknown. The calling thread must have no more rights than the JVM's user.
+    pub fn main_class(&self, named: &Named) -> String {
+        let launch = command_line::parse(&self.launched.command, |name| named.text(name));
+        launch.main_class().to_owned()
+    }
+}
+
 impl Launched {
     fn read(target: &Target) -> Self {
         let text = |name| target.read(name, 4 << 20).unwrap_or_default();

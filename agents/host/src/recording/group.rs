@@ -92,6 +92,7 @@ impl Recordings {
         let shared = Arc::new(Shared::within(request.agent_cpu, asked));
         let waiting = shared.limits.memory_part(WAITING) as usize;
         let folding = Arc::new(Folding::new(shared.limits.stretch(HOLD), waiting));
+        let slices: Arc<[_]> = request.slices.into();
         let mut pids = HashSet::new();
         let chosen = request
             .processes
@@ -102,6 +103,7 @@ impl Recordings {
             chosen,
             sampling: request.sampling.clone(),
             libraries: libraries.clone(),
+            slices: slices.clone(),
             session: session.to_owned(),
             host: host.to_owned(),
             clock_offset,

@@ -40,7 +40,11 @@ pub const PERFMAP: Named = Named {
     folder: ".hprofiler-map-",
     file: "libhprofilerPerfmap.so",
 };
-const LIBRARIES: [Named; 2] = [ASYNC_PROFILER, PERFMAP];
+pub const THREAD_NAMES: Named = Named {
+    folder: ".hprofiler-names-",
+    file: "libhprofilerThreadnames.so",
+};
+const LIBRARIES: [Named; 3] = [ASYNC_PROFILER, PERFMAP, THREAD_NAMES];
 /// Where a JVM may look for files, best first.
 pub const USUAL: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 const MAX_LIBRARY: u64 = 64 << 20;

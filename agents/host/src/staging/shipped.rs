@@ -25,7 +25,8 @@ pub fn check(blobs: &Blobs) -> Result<(), Failure> {
         return Ok(());
     }
     refuse_others("async-profiler", &blobs.async_profiler, SHIPPED)?;
-    refuse_others("perfmap", &blobs.perfmap, SHIPPED)
+    refuse_others("perfmap", &blobs.perfmap, SHIPPED)?;
+    refuse_others("threadnames", &blobs.threadnames, SHIPPED)
 }
 
 fn refuse_others(name: &str, asked: &Option<String>, shipped: Option<&str>) -> Result<(), Failure> {

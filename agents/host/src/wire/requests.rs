@@ -16,6 +16,9 @@ pub const MAX_LINE: usize = 16 << 20;
 pub const MAX_PAYLOAD: u64 = 64 << 20;
 /// The most processes that one session records. A host with more is profiled in parts.
 pub const MAX_PROCESSES: usize = 512;
+/// The most rules for slices, and the longest prefix of one, in bytes: together they fit into the library's options.
+const MAX_SLICE_RULES: usize = 8;
+const MAX_PREFIX: usize = 60;
 /// The processors that the agent may be given.
 const AGENT_CPU: RangeInclusive<f64> = 0.1..=1024.0;
 /// The most seconds between two clocks.
@@ -169,9 +172,31 @@ pub struct Prepare {
     pub processes: Vec<Chosen>,
     #[serde(default = "one_processor")]
     pub agent_cpu: f64,
+    #[serde(default)]
+    pub slices: Vec<SliceRule>,
     /// By how many seconds this host's clock is ahead of the coordinator's.
     #[serde(default)]
     pub clock_offset: f64,
+}
+
+/// How the name of a JVM's thread says to which slice of the job its samples belong.
+#[derive(Debug, Clone, Deserialize)]
+pub struct SliceRule {
+    /// The JVMs that have such threads, by their main class; `*` is any text. None: all.
+    #[serde(default)]
+    pub main_class: Vec<String>,
+    /// The beginning of the names.
+    pub prefix: String,
+    /// Its only group takes the place of `{}` in `name`.
+    pub regex: String,
+    pub name: String,
+}
+
+impl SliceRule {
+    /// In the library's options these characters end a prefix.
+    fn is_usable(&self) -> bool {
+        (1..=MAX_PREFIX).contains(&self.prefix.len()) && !self.prefix.contains([',', '|', '\0'])
+    }
 }
 
 fn one_processor() -> f64 {
@@ -187,6 +212,9 @@ impl Prepare {
                 format!("{count} processes exceed the limit of {MAX_PROCESSES} per session"),
                 "use a narrower selector",
             ));
+        }
+        if self.slices.len() > MAX_SLICE_RULES || !self.slices.iter().all(SliceRule::is_usable) {
+            return Err(Failure::plain("bad rules for slices").coded(Code::BadSelector));
         }
         if !AGENT_CPU.contains(&cores) {
             let (least, most) = (AGENT_CPU.start(), AGENT_CPU.end());
@@ -208,6 +236,7 @@ impl Prepare {
 pub struct Blobs {
     pub async_profiler: Option<String>,
     pub perfmap: Option<String>,
+    pub threadnames: Option<String>,
 }
 
 /// A process that was found before. `start_time` guards against a reused pid.

@@ -28,6 +28,9 @@ pub struct Sampling {
     /// Whether it is wanted when samples were taken, and when garbage was collected.
     #[serde(default = "wanted")]
     pub timeline: bool,
+    /// Whether names of threads may be followed where the JVM prints a warning about that.
+    #[serde(default)]
+    pub thread_names: bool,
 }
 
 fn wanted() -> bool {
@@ -129,6 +132,7 @@ impl Sampling {
             wall_interval: None,
             keep_raw: false,
             timeline: true,
+            thread_names: false,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the map that our own agent in the JVM writes; `agents/perfmap/FORMAT.md` describes the format.
+//! Reads the map that our own agent in the JVM writes; `agents/jvmti/PERFMAP.md` describes the format.
 
 use std::io::{BufReader, Read};
 

@@ -1,6 +1,6 @@
 //! Names and addresses of code that a process generated at run time.
 //!
-//! Two kinds are read: the binary one of `agents/perfmap/FORMAT.md`, with inlined methods, and the text of
+//! Two kinds are read: the binary one of `agents/jvmti/PERFMAP.md`, with inlined methods, and the text of
 //! `/tmp/perf-PID.map`. Both come from the profiled process, so sizes are bounded and contents checked.
 
 mod binary;

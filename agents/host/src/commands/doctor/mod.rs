@@ -16,7 +16,7 @@ use crate::recording::process::{self, Report};
 use crate::resources::folding::Folding;
 use crate::wire::events::{Checked, CheckedProcess, Finding, Severity};
 use crate::wire::outcome::{Code, Failure, Stage};
-use crate::wire::requests::{Blobs, Prepare};
+use crate::wire::requests::Prepare;
 
 /// Less than the coordinator's timeout.
 const ALL: Duration = Duration::from_secs(20);
@@ -49,13 +49,19 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
     request.check()?;
     let shared = Arc::new(Shared::within(request.agent_cpu, request.processes.len()));
     let libraries = Libraries {
-        async_profiler: told_of(&request.blobs, &request.versions),
+        async_profiler: told_of(
+            &request.blobs.async_profiler,
+            &request.versions.async_profiler,
+        ),
         perfmap: None,
+        thread_names: told_of(&request.blobs.threadnames, &None),
     };
+    let slices: Arc<[_]> = request.slices.into();
     let jobs = request.processes.into_iter().map(|chosen| Job {
         chosen,
         sampling: request.sampling.clone(),
         libraries: libraries.clone(),
+        slices: slices.clone(),
         session: session.to_owned(),
         host: host.to_owned(),
         clock_offset: 0,
@@ -71,13 +77,13 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
     })
 }
 
-/// The library that a run would send. A dry run needs only its hash.
-fn told_of(blobs: &Blobs, versions: &Blobs) -> Option<Arc<Library>> {
-    let sha256 = blobs.async_profiler.clone()?;
+/// A library that a run would send. A dry run needs only its hash.
+fn told_of(sha256: &Option<String>, version: &Option<String>) -> Option<Arc<Library>> {
+    let sha256 = sha256.clone()?;
     crate::os::files::is_sha256(&sha256).then(|| {
         Arc::new(Library {
             sha256,
-            version: versions.async_profiler.clone(),
+            version: version.clone(),
             bytes: Vec::new(),
         })
     })

@@ -8,11 +8,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use flamegraph::SliceOf;
 use rustix::fd::AsFd;
 
 use super::events::{counted, SYMBOLS};
 use super::loading::Entered;
 use super::plan::{self, Choice, Plan};
+use super::thread_names::ThreadNames;
 use crate::engine::api::{Shared, Stopped};
 use crate::engine::kernel_events::is_tracepoint;
 use crate::jvm::attach::{Attach, Reply};
@@ -51,6 +53,9 @@ pub struct Jvm {
     attached: Duration,
     /// The recording, once it is over.
     recorded: Option<File>,
+    /// The names of its threads, if they are wanted, and why they are not followed.
+    names: Option<ThreadNames>,
+    pub names_failure: Option<Failure>,
 }
 
 impl Jvm {
@@ -60,6 +65,7 @@ impl Jvm {
         entered: Entered,
         musl: bool,
         shared: Arc<Shared>,
+        names: Option<ThreadNames>,
     ) -> Self {
         Self {
             target,
@@ -73,6 +79,8 @@ impl Jvm {
             logs: false,
             attached: entered.attached,
             recorded: None,
+            names,
+            names_failure: None,
         }
     }
 
@@ -135,8 +143,30 @@ impl Jvm {
         let _turn = shared.attach_turn()?;
         let began = Instant::now();
         let started = self.start_one_of(plan);
+        if started.is_ok() {
+            self.start_names(plan.time_limit());
+        }
         self.attached += began.elapsed();
         started
+    }
+
+    fn start_names(&mut self, limit: u64) {
+        if let Some(names) = &mut self.names {
+            let started = names.start(&self.target, &self.namespaces, &self.run, limit);
+            self.names_failure = started.err();
+        }
+    }
+
+    /// The names end by themselves, too.
+    pub fn stop_names(&mut self) {
+        if let Some(names) = &mut self.names {
+            names.stop(&self.target, &self.namespaces, &self.run);
+        }
+    }
+
+    /// The slices that the names of threads say.
+    pub fn slices(&mut self) -> Result<Option<Arc<dyn SliceOf>>, Failure> {
+        self.names.as_mut().map_or(Ok(None), ThreadNames::slices)
     }
 
     fn start_one_of(&mut self, plan: &Plan) -> Result<(Choice, String), Failure> {
@@ -233,7 +263,8 @@ impl Jvm {
             )),
             false => let_library_go(self.library, self.musl),
         };
-        let left = [library, self.run.release(|_| true)];
+        let names = self.names.map_or(Ok(()), |names| names.leave(self.musl));
+        let left = [library, names, self.run.release(|_| true)];
         left.into_iter().filter_map(Result::err).collect()
     }
 
@@ -289,4 +320,16 @@ pub fn recording_file(target: &Target) -> String {
 /// A locked folder with this file: a session works on the process.
 pub fn status_file(target: &Target) -> String {
     format!("{}.status", target.file_stem())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_debug_symbols_have_a_code() {
+        let code = |reason| start_failure(1, &["alloc".to_owned()], reason).code;
+        assert_eq!(code("No AllocTracer symbols found"), Code::NoDebugSymbols);
+        assert_eq!(code("No such event"), Code::StartFailed);
+    }
 }

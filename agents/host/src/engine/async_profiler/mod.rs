@@ -4,14 +4,17 @@ pub mod events;
 pub mod intervals;
 pub mod jvm;
 pub mod loading;
+pub mod name_log;
 pub mod plan;
 pub mod results;
+pub mod thread_names;
 
 use std::time::{Duration, Instant};
 
 use self::intervals::{Intervals, Rate};
 use self::jvm::{start_failure, Jvm};
 use self::plan::{Choice, Plan};
+use self::thread_names::{unread, ThreadNames};
 use crate::engine::api::{Engine, Folded, Job, Library, Note, Prepared, Raw, Started, Stopped};
 use crate::engine::kernel_events::may_sample_itself;
 use crate::jvm::hsperf;
@@ -31,6 +34,7 @@ pub struct Looked<'a> {
     events: Vec<String>,
     left_out: Vec<Failure>,
     agent_filtered: bool,
+    names: Result<Option<ThreadNames>, Failure>,
 }
 
 /// Check everything that can be seen from outside. Err: the JVM cannot be recorded.
@@ -66,6 +70,7 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     events::refuse_known_bad(library.version.as_deref(), version.as_deref())?;
     let (events, unable) = events::of_jvm(events, version.as_deref());
     left_out.extend(unable);
+    let names = ThreadNames::wanted(job, findings, &namespaces.named, version.as_deref());
     match events.is_empty() {
         true => Err(Failure::all(left_out)),
         false => Ok(Looked {
@@ -74,6 +79,7 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
             events,
             left_out,
             agent_filtered,
+            names,
         }),
     }
 }
@@ -89,6 +95,10 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         Intervals::choose(&job.sampling, &events, target.status.threads, alloc);
     let mut notes: Vec<Note> = looked.left_out.into_iter().map(Note::of).collect();
     notes.extend(chosen);
+    let names = looked.names.unwrap_or_else(|failure| {
+        notes.push(unread(failure));
+        None
+    });
     let plan = Plan::new(events, intervals, job.sampling.duration, findings.kernel);
     let Some(entered) = entered else {
         let filtered = looked.agent_filtered;
@@ -100,7 +110,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     Ok(Prepared::Ready(Box::new(AsyncProfiler {
         used: plan.choices[0].clone(),
         plan,
-        jvm: Jvm::new(target, looked.namespaces, entered, musl, shared),
+        jvm: Jvm::new(target, looked.namespaces, entered, musl, shared, names),
         notes,
         pauses,
         times: job.sampling.timeline,
@@ -187,6 +197,7 @@ impl Engine for AsyncProfiler {
         if !refused.is_empty() {
             notes.push(Note::plain(refused));
         }
+        notes.extend(self.jvm.names_failure.take().map(unread));
         let sources = self.plan.sources(&choice);
         self.used = choice;
         Ok(Started { sources, notes })
@@ -200,6 +211,7 @@ impl Engine for AsyncProfiler {
         self.seconds = self.begin.elapsed().as_secs_f64();
         let stopped = self.jvm.stop(self.plan.time_limit())?;
         self.jvm.hold_recording();
+        self.jvm.stop_names();
         Ok(stopped)
     }
 
@@ -213,7 +225,14 @@ impl Engine for AsyncProfiler {
 
     fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure> {
         let (plan, used) = (&self.plan, &self.used);
-        results::fold(&self.jvm, stopped, plan, used, self.seconds, self.times)
+        let (slices, failure) = match self.jvm.slices() {
+            Ok(slices) => (slices, None),
+            Err(failure) => (None, Some(failure)),
+        };
+        let (seconds, times) = (self.seconds, self.times);
+        let mut folded = results::fold(&self.jvm, stopped, plan, used, seconds, times, slices)?;
+        folded.notes.extend(failure.map(unread));
+        Ok(folded)
     }
 
     fn raw(&mut self) -> Result<Raw, Failure> {

@@ -1,8 +1,11 @@
 //! Reads async-profiler's recording into one profile per event.
 
 use std::io::Read;
+use std::sync::Arc;
 
-use flamegraph::{read_jfr, Error, Limits, Profile, ReadOptions, Recording, Threads, ValueType};
+use flamegraph::{
+    read_jfr, Error, Limits, Profile, ReadOptions, Recording, SliceOf, Threads, ValueType,
+};
 
 use super::jvm::Jvm;
 use super::plan::{Choice, Plan};
@@ -31,7 +34,7 @@ const BELOW_THREADS: u32 = 2;
 const FEW: f64 = 20.0;
 
 /// `used` recorded the event with the profiler's only `event=`; the profiler sampled for `seconds`. `times`: whether the
-/// profiles say when samples were taken.
+/// profiles say when samples were taken, and `slices` for which part of the job.
 pub fn fold(
     jvm: &Jvm,
     stopped: Stopped,
@@ -39,6 +42,7 @@ pub fn fold(
     used: &Choice,
     seconds: f64,
     times: bool,
+    slices: Option<Arc<dyn SliceOf>>,
 ) -> Result<Folded, Failure> {
     let recording = jvm.recording(MAX_RECORDING);
     let (file, size) = recording.map_err(|error| match stopped {
@@ -57,7 +61,10 @@ pub fn fold(
         names_bytes: MOST_NAMES.min(within.memory_part(NAMES_PART) as usize),
         ..Limits::default()
     };
-    let options = wanted(limits, times);
+    let options = ReadOptions {
+        slices,
+        ..wanted(limits, times)
+    };
     // The JVM's user may still write to it.
     let recording = match read_jfr(within.reading(file.take(size)), &options) {
         Err(Error::Empty(_)) if stopped == Stopped::WithTheProcess => Err(killed()),

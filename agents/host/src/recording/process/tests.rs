@@ -52,6 +52,7 @@ fn of_this_process() -> Job {
         },
         sampling: Sampling::of("cpu"),
         libraries: Libraries::default(),
+        slices: Arc::new([]),
         session: "test".to_owned(),
         host: "test".to_owned(),
         clock_offset: 0,

@@ -126,6 +126,7 @@ impl Session {
                 versions.async_profiler.as_deref(),
             )?,
             perfmap: self.library(blobs.perfmap.as_deref(), None)?,
+            thread_names: self.library(blobs.threadnames.as_deref(), None)?,
         })
     }
 

@@ -5,7 +5,7 @@
 
 enum {
     NR_WRITE = 1, NR_CLOSE = 3, NR_FSTAT = 5, NR_LSEEK = 8, NR_MMAP = 9, NR_MUNMAP = 11, NR_MREMAP = 25,
-    NR_NANOSLEEP = 35, NR_FTRUNCATE = 77, NR_OPENAT = 257
+    NR_NANOSLEEP = 35, NR_FTRUNCATE = 77, NR_CLOCK_GETTIME = 228, NR_CLOCK_NANOSLEEP = 230, NR_OPENAT = 257
 };
 enum { NO_FOLLOW = 0400000 };
 
@@ -34,7 +34,7 @@ static long call(long number, long a, long b, long c, long d, long e, long f)
 
 enum {
     NR_FTRUNCATE = 46, NR_OPENAT = 56, NR_CLOSE = 57, NR_LSEEK = 62, NR_WRITE = 64, NR_FSTAT = 80,
-    NR_NANOSLEEP = 101, NR_MUNMAP = 215, NR_MREMAP = 216, NR_MMAP = 222
+    NR_NANOSLEEP = 101, NR_CLOCK_GETTIME = 113, NR_CLOCK_NANOSLEEP = 115, NR_MUNMAP = 215, NR_MREMAP = 216, NR_MMAP = 222
 };
 enum { NO_FOLLOW = 0100000 };
 
@@ -70,6 +70,7 @@ enum { HERE = -100, WRITE_ONLY = 01, NO_WAITING = 04000, CLOSE_ON_EXEC = 0200000
 enum { KIND_OF_FILE = 0170000, REGULAR = 0100000 };
 enum { READ_WRITE = 3, PRIVATE_ANONYMOUS = 0x22, MAY_MOVE = 1 };
 enum { LAST_ERROR = 4095 };
+enum { ABSOLUTE = 1, NANOSECONDS = 1000000000 };
 
 int sys_open(const char *path)
 {
@@ -82,6 +83,12 @@ bool sys_is_new_file(int fd)
     if (call(NR_FSTAT, fd, (long)&status, 0, 0, 0, 0) != 0)
         return false;
     return (status.mode & KIND_OF_FILE) == REGULAR && status.links == 1 && status.size == 0;
+}
+
+bool sys_has_name(int fd)
+{
+    struct file_status status;
+    return call(NR_FSTAT, fd, (long)&status, 0, 0, 0, 0) == 0 && status.links > 0;
 }
 
 long sys_write(int fd, const void *from, size_t size)
@@ -124,6 +131,19 @@ void sys_sleep_a_millisecond(void)
 {
     const int64_t wanted[2] = {0, 1000000};
     call(NR_NANOSLEEP, (long)wanted, 0, 0, 0, 0, 0);
+}
+
+int64_t sys_clock(enum clock clock)
+{
+    int64_t time[2] = {0, 0};
+    call(NR_CLOCK_GETTIME, clock, (long)time, 0, 0, 0, 0);
+    return time[0] * NANOSECONDS + time[1];
+}
+
+void sys_sleep_until(int64_t nanoseconds)
+{
+    const int64_t wanted[2] = {nanoseconds / NANOSECONDS, nanoseconds % NANOSECONDS};
+    call(NR_CLOCK_NANOSLEEP, MONOTONIC, ABSOLUTE, (long)wanted, 0, 0, 0);
 }
 
 /*

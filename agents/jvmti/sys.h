@@ -2,8 +2,8 @@
  * The kernel, called without a C library: the same file then loads on any glibc and on musl.
  * Results are as the kernel gives them: negative ones are error numbers.
  */
-#ifndef PERFMAP_SYS_H
-#define PERFMAP_SYS_H
+#ifndef JVMTI_SYS_H
+#define JVMTI_SYS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +16,9 @@ int sys_open(const char *path);
 
 /* Whether an open file is a regular one without content and without a second name. */
 bool sys_is_new_file(int fd);
+
+/* Whether an open file still has a name: it has not been deleted. */
+bool sys_has_name(int fd);
 
 long sys_write(int fd, const void *from, size_t size);
 
@@ -33,5 +36,13 @@ void *sys_remap(void *memory, size_t size, size_t wanted);
 void sys_unmap(void *memory, size_t size);
 
 void sys_sleep_a_millisecond(void);
+
+enum clock { WALL = 0, MONOTONIC = 1, THREAD = 3 /* processor time of the calling thread */ };
+
+/* Nanoseconds. */
+int64_t sys_clock(enum clock clock);
+
+/* Sleeps until a time of the monotonic clock, or until a signal comes. */
+void sys_sleep_until(int64_t nanoseconds);
 
 #endif

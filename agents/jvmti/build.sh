@@ -1,14 +1,15 @@
 #!/bin/sh
-# build.sh ARCHITECTURE FILE: build the agent for x86_64 or aarch64 into FILE.
+# build.sh LIBRARY ARCHITECTURE FILE: build perfmap or threadnames for x86_64 or aarch64 into FILE.
 # Exits with 3, and says why, where no compiler or no JDK for it is at hand.
 set -eu
 
-architecture=$1
-file=$2
+library=$1
+architecture=$2
+case "$3" in /*) file=$3 ;; *) file=$PWD/$3 ;; esac
 room=$(cd "$(dirname "$0")" && pwd)
 
 unable() {
-  echo "hprofiler build: no map of compiled code on $architecture: $1" >&2
+  echo "hprofiler build: no library $library on $architecture: $1" >&2
   exit 3
 }
 
@@ -22,6 +23,12 @@ compiler=${CC:-cc}
 [ "$(uname -m)" = "$architecture" ] || compiler=$architecture-linux-gnu-gcc
 command -v "$compiler" >/dev/null 2>&1 || unable "no $compiler (Debian's package gcc-$(echo "$architecture" | tr _ -)-linux-gnu)"
 
+case "$library" in
+perfmap) sources="out.c names.c code.c perfmap.c" ;;
+threadnames) sources="threadnames.c" ;;
+*) unable "only perfmap and threadnames are known" ;;
+esac
+
 java_home() {
   if [ -n "${JAVA_HOME:-}" ] && [ -e "$JAVA_HOME/include/jvmti.h" ]; then
     echo "$JAVA_HOME"
@@ -34,10 +41,11 @@ headers=$(java_home)/include
 
 # No C library: its functions are not there, and neither is what the compiler would have it set up (stack
 # protector, thread-local storage). -fno-tree-loop-distribute-patterns keeps memcpy from calling itself.
-# shellcheck disable=SC2086  # a list of options
+cd "$room"
+# shellcheck disable=SC2086  # lists of options and files
 "$compiler" -std=c11 -O2 -Wall -Wextra -Werror $options \
   -ffreestanding -fPIC -fvisibility=hidden -fno-stack-protector -fno-tree-loop-distribute-patterns \
   -fno-asynchronous-unwind-tables -fno-common \
-  -I "$room/freestanding" -isystem "$headers" -isystem "$headers/linux" \
+  -I freestanding -isystem "$headers" -isystem "$headers/linux" \
   -shared -nostdlib -Wl,-z,defs,-z,now,-z,relro,-z,noexecstack,--hash-style=both,--build-id=none,-s \
-  -o "$file" "$room/sys.c" "$room/out.c" "$room/names.c" "$room/code.c" "$room/perfmap.c"
+  -o "$file" sys.c $sources

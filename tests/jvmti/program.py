@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.burners.burner import Program
-from tests.perfmap import library
+from tests.jvmti import library
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Holdings:
             with suppress(FileNotFoundError):  # closed meanwhile
                 files += not os.readlink(link).startswith("socket:")
         maps = (process / "maps").read_text().splitlines()
-        pieces = sum("libhprofilerPerfmap" in line for line in maps)
+        pieces = sum("/libhprofiler" in line for line in maps)
         pages = int((process / "statm").read_text().split()[0])
         return cls(len(list((process / "task").iterdir())), files, pieces, pages * 4096)
 
@@ -46,9 +46,12 @@ class JavaProgram(Program):
         options: Sequence[str] = (),
         classes: Path | None = None,
         prefix: Sequence[str] = (),
+        arguments: Sequence[str] = (),
     ) -> None:
         path = str(classes or library.java_classes())
-        super().__init__([*prefix, java, "-Xmx64m", "-XX:+UseSerialGC", "-cp", path, *options, name])
+        super().__init__(
+            [*prefix, java, "-Xmx64m", "-XX:+UseSerialGC", "-cp", path, *options, name, *arguments]
+        )
         self.pid = self.outer.pid
 
     def finish(self) -> int:

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from hprofiler.base import resources
+from tests.jvmti import library, map_file
+from tests.jvmti.program import Holdings, JavaProgram
 from tests.lab import attach, procs
-from tests.perfmap import library, map_file
-from tests.perfmap.program import Holdings, JavaProgram
 
 INLINING = [
     "-XX:CompileCommand=quiet",

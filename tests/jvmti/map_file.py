@@ -1,4 +1,4 @@
-"""A strict reader of agents/perfmap/FORMAT.md, independent of the product's."""
+"""A strict reader of agents/jvmti/PERFMAP.md, independent of the product's."""
 
 from __future__ import annotations
 

@@ -8,19 +8,12 @@ import subprocess
 
 import pytest
 
-from tests.perfmap import library, map_file
-
-BUILDS = {
-    "glibc": ("x86_64", ["cc"], []),
-    "musl": ("x86_64", ["musl-gcc"], []),
-    "arm64": ("aarch64", ["aarch64-linux-gnu-gcc"], ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"]),
-}
-"""Architecture, compiler of the stand-in, and its emulator, if any."""
+from tests.jvmti import library, map_file
 
 
 class StandIn:
     def __init__(self, build: str, folder):
-        self.architecture, compiler, self.runner = BUILDS[build]
+        self.architecture, compiler, self.runner = library.BUILDS[build]
         self.program = library.stand_in(folder, compiler)
         self.machine = library.MACHINES[self.architecture]
 
@@ -42,7 +35,7 @@ class StandIn:
     params=["glibc", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("musl", "arm64"))],
 )
 def anywhere(request, tmp_path_factory) -> StandIn:
-    for tool in [*BUILDS[request.param][1], *BUILDS[request.param][2][:1]]:
+    for tool in [*library.BUILDS[request.param][1], *library.BUILDS[request.param][2][:1]]:
         if not shutil.which(tool):
             pytest.skip(f"no {tool}")
     return StandIn(request.param, tmp_path_factory.mktemp(request.param))

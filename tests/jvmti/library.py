@@ -1,4 +1,4 @@
-"""The library under test, built from this checkout, and the programs that load it."""
+"""The libraries under test, built from this checkout, and the programs that load it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,26 @@ from pathlib import Path
 from tests.lab import attach, cache
 
 ROOM = Path(__file__).parent
-AGENT = ROOM.parents[1] / "agents" / "perfmap"
+SOURCES = ROOM.parents[1] / "agents" / "jvmti"
 MACHINES = {"x86_64": 62, "aarch64": 183}
+BUILDS = {
+    "glibc": ("x86_64", ["cc"], []),
+    "musl": ("x86_64", ["musl-gcc"], []),
+    "arm64": ("aarch64", ["aarch64-linux-gnu-gcc"], ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"]),
+}
+"""Of stand-ins for a JVM: architecture, compiler, and the emulator, if any."""
+PERFMAP, THREADNAMES = "perfmap", "threadnames"
+FILES = {PERFMAP: "libhprofilerPerfmap.so", THREADNAMES: "libhprofilerThreadnames.so"}
 
 
 @functools.cache
-def path(architecture: str = "x86_64") -> Path:
-    """The library for an architecture. Equal bytes keep their path, because a JVM may have it loaded."""
+def path(architecture: str = "x86_64", name: str = PERFMAP) -> Path:
+    """A library for an architecture. Equal bytes keep their path, because a JVM may have it loaded."""
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder) / "library"
-        subprocess.run(["sh", str(AGENT / "build.sh"), architecture, str(built)], check=True)
+        subprocess.run(["sh", str(SOURCES / "build.sh"), name, architecture, str(built)], check=True)
         digest = hashlib.sha256(built.read_bytes()).hexdigest()[:16]
-        target = cache.folder("perfmap") / digest / "libhprofilerPerfmap.so"
+        target = cache.folder(name) / digest / FILES[name]
         if not target.exists():
             target.parent.mkdir(mode=0o755, exist_ok=True)
             shutil.copy(built, target.with_suffix(f".{os.getpid()}"))
@@ -49,7 +57,7 @@ def java_classes() -> Path:
     """The compiled programs of this folder, for JDK 8 and later."""
     sources = sorted((ROOM / "programs").glob("*.java"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
-    target = cache.folder("perfmap") / f"classes-{digest}"
+    target = cache.folder("jvmti") / f"classes-{digest}"
     if not target.exists():
         partial = Path(tempfile.mkdtemp(dir=target.parent))
         command = ["javac", "--release", "8", "-Xlint:-options", "-d", str(partial), *map(str, sources)]
@@ -65,10 +73,10 @@ def jdk_headers() -> list[str]:
     return [f"-I{home}/include", f"-I{home}/include/linux"]
 
 
-def stand_in(folder: Path, compiler: Sequence[str]) -> Path:
-    """stand_in_jvm.c compiled with a compiler (and its first options)."""
-    target = folder / "stand_in_jvm"
-    source = str(ROOM / "stand_in_jvm.c")
+def stand_in(folder: Path, compiler: Sequence[str], name: str = "stand_in_jvm") -> Path:
+    """A stand-in for a JVM, compiled with a compiler (and its first options)."""
+    target = folder / name
+    source = str(ROOM / f"{name}.c")
     options = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", *jdk_headers(), "-pthread", "-ldl"]
     subprocess.run([*compiler, "-o", str(target), source, *options], check=True)
     return target

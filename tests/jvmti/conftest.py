@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.jvmti import library, map_file
+from tests.jvmti.program import JavaProgram
 from tests.lab import jdks
 from tests.needed import lacking
-from tests.perfmap import library, map_file
-from tests.perfmap.program import JavaProgram
 
 
 @pytest.fixture(params=jdks.VERSIONS)

@@ -1,0 +1,197 @@
+//! Our library in the JVM that follows the names of threads, from the start of a recording to its end.
+//!
+//! It is loaded without being asked for only where the JVM prints no warning.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::time::Duration;
+
+use flamegraph::SliceOf;
+use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags};
+
+use super::events::feature;
+use super::jvm::ANSWER;
+use super::name_log::{NameLog, Rules, MOST_BYTES};
+use crate::discovery::selector::compile_glob;
+use crate::engine::api::{Job, Library, Note};
+use crate::jvm::attach::{Attach, Reply};
+use crate::jvm::preflight::{last_set, Findings};
+use crate::os::audit;
+use crate::os::files::open_regular;
+use crate::os::identity::Namespaces;
+use crate::os::proc::named::Named;
+use crate::os::proc::target::Target;
+use crate::staging::folders::{
+    bases, is_library_file, let_library_go, stage_library, Held, THREAD_NAMES,
+};
+use crate::wire::outcome::{Code, Failure};
+use crate::wire::requests::SliceRule;
+
+/// The time between two polls: docs/internals/decisions/025-names-of-threads-are-polled.md.
+const INTERVAL: Duration = Duration::from_millis(15);
+/// The first version that warns of an agent that is loaded at run time.
+const WARNS: u32 = 21;
+
+pub struct ThreadNames {
+    library: Arc<Library>,
+    rules: Rules,
+    /// Beginnings of names, as the library takes them.
+    prefixes: String,
+    /// Where the library lies while it is in use.
+    held: Option<Held>,
+    log: Option<File>,
+}
+
+impl ThreadNames {
+    /// Names that are wanted, if the job has slices by names of this JVM's threads. Err: they cannot be had.
+    pub fn wanted(
+        job: &Job,
+        findings: &Findings,
+        named: &Named,
+        version: Option<&str>,
+    ) -> Result<Option<Self>, Failure> {
+        let main = findings.main_class(named);
+        let rules: Vec<_> = job.slices.iter().filter(|rule| fits(rule, &main)).collect();
+        if rules.is_empty() || !job.sampling.timeline {
+            return Ok(None);
+        }
+        let unasked = !job.sampling.thread_names && warns(&findings.options(named), version);
+        if unasked {
+            return Err(Failure::new(
+                "the names of its threads were not followed: this JVM would print a warning about a dynamically loaded agent",
+                "use --thread-names, or start the JVM with -XX:+EnableDynamicAgentLoading",
+            ));
+        }
+        let library = job.libraries.thread_names.clone().ok_or_else(|| {
+            Failure::plain("the library that follows names of threads is missing on the host")
+        })?;
+        let mut prefixes: Vec<&str> = rules.iter().map(|rule| rule.prefix.as_str()).collect();
+        prefixes.sort_unstable();
+        prefixes.dedup();
+        Ok(Some(Self {
+            library,
+            prefixes: prefixes.join("|"),
+            rules: Rules::new(rules.into_iter())?,
+            held: None,
+            log: None,
+        }))
+    }
+
+    /// Load the library from the first folder from which the JVM loads it. Without a stop it ends after `seconds`.
+    pub fn start(
+        &mut self,
+        target: &Target,
+        namespaces: &Namespaces,
+        run: &Held,
+        seconds: u64,
+    ) -> Result<(), Failure> {
+        let name = file(target);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        openat(&run.dir, &name, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|error| Failure::plain(format!("no file for names: {error}")))?;
+        audit::note("file", || format!("{}/{name}", run.path));
+        let (interval, prefixes) = (INTERVAL.as_millis(), &self.prefixes);
+        let options = format!("{interval},{seconds},{prefixes},{}/{name}", run.path);
+        let attach = Attach::new(target, namespaces);
+        let (hash, bytes) = (&self.library.sha256, &self.library.bytes);
+        let mut tried = Vec::new();
+        for base in bases(namespaces) {
+            let held = match stage_library(namespaces, &THREAD_NAMES, &base, hash, bytes) {
+                Ok(held) => held,
+                Err(reason) => {
+                    tried.push(reason);
+                    continue;
+                }
+            };
+            let path = format!("{}/{}", held.path, THREAD_NAMES.file);
+            match attach.load(&path, &options, ANSWER) {
+                Ok(Reply::Returned(0)) => {
+                    self.held = Some(held);
+                    return Ok(());
+                }
+                Ok(Reply::Returned(code)) => {
+                    self.held = Some(held);
+                    let reason = format!("its library returned {code}");
+                    return Err(Failure::plain(reason));
+                }
+                Ok(Reply::Refused(text)) => {
+                    tried.push(text);
+                    let _ = held.release(is_library_file);
+                }
+                Err(failure) => {
+                    self.held = Some(held);
+                    return Err(failure);
+                }
+            }
+        }
+        Err(Failure::plain(format!(
+            "the JVM does not load it: {}",
+            tried.join("; ")
+        )))
+    }
+
+    /// Keep the log open and delete its name, which ends the library's work.
+    pub fn stop(&mut self, target: &Target, namespaces: &Namespaces, run: &Held) {
+        let name = file(target);
+        let opened = open_regular(&run.dir, &name, Some(namespaces.uid), MOST_BYTES);
+        self.log = opened.ok().map(|(file, _)| file);
+        if unlinkat(&run.dir, &name, AtFlags::empty()).is_ok() {
+            audit::note("removed", || format!("{}/{name}", run.path));
+        }
+    }
+
+    /// The slices by the names of threads; None without any.
+    pub fn slices(&mut self) -> Result<Option<Arc<dyn SliceOf>>, Failure> {
+        let Some(log) = self.log.take() else {
+            return Ok(None);
+        };
+        let log = NameLog::read(log, &self.rules)
+            .map_err(|error| Failure::plain(format!("the log cannot be read: {error}")))?;
+        Ok((!log.is_empty()).then(|| Arc::new(log) as Arc<dyn SliceOf>))
+    }
+
+    /// Err: what is left.
+    pub fn leave(self, musl: bool) -> Result<(), String> {
+        self.held.map_or(Ok(()), |held| let_library_go(held, musl))
+    }
+}
+
+/// Without names, slices come from the times of tasks alone.
+pub fn unread(failure: Failure) -> Note {
+    let why = Failure {
+        code: Code::ThreadNamesUnread,
+        ..failure
+    };
+    Note::plain("slices by names of threads are missing").because(why)
+}
+
+fn fits(rule: &SliceRule, main_class: &str) -> bool {
+    let is_like = |glob: &String| compile_glob(glob).is_ok_and(|glob| glob.is_match(main_class));
+    rule.main_class.is_empty() || rule.main_class.iter().any(is_like)
+}
+
+/// Whether the JVM prints a warning when an agent is loaded at run time. One of unknown version may.
+fn warns(options: &[String], version: Option<&str>) -> bool {
+    let recent = version
+        .and_then(feature)
+        .is_none_or(|version| version >= WARNS);
+    recent && last_set(options, "EnableDynamicAgentLoading") != Some(true)
+}
+
+fn file(target: &Target) -> String {
+    format!("{}.names", target.file_stem())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn which_jvms_warn() {
+        let warns = |options: &str, version| {
+            let options: Vec<String> = options.split(' ').map(str::to_owned).collect();
+            super::warns(&options, version)
+        };
+        assert!(!warns("", Some("1.8.0_412")) && !warns("", Some("20")));
+        assert!(warns("", Some("21.0.1")) && warns("", Some("25")) && warns("", None));
+        assert!(!warns("-XX:+EnableDynamicAgentLoading", Some("25")));
+    }
+}

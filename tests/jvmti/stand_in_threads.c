@@ -1,0 +1,195 @@
+/*
+ * Stands in for a JVM with many threads, under musl, on arm64, and when JVMTI fails: loads the library of threads'
+ * names and gives it threads that change from poll to poll.
+ *
+ *     stand_in_threads LIBRARY OPTIONS SCENARIO
+ *
+ * Thread T is called "task T" in the first poll that has it, and "task T again" in the next one. Scenarios: "" (three
+ * threads), "churn" (two thousand new threads in every other poll), "crowd" (3000 threads), "long" (3000 threads with
+ * names of 300 characters), "no thread", "dying" (the third poll fails; in "churn" and "crowd" the seventh). Prints what Agent_OnAttach returned and, when the library's thread has ended, how many things that it
+ * got were not given back.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jvmti.h>
+
+static const char *scenario;
+static int allocated, polls;
+static jvmtiEnv environment;
+static JNIEnv jni;
+static pthread_t follower;
+static bool started;
+static jvmtiStartFunction function;
+static void *argument;
+
+static bool is(const char *name)
+{
+    return strcmp(scenario, name) == 0;
+}
+
+static jvmtiError JNICALL all_threads(jvmtiEnv *env, jint *count, jthread **threads)
+{
+    (void)env;
+    uintptr_t first = is("churn") ? 2000 * (uintptr_t)(polls / 2) + 1 : 1;
+    polls++;
+    if ((is("dying") && polls == 3) || ((is("churn") || is("crowd")) && polls == 7))
+        return JVMTI_ERROR_WRONG_PHASE;
+    *count = is("churn") ? 2000 : is("crowd") || is("long") ? 3000 : 3;
+    *threads = malloc((size_t)*count * sizeof **threads);
+    allocated++;
+    for (jint i = 0; i < *count; i++)
+        (*threads)[i] = (jthread)(first + (uintptr_t)i);
+    return JVMTI_ERROR_NONE;
+}
+
+static jvmtiError JNICALL thread_info(jvmtiEnv *env, jthread thread, jvmtiThreadInfo *info)
+{
+    (void)env;
+    const char *again = polls % 2 == 0 ? " again" : "";
+    if (asprintf(&info->name, "task %lu%s%*s", (unsigned long)thread, again, is("long") ? 300 : 0, "") < 0)
+        abort();
+    allocated++;
+    return JVMTI_ERROR_NONE;
+}
+
+static jvmtiError JNICALL deallocate(jvmtiEnv *env, unsigned char *memory)
+{
+    (void)env;
+    if (memory != NULL)
+        allocated--;
+    free(memory);
+    return JVMTI_ERROR_NONE;
+}
+
+static jvmtiError JNICALL dispose(jvmtiEnv *env)
+{
+    (void)env;
+    allocated--;
+    return JVMTI_ERROR_NONE;
+}
+
+static void *run(void *nothing)
+{
+    function(&environment, &jni, argument);
+    return nothing;
+}
+
+static jvmtiError JNICALL run_thread(jvmtiEnv *env, jthread thread, jvmtiStartFunction start, const void *with,
+                                     jint priority)
+{
+    (void)env, (void)thread, (void)priority;
+    if (is("no thread"))
+        return JVMTI_ERROR_OUT_OF_MEMORY;
+    function = start;
+    argument = (void *)with;
+    started = pthread_create(&follower, NULL, run, NULL) == 0;
+    return started ? JVMTI_ERROR_NONE : JVMTI_ERROR_INTERNAL;
+}
+
+static jclass JNICALL find_class(JNIEnv *env, const char *name)
+{
+    (void)env;
+    return strcmp(name, "java/lang/Thread") == 0 ? (jclass)1 : NULL;
+}
+
+static jfieldID JNICALL field_id(JNIEnv *env, jclass class, const char *name, const char *type)
+{
+    (void)env, (void)class;
+    return strcmp(name, "tid") == 0 && strcmp(type, "J") == 0 ? (jfieldID)1 : NULL;
+}
+
+static jmethodID JNICALL method_id(JNIEnv *env, jclass class, const char *name, const char *type)
+{
+    (void)env, (void)class, (void)name, (void)type;
+    return (jmethodID)1;
+}
+
+static jstring JNICALL new_text(JNIEnv *env, const char *text)
+{
+    (void)env;
+    return (jstring)text;
+}
+
+static jobject JNICALL new_object(JNIEnv *env, jclass class, jmethodID constructor, ...)
+{
+    (void)env, (void)constructor;
+    return class;
+}
+
+static jlong JNICALL thread_id(JNIEnv *env, jobject thread, jfieldID field)
+{
+    (void)env, (void)field;
+    return (jlong)(uintptr_t)thread;
+}
+
+static jint JNICALL push_frame(JNIEnv *env, jint capacity)
+{
+    (void)env, (void)capacity;
+    allocated++;
+    return 0;
+}
+
+static jobject JNICALL pop_frame(JNIEnv *env, jobject result)
+{
+    (void)env;
+    allocated--;
+    return result;
+}
+
+static jboolean JNICALL exception_check(JNIEnv *env)
+{
+    (void)env;
+    return JNI_FALSE;
+}
+
+static jint JNICALL get_env(JavaVM *vm, void **env, jint version)
+{
+    (void)vm;
+    bool jvmti = version == JVMTI_VERSION_1_2;
+    allocated += jvmti;
+    *env = jvmti ? (void *)&environment : (void *)&jni;
+    return JNI_OK;
+}
+
+int main(int count, char **words)
+{
+    if (count != 4)
+        return 2;
+    scenario = words[3];
+    void *library = dlopen(words[1], RTLD_NOW);
+    if (library == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 2;
+    }
+    const jvmtiInterface_1 jvmti_functions = {.GetAllThreads = all_threads,
+                                              .GetThreadInfo = thread_info,
+                                              .Deallocate = deallocate,
+                                              .DisposeEnvironment = dispose,
+                                              .RunAgentThread = run_thread};
+    const struct JNINativeInterface_ jni_functions = {.FindClass = find_class,
+                                                      .GetFieldID = field_id,
+                                                      .GetMethodID = method_id,
+                                                      .NewStringUTF = new_text,
+                                                      .NewObject = new_object,
+                                                      .GetLongField = thread_id,
+                                                      .PushLocalFrame = push_frame,
+                                                      .PopLocalFrame = pop_frame,
+                                                      .ExceptionCheck = exception_check};
+    const struct JNIInvokeInterface_ vm_functions = {.GetEnv = get_env};
+    JavaVM vm = &vm_functions;
+    environment = &jvmti_functions;
+    jni = &jni_functions;
+    jint (*attach)(JavaVM *, char *, void *) = (jint(*)(JavaVM *, char *, void *))dlsym(library, "Agent_OnAttach");
+    printf("%d\n", attach(&vm, words[2], NULL));
+    if (started)
+        pthread_join(follower, NULL);
+    printf("%d\n", allocated);
+    return 0;
+}

@@ -1,0 +1,87 @@
+"""The library of threads' names under a stand-in JVM: on glibc, musl and arm64, and if JVMTI fails."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.jvmti import library, names_file
+
+FORGOTTEN_AFTER = 3072
+FOLLOWED = 2048
+FORGET = b"\x03"
+
+
+@pytest.fixture(
+    scope="module",
+    params=["glibc", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("musl", "arm64"))],
+)
+def build(request, tmp_path_factory) -> tuple[str, list[str]]:
+    """Architecture, and the command of the stand-in."""
+    return made(request.param, tmp_path_factory)
+
+
+def made(name: str, tmp_path_factory) -> tuple[str, list[str]]:
+    architecture, compiler, runner = library.BUILDS[name]
+    for tool in [*compiler, *runner[:1]]:
+        if not shutil.which(tool):
+            pytest.skip(f"no {tool}")
+    folder = tmp_path_factory.mktemp(name)
+    return architecture, [*runner, str(library.stand_in(folder, compiler, "stand_in_threads"))]
+
+
+def run(build: tuple[str, list[str]], path: Path, scenario: str = "", options: str = "5,1,task") -> list[int]:
+    """What Agent_OnAttach returned, and how many things were not given back."""
+    architecture, command = build
+    path.touch()
+    words = [str(library.path(architecture, library.THREADNAMES)), f"{options},{path}", scenario]
+    done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return list(map(int, done.stdout.split()))
+
+
+def test_names_are_written_when_they_change(build, tmp_path):
+    path = tmp_path / "names"
+    assert run(build, path) == [0, 0]
+    found = names_file.read(path)
+    assert found.ended and found.milliseconds == 5
+    for thread in (1, 2, 3):
+        own = [(poll, name) for poll, of, name in found.names if of == thread]
+        assert own == [(poll, f"task {thread}" + " again" * (poll % 2)) for poll in range(len(found.polls))]
+    assert len(found.polls) > 10
+    for (wall, begin, end), (later, after, _) in zip(found.polls, found.polls[1:], strict=False):
+        assert begin <= end <= after and after - begin >= 4_000_000
+        assert abs((later - wall) - (after - begin)) < 50_000_000
+
+
+def test_threads_that_came_and_went_are_forgotten(build, tmp_path):
+    path = tmp_path / "names"
+    assert run(build, path, "churn", "5,60,task") == [0, 0]
+    found = names_file.read(path)
+    followed = {thread for _, thread, _ in found.names}
+    assert len(followed) == 6000 > FORGOTTEN_AFTER
+    assert FORGET in path.read_bytes()
+
+
+def test_so_many_threads_are_followed_and_no_more(build, tmp_path):
+    path = tmp_path / "names"
+    assert run(build, path, "crowd", "5,60,task") == [0, 0]
+    for poll in range(2):
+        assert len({thread for at, thread, _ in names_file.read(path).names if at == poll}) == FOLLOWED
+
+
+@pytest.mark.parametrize(("scenario", "returned"), [("no thread", 106), ("dying", 0)])
+def test_nothing_is_kept_if_the_jvm_refuses(build, tmp_path, scenario, returned):
+    assert run(build, tmp_path / "names", scenario) == [returned, 0]
+
+
+@pytest.mark.nightly
+def test_names_and_the_log_have_a_largest_size(tmp_path_factory, tmp_path):
+    build = made("glibc", tmp_path_factory)
+    path = tmp_path / "names"
+    assert run(build, path, "long", "5,60,task") == [0, 0]
+    assert {len(name) for _, _, name in names_file.read(path).names} == {246}
+    assert 16 << 20 <= path.stat().st_size < 17 << 20
