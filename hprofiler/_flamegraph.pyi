@@ -423,7 +423,7 @@ class Profile:
     def in_bands(self, first: int, end: int) -> Profile:
         """The samples of some bands. Band n lasted from 2^(n - 1) to 2^n µs; band 0 less, or unknown."""
     def with_slices_named(self, names: Mapping[str, str]) -> Profile:
-        """The same with other names of slices; those that become the same are one."""
+        """The same with other names of slices; those that become the same are one, and "" is no slice."""
     def assigned(
         self,
         within: str | Sequence[str],

@@ -80,7 +80,7 @@ class RunFacts:
     is what `hosts` are: "on hosts", or "in containers". `recorded` is how many processes have each event.
     `start` is when the first samples can have been taken, in microseconds since 1970; None if no times are
     known. With `time` only samples of that range are looked at. `spark` is what Spark knows of its stages,
-    `notes` what cannot be read of the run beside profiles.
+    `notes` what cannot be read of the run beside profiles. Without `slices` samples are not divided.
     """
 
     version: str
@@ -103,6 +103,7 @@ class RunFacts:
     start: int | None = None
     time: TimeRange | None = None
     spark: SparkFacts | None = None
+    slices: bool = True
     notes: tuple[Outcome, ...] = ()
 
     @property

@@ -177,7 +177,7 @@ def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolde
     Raises RunFolderError when it is not a run folder.
     """
     run_folder = RunFolder.open(folder)
-    facts = replace(read_facts(run_folder.record), trimmed=trim)
+    facts = replace(read_facts(run_folder.record), trimmed=trim, slices=slices)
     if slices:
         try:
             facts = replace(facts, spark=read_spark_facts(run_folder.path))

@@ -3,17 +3,17 @@ event."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.model import Recording
-from hprofiler.spark import SEVERAL, SparkFacts, assignment, stage_name, stage_times
+from hprofiler.spark import SEVERAL, SparkFacts, Tasks, assignment, stage_name, stage_times
 
 # Threads of tasks, by their names or by what they do; while they wait for a task they belong to none.
-_TASK = (r"^\[Executor task l", r"^org[./]apache[./]spark[./]executor[./]Executor\$TaskRunner[.;:]+run\b")
-_IDLE = (r"^java[./]util[./]concurrent[./]ThreadPoolExecutor[.;:]+getTask\b",)
+_TASK = (r"^\[Executor task l", r"^L?org[./]apache[./]spark[./]executor[./]Executor\$TaskRunner[.;:]+run\b")
+_IDLE = (r"^L?java[./]util[./]concurrent[./]ThreadPoolExecutor[.;:]+getTask\b",)
 _KNOWN_ENOUGH = 0.95
 
 
@@ -61,15 +61,18 @@ class StageShares:
 
 def divided(facts: RunFacts, host: HostFacts, recording: Recording, profile: Profile) -> Profile:
     """A process's profile, with threads at the roots, whose samples belong to the stages of its executor."""
-    spark, executor = facts.spark, _executor(facts.spark, recording)
     times = profile.times
-    if spark is None or executor is None or times is None:
+    if times is None:
         return profile
-    named = _stages_of_tasks(spark, times.slices)
+    executor = _executor(facts.spark, recording) if facts.slices else None
+    tasks = facts.spark.tasks[executor] if facts.spark and executor else Tasks()
+    named = _renamed(tasks, times.slices) if facts.slices else {name: "" for name, _ in times.slices}
     if named:
         profile = profile.with_slices_named(named)
+    if facts.spark is None or executor is None:
+        return profile
     doubt = host.clock.uncertainty if host.clock else 0.0
-    windows = assignment(spark, executor, times.start, times.width, doubt)
+    windows = assignment(facts.spark, executor, times.start, times.width, doubt)
     return profile.assigned(_TASK, _IDLE, windows.slices, windows.ranges) if windows.ranges else profile
 
 
@@ -85,18 +88,14 @@ def _executor(spark: SparkFacts | None, recording: Recording) -> str | None:
     return executor if executor in spark.tasks else None
 
 
-def _stages_of_tasks(spark: SparkFacts, slices: list[tuple[str, bool]]) -> dict[str, str]:
-    """Names of slices that are of tasks (`task 42`, as in names of threads before Spark 3.1), and their
-    stages."""
-    wanted = {name for name, _ in slices if name.startswith("task ")}
-    if not wanted:
-        return {}
-    return {
-        name: stage_name(stage, attempt)
-        for tasks in spark.tasks.values()
-        for tid, stage, attempt, *_ in tasks.rows()
-        if (name := f"task {tid}") in wanted
-    }
+def _renamed(tasks: Tasks, slices: Sequence[tuple[str, bool]]) -> dict[str, str]:
+    """Slices that are of tasks (`task 42`, as in names of threads before Spark 3.1), and their stages, if
+    known."""
+    named = {name: "" for name, _ in slices if name.startswith("task ")}
+    if named:
+        stages = {f"task {tid}": stage_name(stage, attempt) for tid, stage, attempt, *_ in tasks.rows()}
+        named = {name: stages.get(name, "") for name in named}
+    return named
 
 
 class StageSums:

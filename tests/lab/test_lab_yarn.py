@@ -7,6 +7,7 @@ import math
 import re
 import shlex
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -126,6 +127,19 @@ def test_the_processes_of_a_job_and_their_labels(
     assert main_run.run["target"] == {"kind": "yarn", "name": job.id}
 
 
+def test_the_stage_of_a_job(main_run: Result) -> None:
+    """Its tasks run before and after the recording; all that they do is of the one stage."""
+    assert main_run.folder is not None
+    record, block = (read(main_run.folder / "report.html") for read in (described, carried))
+    names = [(one["name"], one["certain"]) for one in record["slices"]]
+    assert names == [("stage 0.0", True)] and record["slices"][0]["label"].startswith("reduce at SparkBurn")
+    burnt: Counter[bool] = Counter()
+    for column, stacks in zip(record["columns"], block.columns, strict=True):
+        count = sum(count for stack, count in stacks.items() if "SparkBurn.burn" in stack)
+        burnt[column["slice"] == 0] += count
+    assert burnt[True] > 200 and burnt[False] < 0.02 * burnt[True], burnt
+
+
 def test_trimmed_to_the_jobs_own_frames(coordinator: Coordinator, main_run: Result) -> None:
     """Without trimming, the roots are those of any JVM on YARN."""
     assert main_run.folder is not None
@@ -208,10 +222,12 @@ def test_an_application_that_ends_during_the_recording(coordinator: Coordinator,
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("how", ["turns"])
-def test_each_stage_has_its_own_method(yarn: YarnCluster, coordinator: Coordinator, how: str) -> None:
-    """Stages of tasks of 200 ms, of a method each."""
-    with running(yarn.spark(how, "600", "30", "200", job="SparkStages")) as app:
+@pytest.mark.parametrize(("how", "cores"), [("turns", 1), ("together", 2)])
+def test_each_stage_has_its_own_method(
+    yarn: YarnCluster, coordinator: Coordinator, how: str, cores: int
+) -> None:
+    """Stages of tasks of 200 ms, of a method each. Where they overlap, names of threads tell which it is."""
+    with running(yarn.spark(how, "600", "30", "200", job="SparkStages", cores=cores)) as app:
         app.wait_until_busy(3)
         result = coordinator.run("-f", "300", "-t", "20", "-j", app.id, *CLUSTER, "--json")
     assert result.code == 0 and result.folder is not None, str(result)

@@ -155,6 +155,12 @@ def shown(*hosts: HostChecked, out: Any = None) -> str:
     return str(out.getvalue())
 
 
+def test_processes_with_the_same_codes_are_one_line():
+    out = shown(host("a", Status.DEGRADED, Status.DEGRADED))
+    who = "executor 10 (pid 10), executor 11 (pid 11): "
+    assert f"{who}cpu (ctimer) by async-profiler; process 10 was started" in out and "process 11" not in out
+
+
 def test_the_json_has_the_documented_shape():
     record = json.loads(json.dumps(_record([host("a", Status.OK, Status.DEGRADED), failed_host("b")], False)))
     assert record["canary"] == {"asked": False, "kinds": []}  # these are no JVMs

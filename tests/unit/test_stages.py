@@ -161,6 +161,17 @@ def test_names_decide_where_stages_overlap(tmp_path: Path) -> None:
     assert (found.several, found.none) == (1, 0)
 
 
+def test_slices_of_unknown_tasks_are_none(tmp_path: Path) -> None:
+    rows = [Row(FIRST, 9, slice=1), Row(FIRST, 9, slice=2)]
+    named = [("task 77", True), ("stage 3.0", True)]
+    with_facts = described(made_report(tmp_path / "a", rows=rows, named=named).page)
+    without = described(made_report(tmp_path / "b", None, rows, named).page)
+    for record in (with_facts, without):
+        assert [one["name"] for one in record["slices"]] == ["stage 3.0"]
+    undivided = described(made_report(tmp_path / "c", rows=rows, named=named, slices=False).page)
+    assert undivided["slices"] == []
+
+
 def test_damaged_facts_are_a_note(tmp_path: Path) -> None:
     made_report(tmp_path / "run")
     (tmp_path / "run" / "spark.json").write_text("{")

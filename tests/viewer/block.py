@@ -172,10 +172,11 @@ def _times(reader: _Reader, stacks: list[tuple[str, ...]]) -> tuple[int, Times]:
     assert {len(piece) for piece in (steps, nodes, samples, amounts, bands)} == {count} and all(samples)
     times = Times(start, width, {})
     bucket = node = 0
-    for step, distance in zip(steps, nodes, strict=True):
+    for step, distance, band, count, amount in zip(steps, nodes, bands, samples, amounts, strict=True):
         bucket += step
         node = distance if step else node + distance
-        key = (bucket, stacks[node], bands[len(times.rows)])
-        assert key not in times.rows
-        times.rows[key] = (samples[len(times.rows)], amounts[len(times.rows)])
+        # As in columns, tiers are added up.
+        key = (bucket, stacks[node], band)
+        before = times.rows.get(key, (0, 0))
+        times.rows[key] = (before[0] + count, before[1] + amount)
     return column, times

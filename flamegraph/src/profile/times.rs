@@ -140,7 +140,7 @@ impl Times {
         self.with_rows(self.rows.iter().map(|row| Row { amount: 0, ..*row }))
     }
 
-    /// The same times where slices have other names; those that become the same are one.
+    /// The same times where slices have other names; those that become the same are one, those without a name none.
     #[cfg_attr(not(feature = "formats"), expect(dead_code))]
     pub(crate) fn renamed(&self, name: impl Fn(&str) -> Option<String>) -> Times {
         let mut slices: Vec<Slice> = Vec::new();
@@ -148,6 +148,10 @@ impl Times {
         let mut numbers = vec![0];
         for slice in &self.slices {
             let name = name(&slice.name).unwrap_or_else(|| slice.name.clone());
+            if name.is_empty() {
+                numbers.push(0);
+                continue;
+            }
             let certain = slice.certain;
             let slice = Slice { name, certain };
             numbers.push(*places.entry(slice).or_insert_with_key(|slice| {
@@ -159,7 +163,10 @@ impl Times {
             slice: numbers[usize::from(row.slice)],
             ..*row
         });
-        Times::new(self.start, self.width, slices, rows.collect())
+        Times {
+            slices,
+            ..self.with_rows(rows)
+        }
     }
 
     /// The same times where rows of some nodes get slices by their buckets: `ranges` are half-open, in order and apart,
@@ -418,17 +425,20 @@ mod tests {
             name: name.to_string(),
             certain: true,
         };
-        let rows = (0..4).map(|slice| Row { slice, ..row(1, 1) });
-        let known = ["task 1", "task 2", "other"].map(slice);
+        let rows = (0..5).map(|slice| Row { slice, ..row(1, 1) });
+        let known = ["task 1", "task 2", "unknown", "other"].map(slice);
         let times = Times::new(0, 10, known.to_vec(), rows.collect());
-        let times = times.renamed(|name| name.starts_with("task").then(|| "stage".to_string()));
+        let times = times.renamed(|name| match name {
+            "unknown" => Some(String::new()),
+            _ => name.starts_with("task").then(|| "stage".to_string()),
+        });
         assert_eq!(times.slices, ["stage", "other"].map(slice));
         let counts: Vec<(u16, u32)> = times
             .rows()
             .iter()
             .map(|row| (row.slice, row.samples))
             .collect();
-        assert_eq!(counts, [(0, 1), (1, 2), (2, 1)]);
+        assert_eq!(counts, [(0, 2), (1, 2), (2, 1)]);
     }
 
     #[test]

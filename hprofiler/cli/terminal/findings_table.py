@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 from hprofiler.agent import Finding
 from hprofiler.base.text import some
 from hprofiler.cli.terminal.lines import print_table, say
-from hprofiler.model import Status
+from hprofiler.model import VAGUE_CODES, Status
 
 if TYPE_CHECKING:
     from hprofiler.agent import CheckedProcess
     from hprofiler.collect import HostChecked
-    from hprofiler.model import Process
 
 SEVERITIES = ("error", "warning", "info", "ok")
 WHO_SHOWN = 3
@@ -84,11 +83,11 @@ def _lines(host: HostChecked) -> list[_Line]:
     lines = [
         _Line(Finding(_SEVERITY[line.status], "host", line.reason, line.remedy), ()) for line in host.outcomes
     ]
-    alike: dict[Finding, list[str]] = {}
+    alike: dict[object, tuple[Finding, list[str]]] = {}
     for process, verdict in zip(host.processes, host.verdicts, strict=False):
-        for finding in _of_process(process, verdict):
-            alike.setdefault(finding, []).append(f"{process.label} (pid {process.pid})")
-    lines += [_Line(finding, tuple(who)) for finding, who in alike.items()]
+        for key, finding in _of_process(verdict):
+            alike.setdefault(key, (finding, []))[1].append(f"{process.label} (pid {process.pid})")
+    lines += [_Line(finding, tuple(who)) for finding, who in alike.values()]
     lines += [_Line(finding, ()) for finding in host.findings]
     told = 0 if host.processes else 1  # the line of an idle host shows the first finding
     for one in host.ignored[told:IGNORED_SHOWN]:
@@ -96,18 +95,17 @@ def _lines(host: HostChecked) -> list[_Line]:
     return lines
 
 
-def _of_process(process: Process, verdict: CheckedProcess) -> Iterator[Finding]:
-    """Verdict and findings of a process. Equal processes get equal texts."""
-    yield Finding(
-        _SEVERITY[verdict.status],
-        "run",
-        _alike(process, _told(verdict)),
-        _alike(process, verdict.remedy),
-    )
+def _of_process(verdict: CheckedProcess) -> Iterator[tuple[object, Finding]]:
+    """Verdict and findings of a process, each with a key that is the same for processes of one line.
+
+    The key of a verdict has its codes. Vague codes have many causes, so there the text is the key.
+    """
+    finding = Finding(_SEVERITY[verdict.status], "run", _told(verdict), verdict.remedy)
+    codes = tuple(note.code for note in verdict.notes) or (verdict.code,)
+    known = (verdict.status, verdict.engine, tuple(verdict.sources.items()), codes)
+    yield (known if VAGUE_CODES.isdisjoint(codes) else finding), finding
     for finding in verdict.findings:
-        yield Finding(
-            finding.severity, finding.about, _alike(process, finding.text), _alike(process, finding.remedy)
-        )
+        yield finding, finding
 
 
 def _told(verdict: CheckedProcess) -> str:
@@ -119,9 +117,3 @@ def _told(verdict: CheckedProcess) -> str:
     )
     reason = f"; {verdict.reason}" if verdict.reason else ""
     return f"{sources} by {verdict.engine}{reason}"
-
-
-def _alike(process: Process, text: str) -> str:
-    return text.replace(f"process {process.pid} ", "the process ").replace(
-        f"process {process.pid}:", "the process:"
-    )

@@ -84,6 +84,7 @@ class YarnCluster:
         queue: str = "default",
         user: str = "yarn",
         job: str = "SparkBurn",
+        cores: int = 1,
     ) -> Application:
         """Submit one of the lab's own jobs with these arguments, from the coordinator's machine."""
         jars = self.software.spark
@@ -101,7 +102,7 @@ class YarnCluster:
         command = [
             f"{self.software.java_home}/bin/java", "-Xmx512m", *SOON.split(), *opened,
             "-cp", f"{jars}/*:{CONFIGURATION}", "org.apache.spark.deploy.SparkSubmit",
-            "--master", "yarn", "--deploy-mode", mode, "--queue", queue, "--executor-cores", "1",
+            "--master", "yarn", "--deploy-mode", mode, "--queue", queue, "--executor-cores", str(cores),
             "--executor-memory", "512m", "--driver-memory", "512m",
             *(word for name, value in settings.items() for word in ("--conf", f"{name}={value}")),
             "--class", job, str(self.software.jobs), *arguments,

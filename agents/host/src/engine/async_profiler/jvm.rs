@@ -321,3 +321,15 @@ pub fn recording_file(target: &Target) -> String {
 pub fn status_file(target: &Target) -> String {
     format!("{}.status", target.file_stem())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_debug_symbols_have_a_code() {
+        let code = |reason| start_failure(1, &["alloc".to_owned()], reason).code;
+        assert_eq!(code("No AllocTracer symbols found"), Code::NoDebugSymbols);
+        assert_eq!(code("No such event"), Code::StartFailed);
+    }
+}
