@@ -154,8 +154,9 @@ def test_nothing_that_runs_is_off_cpu(record: Runner, busy: Truth) -> None:
     nanos = recording["seconds"] * 1e9
     waited = run.stacks(busy, "offcpu", "offcpu").of("[truth-cpu-")
     used = sum(counted[f"cpu.{name}.ns"] for name in ("java", "native", "kernel"))
-    # on a busy machine it also waits for a processor, which is neither
-    assert 0 < waited < nanos * (1 + points(nanos / recording["interval"], 0.5)) - used
+    # On a busy machine it also waits for a processor, which is neither. async-profiler finds a thread asleep
+    # a tenth more often than it is; if running counted as waiting, it would be twice as often.
+    assert 0 < waited < nanos * (1 + points(nanos / recording["interval"], 0.5, slack=0.1)) - used
 
 
 def test_pictures_are_split_by_thread_groups(off_cpu: Run) -> None:
