@@ -21,6 +21,8 @@ const MOST_COLLECTORS: usize = 8;
 const MOST: usize = 100_000;
 const MOST_OF_ALL: usize = 1 << 20;
 const LONGEST_NAME: usize = 200;
+/// A day, in microseconds: the JVM may publish anything.
+const LONGEST: u64 = 86_400_000_000;
 
 /// What a JVM publishes of its collectors, and the pauses so far.
 pub struct PauseLog {
@@ -104,7 +106,7 @@ impl PauseLog {
             let time = ticks * 1_000_000 / u128::from(self.ticks_per_second);
             let time = u64::try_from(time).unwrap_or(u64::MAX);
             if time > *before {
-                grown(number, time - *before);
+                grown(number, (time - *before).min(LONGEST));
             }
             *before = time;
         }

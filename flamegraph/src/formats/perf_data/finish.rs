@@ -187,6 +187,9 @@ impl<'a> Stories<'a> {
             let cpu =
                 cpu.ok_or_else(|| Error::Usage(format!("{source} does not measure CPU time")))?;
             profile = scaled_to(profile, cpu)?;
+            // Their amounts are what the event counted, such as cycles, not nanoseconds.
+            let times = profile.times().map(Times::without_amounts);
+            profile.set_times(times);
         }
         Ok(RecordedEvent {
             event: wanted.event.clone(),
