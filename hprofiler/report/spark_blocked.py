@@ -121,4 +121,4 @@ def _stage_row(one: StageStragglers) -> list[str]:
 
 
 def _time(milliseconds: float) -> str:
-    return duration(milliseconds / 1e3)
+    return duration(round(milliseconds) / 1e3)

@@ -61,7 +61,7 @@ def spark_findings(blocked: BlockedTime, found: Stragglers) -> list[SparkFinding
         parameters: dict[str, str | float] = {
             "stage": stage_name(task.stage, task.attempt),
             "host": task.host or f"executor {task.executor}",
-            "cost": duration(cost.time / 1000),
+            "cost": duration(round(cost.time) / 1000),
             "seconds": cost.time / 1000,
             "causes": ", ".join(CAUSES[cause] for cause in task.causes),
         }
