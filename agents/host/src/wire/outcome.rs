@@ -102,6 +102,7 @@ pub enum Code {
     SamplesMissing,
     StartFailed,
     StopFailed,
+    ThreadNamesIncomplete,
     ThreadNamesUnread,
     TimerUsed,
     TooManyFiles,
