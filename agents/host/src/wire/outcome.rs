@@ -105,6 +105,7 @@ pub enum Code {
     ThreadNamesIncomplete,
     ThreadNamesUnread,
     TimerUsed,
+    TimesIncomplete,
     TooManyFiles,
     TooManyThreads,
     TracefsNotMounted,
