@@ -436,7 +436,7 @@ class Profile:
 
         `slices` are (name, certain) as in `times.slices`. `ranges` are (first bucket, bucket after the last,
         number of the slice from 1), in order and apart. A sample that has a slice keeps it, unless only the
-        new one is certain.
+        new one is certain; stacks with any of `without` have none.
         """
     def without_idle(self) -> Profile:
         """The stacks of a wall-clock profile without those of threads that wait for work."""

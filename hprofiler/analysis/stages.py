@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.model import Recording
-from hprofiler.spark import SEVERAL, SparkFacts, Tasks, assignment, stage_name, stage_times
+from hprofiler.spark import (
+    SEVERAL,
+    Assignment,
+    SparkFacts,
+    Tasks,
+    assignment,
+    stage_name,
+    stage_times,
+)
 
 # Threads of tasks, by their names or by what they do; while they wait for a task they belong to none.
 _TASK = (r"^\[Executor task l", r"^L?org[./]apache[./]spark[./]executor[./]Executor\$TaskRunner[.;:]+run\b")
@@ -21,7 +29,7 @@ _KNOWN_ENOUGH = 0.95
 class StageShare:
     """A stage: the name of its slice, its call site, how many samples belong to it.
 
-    `cpu` is what its samples stand for in seconds of CPU time, each for its interval; None for other events.
+    `cpu` is what its samples stand for in seconds of CPU time, as in the page; None for other events.
     `spark_cpu` is Spark's own count for the parts of its tasks that lie in the recordings; None if that is
     not known.
     """
@@ -69,11 +77,14 @@ def divided(facts: RunFacts, host: HostFacts, recording: Recording, profile: Pro
     named = _renamed(tasks, times.slices) if facts.slices else {name: "" for name, _ in times.slices}
     if named:
         profile = profile.with_slices_named(named)
-    if facts.spark is None or executor is None:
+    windows = Assignment((), ())
+    if facts.spark is not None and executor is not None:
+        doubt = host.clock.uncertainty if host.clock else 0.0
+        windows = assignment(facts.spark, executor, times.start, times.width, doubt)
+    if not times.slices and not windows.ranges:
         return profile
-    doubt = host.clock.uncertainty if host.clock else 0.0
-    windows = assignment(facts.spark, executor, times.start, times.width, doubt)
-    return profile.assigned(_TASK, _IDLE, windows.slices, windows.ranges) if windows.ranges else profile
+    # A thread keeps the name of its last task until it gets another, so idle ones are called like tasks.
+    return profile.assigned(_TASK, _IDLE, windows.slices, windows.ranges)
 
 
 def _executor(spark: SparkFacts | None, recording: Recording) -> str | None:
@@ -104,7 +115,6 @@ class StageSums:
     def __init__(self, facts: RunFacts) -> None:
         self._facts = facts
         self._samples: dict[tuple[str, bool], int] = {}
-        self._cpu: dict[str, float] = {}
         self._none = 0
         self._recorded: list[tuple[str, int, int]] = []
 
@@ -118,7 +128,6 @@ class StageSums:
         self._none += none
         for slice_, count in zip(times.slices, counts, strict=True):
             self._samples[slice_] = self._samples.get(slice_, 0) + count
-            self._cpu[slice_[0]] = self._cpu.get(slice_[0], 0.0) + count * recording.interval / 1e9
         begin = times.start
         if self._facts.time is not None and self._facts.start is not None:
             begin, _ = self._facts.time.microseconds(self._facts.start)
@@ -135,13 +144,14 @@ class StageSums:
         stages = []
         for name in dict.fromkeys(name for name, _ in self._samples if name != SEVERAL):
             known = times.get(name)
+            certain, likely = (self._samples.get((name, sure), 0) for sure in (True, False))
             stages.append(
                 StageShare(
                     name=name,
                     label=labels.get(name, ""),
-                    certain=self._samples.get((name, True), 0),
-                    likely=self._samples.get((name, False), 0),
-                    cpu=self._cpu[name] if is_cpu else None,
+                    certain=certain,
+                    likely=likely,
+                    cpu=(certain + likely) * self._facts.cpu_per_sample / 1e9 if is_cpu else None,
                     spark_cpu=known.cpu if known and known.known >= _KNOWN_ENOUGH else None,
                 )
             )

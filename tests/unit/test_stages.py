@@ -15,7 +15,7 @@ from hprofiler.report.stages import spark_lanes, stages_record, stages_text
 from hprofiler.runfolder import RunFolder
 from hprofiler.spark import DriverClock, Job, SparkFacts, Stage, Tasks, write_facts
 from tests.timed_profile import Row, timed_profile
-from tests.viewer.block import described
+from tests.viewer.block import carried, described
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 APP = "application_1700000000000_0042"
@@ -65,7 +65,7 @@ def made_report(
     labels: dict[str, str] | None = None,
     slices: bool = True,
 ) -> Report:
-    """The report of one executor's CPU time, 20 ms a sample."""
+    """The report of one executor's CPU time, 20 ms a sample; the interval was shorter, as some was missed."""
     host = MadeHost("n1", {7: "x 1\n"})
     run = make_run(folder, [host])
     content = timed_profile(
@@ -90,7 +90,7 @@ def keep(run: RunFolder, content: bytes, labels: dict[str, str]) -> None:
     record = content_of(run)
     (recording,) = record["hosts"][0]["recordings"]
     recording["process"]["labels"] = labels
-    recording["seconds"], recording["interval"] = 10.0, 20_000_000
+    recording["seconds"], recording["interval"] = 10.0, 18_000_000
     recording["totals"] = {name: profile.total(name) for name, _ in profile.values}
     recording["times"] = {"start": BEGIN * 1_000_000, "width": 20_000}
     rewrite(run, record)
@@ -115,7 +115,12 @@ def test_stages_of_an_executor(tmp_path: Path) -> None:
 
 
 def test_a_stage_is_a_part_of_the_page(tmp_path: Path) -> None:
-    record = described(made_report(tmp_path / "run").page)
+    report = made_report(tmp_path / "run")
+    record = described(report.page)
+    second = record["events"][0]["second"]
+    assert [one.cpu for one in shares(report).stages] == [
+        pytest.approx(one.samples * second["per"] / 1e9) for one in shares(report).stages
+    ]
     assert [(one["name"], one["label"], one["certain"]) for one in record["slices"]] == [
         ("stage 3.0", "collect at App.scala:42", True),
         ("stage 4.0", "count at App.scala:43", True),
@@ -159,6 +164,21 @@ def test_names_decide_where_stages_overlap(tmp_path: Path) -> None:
     counts = {one.name: (one.certain, one.likely) for one in found.stages}
     assert counts == {"stage 5.0": (1, 0), "stage 4.0": (2, 0), "stage 3.0": (1, 0)}
     assert (found.several, found.none) == (1, 0)
+
+
+@pytest.mark.parametrize("facts", [FACTS, None])
+def test_idle_threads_have_no_stage_whatever_they_are_called(
+    tmp_path: Path, facts: SparkFacts | None
+) -> None:
+    """A thread keeps the name of its last task."""
+    rows = [Row(FIRST, 60, slice=1), Row(IDLE, 61, 3, slice=1)]
+    report = made_report(tmp_path / "run", facts, rows, [("stage 3.0", True)])
+    record = described(report.page)
+    counts = [sum(column.values()) for column in carried(report.page).columns]
+    assert [(column["slice"], count) for column, count in zip(record["columns"], counts, strict=True)] == [
+        (0, 1),
+        (None, 3),
+    ]
 
 
 def test_slices_of_unknown_tasks_are_none(tmp_path: Path) -> None:

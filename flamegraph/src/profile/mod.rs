@@ -29,7 +29,7 @@ pub(crate) use merge::Nodes;
 pub(crate) use modules::{module_of, ModuleTable};
 pub(crate) use raw_names::RawNames;
 pub(crate) use tiers::{dominant, Shares, TierTotals};
-pub use times::{band_of, Row, Slice, SliceOf, ThreadId, Times, TimesBuilder, BUCKET};
+pub use times::{band_of, LeftOut, Row, Slice, SliceOf, ThreadId, Times, TimesBuilder, BUCKET};
 pub(crate) use tree::{Node, Tree, ROOT};
 #[cfg(feature = "recordings")]
 pub use unknown::Unknown;
