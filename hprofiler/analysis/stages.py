@@ -4,9 +4,10 @@ event."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hprofiler._flamegraph import Profile
+from hprofiler.analysis.blocked_stacks import EVENTS, BlockedRules
 from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.model import Recording
 from hprofiler.spark import (
@@ -31,7 +32,7 @@ class StageShare:
 
     `cpu` is what its samples stand for in seconds of CPU time, as in the page; None for other events.
     `spark_cpu` is Spark's own count for the parts of its tasks that lie in the recordings; None if that is
-    not known.
+    not known. `blocked` are the samples that wait, by rules of `blocked_stacks`, of wall-clock time.
     """
 
     name: str
@@ -40,6 +41,7 @@ class StageShare:
     likely: int
     cpu: float | None
     spark_cpu: float | None
+    blocked: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def samples(self) -> int:
@@ -115,6 +117,8 @@ class StageSums:
     def __init__(self, facts: RunFacts) -> None:
         self._facts = facts
         self._samples: dict[tuple[str, bool], int] = {}
+        self._rules = BlockedRules() if facts.event in EVENTS else None
+        self._blocked: dict[str, dict[str, int]] = {}
         self._none = 0
         self._recorded: list[tuple[str, int, int]] = []
 
@@ -126,8 +130,12 @@ class StageSums:
             return
         none, *counts = times.slice_samples
         self._none += none
-        for slice_, count in zip(times.slices, counts, strict=True):
+        for number, (slice_, count) in enumerate(zip(times.slices, counts, strict=True), 1):
             self._samples[slice_] = self._samples.get(slice_, 0) + count
+            if self._rules is not None and count:
+                blocked = self._blocked.setdefault(slice_[0], {})
+                for rule, waiting in self._rules.counts(profile.in_slice(number)).items():
+                    blocked[rule] = blocked.get(rule, 0) + waiting
         begin = times.start
         if self._facts.time is not None and self._facts.start is not None:
             begin, _ = self._facts.time.microseconds(self._facts.start)
@@ -153,6 +161,7 @@ class StageSums:
                     likely=likely,
                     cpu=(certain + likely) * self._facts.cpu_per_sample / 1e9 if is_cpu else None,
                     spark_cpu=known.cpu if known and known.known >= _KNOWN_ENOUGH else None,
+                    blocked=self._blocked.get(name, {}),
                 )
             )
         stages.sort(key=lambda one: (-one.samples, one.name))
