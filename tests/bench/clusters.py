@@ -18,11 +18,13 @@ from tests.bench.commands import COMMAND, BenchError, Measured, measure, median_
 from tests.bench.table import Row, under
 from tests.burners.burner import Burner
 from tests.lab.cache import Unavailable
+from tests.lab.coordinator import Coordinator
 from tests.lab.hosts import Lab, Plan, default_plans
 from tests.lab.k8s import cluster as k8s
 from tests.lab.k8s import pods
 from tests.lab.k8s.software import software as k8s_software
 from tests.lab.yarn import cluster as yarn
+from tests.lab.yarn import stages
 from tests.lab.yarn.software import software as yarn_software
 from tests.unit import kubernetes_server
 from tests.unit.yarn_server import APP, Server, application_paths, container, executor, spark_paths
@@ -137,6 +139,61 @@ def on_yarn() -> list[Row]:
         _until_all_record(lab, 3, words, {})  # the first run pushes the agent
         seconds = median_of(ROUNDS, lambda: _until_all_record(lab, 3, words, {}))
     return [*rows, under(3, what, seconds, f"(median of {ROUNDS})")]
+
+
+def spark_stages() -> list[Row]:
+    """A Spark job on three nodes with stages one after the other, and two at the same time."""
+    try:
+        made = yarn_software()
+    except Unavailable as why:
+        return [Row("samples of Spark stages at the same time", f"not measured: {why}", "80 % certain", None)]
+    with _folder() as folder, ExitStack() as stack:
+        lab = yarn.make_lab(folder, made, tied=True)
+        stack.callback(lab.down)
+        cluster = yarn.YarnCluster(lab.up(), made).up()
+        coordinator = Coordinator(lab, folder / "runs")
+        turns, both = (_divided(cluster, coordinator, how) for how in ("turns", "together"))
+    tasks = f"Spark stages at the same time, tasks of {stages.TASK_MILLISECONDS} ms on 3 nodes"
+    each = (turns, both)
+    enough = all(one.right > stages.LEAST for one in each)
+    certain, wrong, ratio = (
+        f"{of(both)} (one after the other: {of(turns)})"
+        for of in (
+            lambda one: f"{100 * one.certain_share:.1f} % of {one.certain + one.likely + one.several:,}",
+            lambda one: f"{one.wrong:,} of {one.right + one.wrong:,}",
+            lambda one: f"{one.cpu_ratio:.3f}",
+        )
+    )
+    return [
+        Row(
+            f"certain samples of {tasks}",
+            certain,
+            "80 %",
+            enough and all(one.certain_share >= 0.8 for one in each),
+        ),
+        Row(
+            f"certain samples in the wrong of {tasks}",
+            wrong,
+            "under 2 %",
+            enough and all(one.wrong_share < 0.02 for one in each),
+        ),
+        Row(
+            f"sampled CPU time ÷ Spark's own of {tasks}",
+            ratio,
+            "0.9 to 1.1",
+            all(0.9 <= one.cpu_ratio <= 1.1 for one in each),
+        ),
+    ]
+
+
+def _divided(cluster: yarn.YarnCluster, coordinator: Coordinator, how: str) -> stages.Divided:
+    app = cluster.stages(how)
+    try:
+        app.wait_until_busy(3)
+        words = ["-f", "300", "-t", "20", "-j", app.id, "-c", yarn.RESOURCE_MANAGER, *ROOT, "--json"]
+        return stages.divided(coordinator.run(*words))
+    finally:
+        app.kill()
 
 
 def _resolving_containers() -> Row:

@@ -10,15 +10,16 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from hprofiler import Profile
 from tests.bench.commands import COMMAND, Run, running
-from tests.bench.cost import percent_lost, verdict
+from tests.bench.cost import estimate, percent_lost, verdict
 from tests.bench.table import Row, under
+from tests.burners import build
 from tests.burners.burner import Burner, Program
 from tests.burners.counting import Truth
 from tests.lab import attach, procs
@@ -35,16 +36,28 @@ PAIRS = 32
 TRUTH_SECONDS = 10
 TRUTH_ROUNDS = 3
 HOTTEST = 5
+FOLLOWER = "hprofiler threa"
+"""The thread that looks at the names of others, as the kernel cuts its name."""
+NAMES_PERCENT = 0.5
+NAMED_THREADS, IDLE_THREADS = 2, 38
+TASK_MILLISECONDS = 200
+_STAGES = r"""
+name: MARK
+summary: a JVM with tasks of two stages
+any: [{main_class: [Stages], arguments: 'MARK$'}]
+slices: [{prefix: Executor task launch worker, regex: ' in stage (\d+\.\d+) \(TID \d+\)$', name: 'stage {}'}]
+"""
 
 
 @contextmanager
 def recording(
-    jvm: Program, seconds: float, options: Sequence[str] = (), frequency: int = FREQUENCY
+    jvm: Program, seconds: float, options: Sequence[str] = (), frequency: int = FREQUENCY, selector: str = ""
 ) -> Iterator[tuple[Run, Path]]:
-    """A run on this machine that records already, and its folder."""
+    """A run on this machine that records already, and its folder. `selector` is one that matches the JVM."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "run"
-        words = f"-f {frequency} -t {seconds} -j pid:{jvm.outer.pid} -o {folder}".split()
+        chosen = selector or f"pid:{jvm.outer.pid}"
+        words = f"-f {frequency} -t {seconds} -j {chosen} -o {folder}".split()
         with running([*COMMAND, *words, *options]) as run:
             run.wait_until_recording()
             yield run, folder
@@ -95,7 +108,7 @@ def _lost(what: str, promised: float, options: Sequence[str] = (), flags: Sequen
     with ended(Burner("mixed", options=flags)) as jvm:
         _profiled_rate(jvm, own, options)
         own.clear()
-        pairs, beside = _pairs(jvm, own, options)
+        pairs, beside = _pairs(lambda: _rate(jvm), lambda: _profiled_rate(jvm, own, options))
     lost = percent_lost([(off.by_cpu, on.by_cpu) for off, on in pairs])
     noise = percent_lost([(before.by_cpu, after.by_cpu) for before, after in beside])
     lost_wall = percent_lost([(off.by_wall, on.by_wall) for off, on in pairs])
@@ -109,34 +122,43 @@ def _lost(what: str, promised: float, options: Sequence[str] = (), flags: Sequen
     return Row(what, words, f"under {promised:g} %", holds)
 
 
-def _pairs(jvm: Burner, own: list[float], options: Sequence[str]) -> tuple[Pairs, Pairs]:
+def _pairs(without: Callable[[], Rate], with_it: Callable[[], Rate]) -> tuple[Pairs, Pairs]:
     """Pairs of off and on: off, on, on, off, …; and those of off and off where one pair follows another."""
     pairs: Pairs = []
     beside: Pairs = []
     for turn in range(PAIRS):
         if turn % 2:
-            on = _profiled_rate(jvm, own, options)
-            off = _rate(jvm)
+            on = with_it()
+            off = without()
         else:
-            off = _rate(jvm)
+            off = without()
             if pairs:
                 beside.append((pairs[-1][0], off))
-            on = _profiled_rate(jvm, own, options)
+            on = with_it()
         pairs.append((off, on))
     return pairs, beside
 
 
 def _rate(jvm: Burner) -> Rate:
-    before, used, begin = jvm.counters(), _nanos_of(jvm.outer.pid), time.monotonic()
+    return _rate_of(jvm.outer.pid, lambda: jvm.counters().rounds)
+
+
+def _rate_of(pid: int, counted: Callable[[], int]) -> Rate:
+    before, used, begin = counted(), _nanos_of(pid), time.monotonic()
     time.sleep(WINDOW)
-    burnt, seconds = jvm.counters() - before, time.monotonic() - begin
-    return Rate(burnt.rounds / seconds, burnt.rounds / (_nanos_of(jvm.outer.pid) - used) * 1e9)
+    rounds, seconds = counted() - before, time.monotonic() - begin
+    return Rate(rounds / seconds, rounds / (_nanos_of(pid) - used) * 1e9)
 
 
-def _nanos_of(pid: int) -> int:
-    """CPU time of all threads, those that collect garbage or belong to a profiler included."""
+def _nanos_of(pid: int, name: str = "") -> int:
+    """CPU time of all threads, those that collect garbage or belong to a profiler included; of those whose
+    name begins so."""
     threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
-    return sum(int(thread.read_text().split()[0]) for thread in threads)
+    return sum(
+        int(thread.read_text().split()[0])
+        for thread in threads
+        if not name or thread.with_name("comm").read_text().startswith(name)
+    )
 
 
 def _profiled_rate(jvm: Burner, own: list[float], options: Sequence[str]) -> Rate:
@@ -147,6 +169,48 @@ def _profiled_rate(jvm: Burner, own: list[float], options: Sequence[str]) -> Rat
         own.append((run.cpu() - before) / (time.monotonic() - begin))
         run.result()
         return rate
+
+
+# What it costs to follow the names of threads
+
+
+def thread_names() -> list[Row]:
+    """Recordings of a JVM whose threads take the names of tasks, in turns with names followed and without."""
+    mark = f"bench-{os.getpid()}"
+    with tempfile.TemporaryDirectory() as folder, ended(_stages(mark)) as jvm:
+        Path(folder, "stages.yaml").write_text(_STAGES.replace("MARK", mark))
+        own: list[float] = []
+        where = ["--selectors", folder]
+
+        def rate(*options: str) -> Rate:
+            with recording(jvm, WINDOW + 1, [*where, *options], selector=mark) as (run, _):
+                used, names = _nanos_of(jvm.outer.pid), _nanos_of(jvm.outer.pid, FOLLOWER)
+                found = _rate_of(jvm.outer.pid, lambda: int(jvm.ask("tasks=").rpartition("=")[2]))
+                followed = _nanos_of(jvm.outer.pid, FOLLOWER) - names
+                if "--thread-names" in options:
+                    own.append(100 * followed / (_nanos_of(jvm.outer.pid) - used))
+                run.result()
+                return found
+
+        rate("--thread-names")
+        own.clear()
+        pairs, beside = _pairs(lambda: rate("--slices", "none"), lambda: rate("--thread-names"))
+    lost = percent_lost([(off.by_cpu, on.by_cpu) for off, on in pairs])
+    noise = percent_lost([(before.by_cpu, after.by_cpu) for before, after in beside])
+    taken = estimate(own)
+    measured = (
+        f"{lost} of a CPU second's rounds (off beside off: {noise}), of which {taken.mean:.2f} % "
+        f"({min(own):.2f} to {max(own):.2f}) is the thread that looks; {len(pairs)} pairs"
+    )
+    holds = verdict(lost.high, noise.farthest, NAMES_PERCENT)
+    words = measured if holds is not None else f"too noisy to tell: {measured}"
+    what = f"throughput lost to --thread-names, {NAMED_THREADS} threads with tasks of {TASK_MILLISECONDS} ms"
+    return [Row(what, words, f"under {NAMES_PERCENT:g} %", holds)]
+
+
+def _stages(mark: str) -> Program:
+    words = [str(NAMED_THREADS), str(IDLE_THREADS), str(TASK_MILLISECONDS), mark]
+    return Program(["java", "-Xmx64m", "-XX:+UseSerialGC", "-cp", str(build.classes()), "Stages", *words])
 
 
 # Whether it tells the truth

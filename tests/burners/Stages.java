@@ -1,13 +1,12 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
  * {@code java Stages THREADS IDLE MILLISECONDS} runs tasks like a Spark executor: each takes its thread's name, is of
- * one of two stages at random and burns its stage's own method for MILLISECONDS. IDLE more threads only wait.
+ * one of two stages, and burns its stage's own method for MILLISECONDS. IDLE more threads only wait.
  *
  * <p>A line on stdin is answered with the tasks and the rounds burnt so far; the end of stdin ends it.
  */
@@ -32,7 +31,7 @@ public final class Stages {
 
     private static void runTask(long nanoseconds) {
         int task = TASKS.getAndIncrement();
-        boolean first = ThreadLocalRandom.current().nextBoolean();
+        boolean first = Integer.bitCount(task) % 2 == 0; // without a period, and as often as not
         String name = "Executor task launch worker for task %d.0 in stage %d.0 (TID %d)";
         Thread.currentThread().setName(String.format(name, task % 10, first ? 1 : 2, task));
         long x = task;

@@ -21,6 +21,7 @@ from tests.lab.coordinator import Coordinator, Result
 from tests.lab.folded import Stacks
 from tests.lab.hosts import Host
 from tests.lab.procs import wait_for
+from tests.lab.yarn import stages
 from tests.lab.yarn.cluster import RESOURCE_MANAGER, UP_SECONDS, Application, YarnCluster, make_lab
 from tests.lab.yarn.software import Unavailable, software
 from tests.needed import lacking
@@ -222,35 +223,19 @@ def test_an_application_that_ends_during_the_recording(coordinator: Coordinator,
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("how", "cores"), [("turns", 1), ("together", 2)])
-def test_each_stage_has_its_own_method(
-    yarn: YarnCluster, coordinator: Coordinator, how: str, cores: int
-) -> None:
+@pytest.mark.parametrize("how", stages.HOW)
+def test_each_stage_has_its_own_method(yarn: YarnCluster, coordinator: Coordinator, how: str) -> None:
     """Stages of tasks of 200 ms, of a method each. Where they overlap, names of threads tell which it is."""
-    with running(yarn.spark(how, "600", "30", "200", job="SparkStages", cores=cores)) as app:
+    with running(yarn.stages(how)) as app:
         app.wait_until_busy(3)
         result = coordinator.run("-f", "300", "-t", "20", "-j", app.id, *CLUSTER, "--json")
-    assert result.code == 0 and result.folder is not None, str(result)
-    found = json.loads(result.out)["events"][0]["slices"]
-    assert len(found["stages"]) >= 4, found
-    certain, likely = (sum(one[kind] for one in found["stages"]) for kind in ("certain", "likely"))
-    assert certain > 0.8 * (certain + likely + found["several"]) > 500, found
-    whole = [one for one in found["stages"] if one["spark_cpu_seconds"]]
-    sampled, counted = (sum(one[kind] for one in whole) for kind in ("cpu_seconds", "spark_cpu_seconds"))
-    assert 0.9 < sampled / counted < 1.1, found
-    page = result.folder / "report.html"
-    record, block = described(page), carried(page)
-    right = wrong = 0
-    for column, stacks in zip(record["columns"], block.columns, strict=True):
-        if column["slice"] is None or not record["slices"][column["slice"]]["certain"]:
-            continue
-        label = record["slices"][column["slice"]]["label"]
-        assert re.fullmatch(r"(collect|count) at SparkStages\.java:\d+", label)
-        own, other = ("first", "second") if label.startswith("collect") else ("second", "first")
-        right += sum(count for stack, count in stacks.items() if f"SparkStages.{own}" in stack)
-        wrong += sum(count for stack, count in stacks.items() if f"SparkStages.{other}" in stack)
-    assert wrong < 0.02 * right and right > 500, (right, wrong)
-    assert {lane["name"] for lane in record["lanes"]} >= {"Spark jobs", "Spark stages"}
+    found = stages.divided(result)
+    assert found.stages >= 4 and found.right > stages.LEAST, found
+    assert found.certain_share > 0.8 and found.wrong_share < 0.02, found
+    assert 0.9 < found.cpu_ratio < 1.1, found
+    assert result.folder is not None
+    lanes = described(result.folder / "report.html")["lanes"]
+    assert {lane["name"] for lane in lanes} >= {"Spark jobs", "Spark stages"}
 
 
 # Other jobs

@@ -17,15 +17,18 @@ from typing import Any
 from tests.lab import hosts
 from tests.lab.hosts import Host, Lab, LabError
 from tests.lab.procs import wait_for
+from tests.lab.yarn import stages
 from tests.lab.yarn.software import Software
 
 RESOURCE_MANAGER = "http://coord:8088"
 CONFIGURATION = "/shared/conf"
 UP_SECONDS = 180
-_OPENED = (
+_PACKAGES = (
     "java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent "
     "java.util.concurrent.atomic sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar"
 )
+OPENED = tuple(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _PACKAGES.split())
+"""Options for a Spark driver on Java 17."""
 _DAEMONS = {
     "resourcemanager": ("org.apache.hadoop.yarn.server.resourcemanager.ResourceManager", 256),
     "nodemanager": ("org.apache.hadoop.yarn.server.nodemanager.NodeManager", 192),
@@ -98,9 +101,8 @@ class YarnCluster:
             "spark.yarn.report.interval": "500",
             "spark.ui.port": "0",
         }
-        opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED.split()]
         command = [
-            f"{self.software.java_home}/bin/java", "-Xmx512m", *SOON.split(), *opened,
+            f"{self.software.java_home}/bin/java", "-Xmx512m", *SOON.split(), *OPENED,
             "-cp", f"{jars}/*:{CONFIGURATION}", "org.apache.spark.deploy.SparkSubmit",
             "--master", "yarn", "--deploy-mode", mode, "--queue", queue, "--executor-cores", str(cores),
             "--executor-memory", "512m", "--driver-memory", "512m",
@@ -108,6 +110,11 @@ class YarnCluster:
             "--class", job, str(self.software.jobs), *arguments,
         ]  # fmt: skip
         return self._submit(command, user)
+
+    def stages(self, how: str) -> Application:
+        """Submit the job whose stages have tasks of 200 ms and a method each."""
+        arguments = [how, "600", "30", str(stages.TASK_MILLISECONDS)]
+        return self.spark(*arguments, job="SparkStages", cores=stages.HOW[how])
 
     def mapreduce(self, *arguments: str) -> Application:
         """Submit one of Hadoop's examples, such as `pi 3 1000`."""
