@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,45 +28,43 @@ class Software:
 
 def software() -> Software:
     """Everything a YARN lab runs; fetched and compiled once. Raises Unavailable."""
+    hadoop, spark = (fetched(name, HERE / f"{name}.xml") for name in ("hadoop", "spark"))
+    return Software(hadoop, spark, spark_jobs(spark), jdks.home(JDK))
+
+
+def fetched(name: str, listed: Path, **properties: str) -> Path:
+    """The folder with the jars that a POM with these properties lists, and their dependencies."""
     if not shutil.which("mvn"):
-        raise Unavailable("the YARN lab needs mvn to fetch Hadoop and Spark")
-    hadoop, spark = _jars("hadoop"), _jars("spark")
-    return Software(hadoop, spark, _jobs(spark), jdks.home(JDK))
-
-
-def _jars(name: str) -> Path:
-    """The folder with the jars that NAME.xml lists, and their dependencies."""
+        raise Unavailable(f"mvn is needed to fetch {name}")
 
     def fetch(folder: Path) -> None:
         _run(
-            "mvn", "-B", "-q", "-f", str(HERE / f"{name}.xml"), "dependency:copy-dependencies",
+            "mvn", "-B", "-q", "-f", str(listed), "dependency:copy-dependencies",
             "-DincludeScope=runtime", f"-DoutputDirectory={folder}",
+            *(f"-D{key}={value}" for key, value in properties.items()),
         )  # fmt: skip
 
-    return _made(name, (HERE / f"{name}.xml").read_bytes(), fetch)
+    return _made(name, listed.read_bytes() + "".join(properties.values()).encode(), fetch)
 
 
-def _jobs(spark: Path) -> Path:
-    sources = sorted((HERE / "jobs").glob("*.java"))
+def spark_jobs(spark: Path, release: int = JDK) -> Path:
+    """The jar of the lab's own Spark jobs, compiled against these jars for a release of Java."""
+    return compiled("jobs", sorted((HERE / "jobs").glob("*.java")), spark, release)
 
-    def compile_jobs(folder: Path) -> None:
+
+def compiled(name: str, sources: Sequence[Path], jars: Path, release: int) -> Path:
+    """A jar of these programs."""
+
+    def compile_all(folder: Path) -> None:
         with tempfile.TemporaryDirectory() as classes:
             _run(
-                "javac",
-                "-nowarn",
-                "-g",
-                "--release",
-                "17",
-                "-cp",
-                f"{spark}/*",
-                "-d",
-                classes,
+                "javac", "-nowarn", "-g", "--release", str(release), "-cp", f"{jars}/*", "-d", classes,
                 *map(str, sources),
-            )
+            )  # fmt: skip
             _run("jar", "cf", str(folder / "jobs.jar"), "-C", classes, ".")
 
-    key = b"".join(source.read_bytes() for source in sources) + str(spark).encode()
-    return _made("jobs", key, compile_jobs) / "jobs.jar"
+    key = b"".join(source.read_bytes() for source in sources) + f"{jars} {release}".encode()
+    return _made(name, key, compile_all) / "jobs.jar"
 
 
 def _made(name: str, key: bytes, make: Callable[[Path], None]) -> Path:
