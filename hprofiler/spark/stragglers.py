@@ -22,7 +22,7 @@ SLOW = 1.5
 FEWEST = 3
 """Stages with fewer tasks have no stragglers: their median says too little."""
 _MOST_SHOWN = 20
-_MOST_REPLAYED = 5
+_MOST_REPLAYED = 3
 _FAR_BELOW = 0.5
 _FEWEST_ON_A_HOST = 3
 _RATE = ("shuffle_remote_bytes", "shuffle_local_bytes", "input_bytes")
