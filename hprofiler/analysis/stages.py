@@ -4,9 +4,10 @@ event."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hprofiler._flamegraph import Profile
+from hprofiler.analysis.blocked_stacks import EVENTS, BlockedRules
 from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.model import Recording
 from hprofiler.spark import (
@@ -33,7 +34,7 @@ class StageShare:
     `cpu` is the CPU time in seconds that its samples stand for; None for other events. The page's is
     more: there all CPU time of the processes is spread over the samples, also what no sampler saw.
     `spark_cpu` is Spark's own count for the parts of its tasks that lie in the recordings; None if that is
-    not known.
+    not known. `blocked` are the samples that wait, by rules of `blocked_stacks`, of wall-clock time.
     """
 
     name: str
@@ -42,6 +43,7 @@ class StageShare:
     likely: int
     cpu: float | None
     spark_cpu: float | None
+    blocked: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def samples(self) -> int:
@@ -118,6 +120,8 @@ class StageSums:
         self._facts = facts
         self._samples: dict[tuple[str, bool], int] = {}
         self._cpu: dict[str, float] = {}
+        self._rules = BlockedRules() if facts.event in EVENTS else None
+        self._blocked: dict[str, dict[str, int]] = {}
         self._none = 0
         self._recorded: list[tuple[str, int, int]] = []
 
@@ -129,9 +133,13 @@ class StageSums:
             return
         none, *counts = times.slice_samples
         self._none += none
-        for slice_, count in zip(times.slices, counts, strict=True):
+        for number, (slice_, count) in enumerate(zip(times.slices, counts, strict=True), 1):
             self._samples[slice_] = self._samples.get(slice_, 0) + count
             self._cpu[slice_[0]] = self._cpu.get(slice_[0], 0.0) + count * _cpu_of_sample(recording)
+            if self._rules is not None and count:
+                blocked = self._blocked.setdefault(slice_[0], {})
+                for rule, waiting in self._rules.counts(profile.in_slice(number)).items():
+                    blocked[rule] = blocked.get(rule, 0) + waiting
         begin = times.start
         if self._facts.time is not None and self._facts.start is not None:
             begin, _ = self._facts.time.microseconds(self._facts.start)
@@ -156,6 +164,7 @@ class StageSums:
                     likely=self._samples.get((name, False), 0),
                     cpu=self._cpu[name] if is_cpu else None,
                     spark_cpu=known.cpu if known and known.known >= _KNOWN_ENOUGH else None,
+                    blocked=self._blocked.get(name, {}),
                 )
             )
         stages.sort(key=lambda one: (-one.samples, one.name))
