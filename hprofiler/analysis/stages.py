@@ -31,7 +31,7 @@ _TIMERS = ("ctimer", "itimer")
 class StageShare:
     """A stage: the name of its slice, its call site, how many samples belong to it.
 
-    `cpu` is the CPU time in seconds for which its samples were taken; None for other events. The page's is
+    `cpu` is the CPU time in seconds that its samples stand for; None for other events. The page's is
     more: there all CPU time of the processes is spread over the samples, also what no sampler saw.
     `spark_cpu` is Spark's own count for the parts of its tasks that lie in the recordings; None if that is
     not known. `blocked` are the samples that wait, by rules of `blocked_stacks`, of wall-clock time.
@@ -173,7 +173,7 @@ class StageSums:
 
 
 def _cpu_of_sample(recording: Recording) -> float:
-    """For how many seconds of CPU time a sample was taken.
+    """The seconds of CPU time that a sample stands for.
 
     Perf events count exactly. Timers fire once a tick of the kernel at most, whichever thread runs.
     """

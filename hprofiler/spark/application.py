@@ -85,6 +85,8 @@ NOTES = {
     "stages-not-kept": "{count:,} stages beyond the first {detail} are left out",
     "jobs-not-kept": "{count:,} jobs beyond the first {detail} are left out",
     "executors-not-kept": "{count:,} executors beyond the first {detail} are left out",
+    "sql-not-kept": "{count:,} SQL executions beyond the first {detail} are left out",
+    "plans-not-kept": "the plans of {count:,} SQL executions are left out: those before took {detail}",
     "files-missing": "{count:,} files of the rolling log are missing ({detail})",
     "by-rest": "read by the REST interface, which keeps only the newest stages and does not say which stages "
     "wait for which: name the event log for more",
@@ -204,9 +206,10 @@ def _unpacked(column: Any, count: int) -> Iterable[int]:
 
 
 class Executor(msgspec.Struct):
-    """An executor, or the driver. `peak` are the maxima of its memory metrics by Spark's names, of all events;
-    `logged_peak` those of StageExecutorMetrics alone, which is what a history server shows. Both are empty if
-    Spark did not log them; 0 means that it was not sampled.
+    """An executor, or the driver.
+
+    `peak` are the maxima of its memory metrics by Spark's names. It is empty if Spark did not log them; 0
+    means that it was not sampled.
 
     Counts are as Spark counts: of tasks that ended before the executor was removed.
     """
@@ -223,7 +226,6 @@ class Executor(msgspec.Struct):
     max_offheap: int = 0
     resource_profile: int = 0
     peak: dict[str, int] = field(default_factory=dict)
-    logged_peak: dict[str, int] = field(default_factory=dict)
     attributes: dict[str, str] = field(default_factory=dict)
     active_tasks: int = 0
     completed_tasks: int = 0
@@ -237,9 +239,10 @@ class Executor(msgspec.Struct):
 
 
 class Job(msgspec.Struct):
-    """A job. `status` is SUCCEEDED, FAILED, RUNNING or UNKNOWN. `sql` is the id of its SQL execution, if it is
-    part of one. `stage_ids` hold the stages that it skipped, too. `num_tasks` are those of stages that had not
-    ended when it began.
+    """A job. `status` is SUCCEEDED, FAILED, RUNNING or UNKNOWN.
+
+    `sql` is the id of its SQL execution, if it has one. `stage_ids` hold the stages that it skipped, too.
+    `num_tasks` are those of stages that had not ended when it began.
     """
 
     id: int
@@ -307,6 +310,7 @@ class Application(msgspec.Struct):
     version: str = ""
     start: int = 0
     end: int = 0
+    exit_code: int | None = None
     last_event: int = 0
     java: str = ""
     scala: str = ""
