@@ -2,7 +2,7 @@
 
 Made once for each version of Spark, and kept in the lab's cache:
 
-    python -m tests.lab.spark.logs [FOLDER]      make all, and link them into FOLDER
+    python -m tests.lab.spark.logs      make all, and print their names and paths
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from typing import Any
 
 from tests.lab import cache, jdks
 from tests.lab.procs import wait_for
-from tests.lab.yarn import software
 
 HERE = Path(__file__).parent
 JDK = 17
@@ -122,7 +121,7 @@ def made(spark: Spark) -> list[Logged]:
     """All applications of this version, from the cache or run now (some minutes). Raises Unavailable."""
     recipe = b"".join(file.read_bytes() for file in sorted(HERE.iterdir()) if file.is_file())
     key = recipe + str(spark.home).encode()
-    folder = cache.made(cache.folder("spark"), f"{spark.name}-logs", key, lambda into: _make(spark, into))
+    folder = cache.made(cache.folder("spark-logs"), spark.name, key, lambda into: _make(spark, into))
     return _read(folder)
 
 
@@ -138,18 +137,15 @@ def _make(spark: Spark, folder: Path) -> None:
     ask_history(spark, folder)
 
 
-def quick(folder: Path) -> Logged:
-    """One small application, run now with Spark's core alone. Raises Unavailable."""
-    home = folder / "home"
-    home.mkdir()
-    (home / "jars").symlink_to(software.software().spark)
-    spark = Spark("spark-3", home)
+def quick(folder: Path) -> list[Logged]:
+    """A small application and one with queries, run now. Raises Unavailable."""
+    spark = spark_3()
     (folder / "logs").mkdir()
-    classes = compiled(spark, folder / "classes", ["CoreJobs.java"])
+    classes = compiled(spark, folder / "classes", ["CoreJobs.java", "SqlJobs.java"])
     run(spark, classes, "CoreJobs", "local[2,3]", folder / "logs", [SMALL])
+    run(spark, classes, "SqlJobs", "local[2]", folder / "logs", SQL[:1])
     ask_history(spark, folder)
-    (found,) = _read(folder)
-    return found
+    return _read(folder)
 
 
 def compiled(spark: Spark, folder: Path, sources: Sequence[str]) -> Path:
@@ -213,7 +209,7 @@ def ask_history(spark: Spark, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch, started(java, spark, Path(scratch) / "log"):
         api = f"http://127.0.0.1:{port}/api/v1/applications"
         wanted = len(list((folder / "logs").iterdir()))
-        wait_for("the history server", lambda: len(_get(api) or []) >= wanted, SECONDS)
+        wait_for("the history server", lambda: len(_get(api) or []) >= wanted, 180)
         for application in _get(api):
             answers = {"": application}
             for path in _PATHS:
@@ -309,11 +305,6 @@ VERSIONS: dict[str, Callable[[], Spark]] = {"spark-3": spark_3, "spark-4": spark
 
 
 if __name__ == "__main__":
-    for name, find in VERSIONS.items():
+    for find in VERSIONS.values():
         for one in made(find()):
-            print(name, one.name, one.log)
-            if sys.argv[1:]:
-                link = Path(sys.argv[1], name, one.name)
-                link.parent.mkdir(parents=True, exist_ok=True)
-                link.unlink(missing_ok=True)
-                link.symlink_to(one.log.parent.parent)
+            print(one.name, one.log)
