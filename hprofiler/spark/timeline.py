@@ -119,7 +119,11 @@ def _most(launches: list[int], ends: list[int], start: int, width: int, count: i
     most, active, at_end = [], 0, 0
     place = 0
     for bucket in range(count):
-        edge = start + (bucket + 1) * width
+        begin = start + bucket * width
+        edge = begin + width
+        while at_end < len(ends) and ends[at_end] <= begin:
+            at_end += 1
+            active -= 1
         highest = active
         while place < len(launches) and launches[place] < edge:
             now = launches[place]
