@@ -56,6 +56,16 @@ class Ledger:
     def recorded(self, recording: Recording) -> None:
         """A profile was received and stored."""
         self._recordings[recording.process.pid, recording.event] = recording
+        if recording.times_off:
+            reason = (
+                f"the times of its {recording.event} samples are {recording.times_off:.0f} s off: left out"
+            )
+            remedy = "look whether the host's clock was set during the recording, and record again"
+            line = self._made(recording.process, Status.DEGRADED, "fetch", reason, remedy)
+            off = {"event": recording.event, "seconds": recording.times_off}
+            self._problems.setdefault(recording.pid, []).append(
+                replace(line, code="times-impossible", parameters=off)
+            )
 
     def paused(self, pauses: Pauses) -> None:
         self._pauses[pauses.pid] = pauses
