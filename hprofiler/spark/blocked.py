@@ -88,7 +88,7 @@ class Blocked:
     gain: Gain | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StageBlocked:
     """A stage: its part of the application's time, the time of its tasks, and what they waited for, by
     resource; milliseconds."""

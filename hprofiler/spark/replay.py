@@ -42,6 +42,23 @@ class ReplayStage:
     slot; `tail` is the time from the end of its last task to its own.
     """
 
+    __slots__ = (
+        "_rows",
+        "attempt",
+        "attempts",
+        "duration",
+        "end",
+        "first_launch",
+        "id",
+        "jobs",
+        "lag",
+        "launch",
+        "name",
+        "parents",
+        "start",
+        "tail",
+    )
+
     def __init__(self, attempts: Sequence[Stage], left_out: LeftOut) -> None:
         self.attempts = sorted(attempts, key=lambda one: one.attempt)
         last = self.attempts[-1]
@@ -106,7 +123,7 @@ def _last_successful(
     return array("I", sorted(best.values(), key=launch.__getitem__))
 
 
-@dataclass
+@dataclass(slots=True)
 class _Job:
     """A job, or a stage of which no job is known. `after` are the jobs it waits for, `lag` is the time from
     the last of them to its start, and `tail` from the end of its last stage to its own."""
@@ -305,7 +322,7 @@ class Slots:
         return sum(self.at(begin) * (end - begin) for begin, end in pairwise(moments))
 
 
-@dataclass
+@dataclass(slots=True)
 class _Busy:
     """The tasks of an executor: the first launch, the last end, and how many there were at once."""
 
