@@ -171,7 +171,7 @@ class _Stage:
         self.first = _first(stage, self.executors)
         usual = (
             min(time, self.median * size) if size else time
-            for time, size in zip(stage.duration, self.sizes, strict=True)
+            for time, size in zip(stage.held, self.sizes, strict=True)
         )
         self.usual = array("f", usual)
         limit = SLOW * self.median
