@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hprofiler.agent import Ended, Found, ProcessOutcome
-from hprofiler.model import Outcome, Pauses, Process, Recording, Status
+from hprofiler.model import Outcome, Params, Pauses, Process, Recording, Status
 
 _LOST = "its host was lost: "
 _AFTER_IT_BEGAN = ("start", "record", "fetch", "clean")
@@ -62,7 +62,7 @@ class Ledger:
             )
             remedy = "look whether the host's clock was set during the recording, and record again"
             line = self._made(recording.process, Status.DEGRADED, "fetch", reason, remedy)
-            off = {"event": recording.event, "seconds": recording.times_off}
+            off: Params = {"event": recording.event, "seconds": recording.times_off}
             self._problems.setdefault(recording.pid, []).append(
                 replace(line, code="times-impossible", parameters=off)
             )

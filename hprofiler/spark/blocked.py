@@ -182,7 +182,7 @@ def blocked_time(application: Application, replay: Replay) -> BlockedTime:
             if any(times):
                 sums[number] = sum(times)
                 pairs = zip(stage.duration, times, strict=True)
-                shorter[number] = array("d", (max(0.0, whole - time) for whole, time in pairs))
+                shorter[number] = array("f", (max(0.0, whole - time) for whole, time in pairs))
         gain = replay.gain(shorter) if shorter else Gain(0.0, 0.0)
         resources.append(Blocked(resource, sum(sums), gain))
     return BlockedTime(

@@ -18,6 +18,8 @@ from hprofiler.spark.application import FAILED, KILLED, RUNNING, SUCCESS, Applic
 
 _SAME_QUERY = 16
 """A job waits for so many jobs of its SQL execution: those that ended last before it began."""
+_LONGEST = 0xFFFFFFFF
+"""Milliseconds of the longest task: 49 days."""
 _KINDS = {FAILED: "failed", KILLED: "killed", RUNNING: "running"}
 
 
@@ -45,12 +47,13 @@ class ReplayStage:
         last = self.attempts[-1]
         self.id, self.attempt, self.name, self.parents = last.id, last.attempt, last.name, last.parents
         self.jobs = sorted({job for one in self.attempts for job in one.jobs})
-        self._places = _last_successful(self.attempts, left_out)
-        self.launch = self.column("launch")
-        self.duration = array("q", (max(0, time) for time in self.column("duration")))
-        ended = max(max(one.tasks.column("finish"), default=0) for one in self.attempts)
-        launched = (launch for one in self.attempts for launch in one.tasks.column("launch") if launch)
-        self.first_launch = min(launched, default=0)
+        launch, finish = self._whole("launch"), self._whole("finish")
+        self._rows = _last_successful(self.attempts, launch, finish, left_out)
+        self.launch = array("q", map(launch.__getitem__, self._rows))
+        ends = zip(map(finish.__getitem__, self._rows), self.launch, strict=True)
+        self.duration = array("I", (min(max(0, end - begin), _LONGEST) for end, begin in ends))
+        self.first_launch = min(filter(None, launch), default=0)
+        ended = max(finish, default=0)
         starts = [one.start for one in self.attempts if one.start]
         self.start = min(starts) if starts else self.first_launch
         self.end = max(self.start, max(one.end for one in self.attempts) or ended)
@@ -58,35 +61,49 @@ class ReplayStage:
         self.lag = 0
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._rows)
 
     def column(self, name: str) -> array[int]:
         """A column of the tasks, by launch."""
-        columns = [one.tasks.column(name) for one in self.attempts]
-        return array("q", [columns[attempt][row] for attempt, row in self._places])
+        return array("q", map(self._whole(name).__getitem__, self._rows))
+
+    def _whole(self, name: str) -> array[int]:
+        """A column of all tasks of all attempts."""
+        first, *others = (one.tasks.column(name) for one in self.attempts)
+        for values in others:
+            first.extend(values)
+        return first
 
     def attempt_of(self, place: int) -> int:
         """The attempt in which a task ran."""
-        return self.attempts[self._places[place][0]].attempt
+        row = self._rows[place]
+        for one in self.attempts:
+            if row < len(one.tasks):
+                return one.attempt
+            row -= len(one.tasks)
+        return self.attempt
 
 
-def _last_successful(attempts: Sequence[Stage], left_out: LeftOut) -> list[tuple[int, int]]:
-    """The attempts and rows of the tasks that are kept, by launch. All others are counted."""
-    best: dict[int, tuple[int, int, int, int, int]] = {}
-    for attempt, stage in enumerate(attempts):
-        columns = stage.tasks.columns("partition", "status", "speculative", "launch", "finish", "duration")
-        for row, (partition, status, speculative, launch, finish, duration) in enumerate(columns):
+def _last_successful(
+    attempts: Sequence[Stage], launch: Sequence[int], finish: Sequence[int], left_out: LeftOut
+) -> array[int]:
+    """The rows of the tasks that are kept, by launch. All others are counted."""
+    best: dict[int, int] = {}
+    row = 0
+    for stage in attempts:
+        for partition, status, speculative in stage.tasks.columns("partition", "status", "speculative"):
             if status == SUCCESS:
-                one = (finish, launch, attempt, row, duration)
-                known = best.get(partition)
-                if known is not None:
-                    left_out.add("repeated", min(known, one)[4])
-                    one = max(known, one)
-                best[partition] = one
+                known = best.get(partition, row)
+                if known != row:
+                    worse = min(known, row, key=finish.__getitem__)
+                    left_out.add("repeated", finish[worse] - launch[worse])
+                if known == row or finish[row] >= finish[known]:
+                    best[partition] = row
             else:
-                left_out.add("speculative" if speculative else _KINDS.get(status, "failed"), duration)
-    kept = sorted((launch, attempt, row) for _, launch, attempt, row, _ in best.values())
-    return [(attempt, row) for _, attempt, row in kept]
+                kind = "speculative" if speculative else _KINDS.get(status, "failed")
+                left_out.add(kind, finish[row] - launch[row] if finish[row] else 0)
+            row += 1
+    return array("I", sorted(best.values(), key=launch.__getitem__))
 
 
 @dataclass
@@ -129,7 +146,10 @@ class Replay:
         self.slots = Slots(application, self.stages)
         self.jobs = _jobs(application, self.stages)
         self.owners = _owners(self.jobs, len(self.stages))
-        self.parents = _parents(self.stages)
+        if any(note.code == "by-rest" for note in application.notes):
+            self.parents = _guessed_parents(self.stages, self.jobs)
+        else:
+            self.parents = _parents(self.stages)
         self._find_lags()
         self.start = min((job.start for job in self.jobs), default=0)
         self.end = max((job.end for job in self.jobs), default=0)
@@ -154,12 +174,25 @@ class Replay:
         return _Schedule(self, durations or {}).run() if self.jobs else 0.0
 
     def _find_lags(self) -> None:
+        running = _running(self.stages)
         for number, stage in enumerate(self.stages):
             parents = (self.stages[one].end for one in self.parents[number])
             could = max([self.jobs[self.owners[number][0]].start, *parents])
             stage.lag = max(0, stage.start - could)
-            if stage.launch and self.slots.are_free(stage.start):
+            if running[stage.start] < self.slots.at(stage.start):
                 stage.lag += max(0, stage.first_launch - stage.start)
+
+
+def _running(stages: Sequence[ReplayStage]) -> dict[int, int]:
+    """How many tasks ran when each stage was submitted, by that moment."""
+    moments = sorted({stage.start for stage in stages})
+    changes = [0] * (len(moments) + 1)
+    for stage in stages:
+        for launch, time in zip(stage.launch, stage.duration, strict=True):
+            if time:
+                changes[bisect_right(moments, launch)] += 1
+                changes[bisect_left(moments, launch + time)] -= 1
+    return dict(zip(moments, accumulate(changes), strict=False))
 
 
 def _parents(stages: Sequence[ReplayStage]) -> list[list[int]]:
@@ -169,6 +202,18 @@ def _parents(stages: Sequence[ReplayStage]) -> list[list[int]]:
         sorted({numbers[id_] for id_ in stage.parents if id_ < stage.id and id_ in numbers})
         for stage in stages
     ]
+
+
+def _guessed_parents(stages: Sequence[ReplayStage], jobs: Sequence[_Job]) -> list[list[int]]:
+    """The same where nobody says it: the stage of its job that ended last before it began."""
+    parents: list[set[int]] = [set() for _ in stages]
+    for job in jobs:
+        ends = sorted((stages[number].end, number) for number in job.stages)
+        for number in job.stages:
+            place = bisect_right(ends, (stages[number].start, len(stages)))
+            if place and ends[place - 1][1] != number:
+                parents[number].add(ends[place - 1][1])
+    return [sorted(one) for one in parents]
 
 
 def _jobs(application: Application, stages: Sequence[ReplayStage]) -> list[_Job]:
@@ -230,16 +275,16 @@ class Slots:
 
     def __init__(self, application: Application, stages: Sequence[ReplayStage]) -> None:
         cpus = _task_cpus(application)
-        busy = _busy(stages)
         workers = {one.id: one for one in application.workers}
         numbers = {id_: number for number, id_ in enumerate(application.executor_ids)}
+        busy = _busy(stages, {numbers[id_]: one.cores for id_, one in workers.items() if id_ in numbers})
         unknown = [id_ for id_, number in numbers.items() if number in busy and id_ not in workers]
         self.changes: list[tuple[int, int]] = []
         for id_ in (*workers, *unknown):
             executor, tasks = workers.get(id_, Executor(id_)), busy.get(numbers.get(id_, -1))
-            if tasks is None and not executor.cores:
+            if tasks is None and executor.cores <= 0:
                 continue
-            slots = max(1, executor.cores // cpus if executor.cores else tasks.most if tasks else 0)
+            slots = max(1, executor.cores // cpus if executor.cores > 0 else tasks.most if tasks else 0)
             # An executor's events may be missing.
             added = min(executor.added or tasks.first, tasks.first) if tasks else executor.added
             self.changes.append((added, slots))
@@ -249,19 +294,10 @@ class Slots:
         self._moments = [moment for moment, _ in self.changes]
         self._counts = list(accumulate(by for _, by in self.changes))
         self.most = max(1, max(self._counts, default=1))
-        self._launches = sorted(launch for stage in stages for launch in stage.launch)
-        self._finishes = sorted(
-            end for stage in stages for end in map(int.__add__, stage.launch, stage.duration)
-        )
 
     def at(self, moment: int) -> int:
         place = bisect_right(self._moments, moment)
         return self._counts[place - 1] if place else 0
-
-    def are_free(self, moment: int) -> bool:
-        """Whether there were more slots than tasks."""
-        running = bisect_left(self._launches, moment) - bisect_right(self._finishes, moment)
-        return running < self.at(moment)
 
     def time(self, since: int, until: int) -> int:
         """The time of all slots together."""
@@ -278,17 +314,23 @@ class _Busy:
     most: int
 
 
-def _busy(stages: Sequence[ReplayStage]) -> dict[int, _Busy]:
+def _busy(stages: Sequence[ReplayStage], cores: Mapping[int, int]) -> dict[int, _Busy]:
+    """The tasks of executors, by number. How many there were at once is found where `cores` are unknown."""
+    busy: dict[int, _Busy] = {}
     changes: dict[int, list[tuple[int, int]]] = {}
     for stage in stages:
         for executor, launch, time in zip(
             stage.column("executor"), stage.launch, stage.duration, strict=True
         ):
-            changes.setdefault(executor, []).extend(((launch, 1), (launch + time, -1)))
-    busy = {}
+            known = busy.get(executor)
+            if known is None:
+                known = busy[executor] = _Busy(launch, launch + time, 1)
+            known.first, known.last = min(known.first, launch), max(known.last, launch + time)
+            if cores.get(executor, 0) <= 0:
+                changes.setdefault(executor, []).extend(((launch, 1), (launch + time, -1)))
     for executor, one in changes.items():
         one.sort()
-        busy[executor] = _Busy(one[0][0], one[-1][0], max(accumulate(by for _, by in one)))
+        busy[executor].most = max(accumulate(by for _, by in one))
     return busy
 
 

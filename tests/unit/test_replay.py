@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hprofiler.spark.application import FAILED, KILLED
+from hprofiler.spark.application import FAILED, KILLED, Note
 from hprofiler.spark.replay import Replay
 from tests.unit.spark_application import Made
 
@@ -142,3 +142,15 @@ def test_stages_that_wait_for_each_other_do_not_hang() -> None:
     made.stage(3, 60, 100, [(60, 40)], job=1)
     made.stage(5, 10, 50, [(10, 40)], parents=(3,))
     assert Replay(made.application).as_it_was > 0
+
+
+def test_without_parents_stages_wait_for_those_that_ended_before() -> None:
+    """The REST interface does not say which stage waits for which."""
+    made = Made(a=2)
+    made.job(0, 0, 200, (0, 1, 2))
+    made.stage(0, 0, 100, [(0, 100, {"gc_time": 80})])
+    made.stage(1, 0, 50, [(0, 50)])
+    made.stage(2, 100, 200, [(100, 100)])
+    made.application.notes.append(Note("by-rest"))
+    replay = Replay(made.application)
+    assert (replay.as_it_was, without(replay, "gc_time")) == (200, 120)
