@@ -39,8 +39,27 @@ class ReplayStage:
     """A stage with all its attempts: of each partition the successful task that ended last, by launch.
 
     `lag` is the time from when it could start to the launch of its first task, without what that waited for a
-    slot; `tail` is the time from the end of its last task to its own.
+    slot; `tail` is the time from the end of its last task to its own. `held` is how long tasks had a slot:
+    the driver gives it to the next task before it has noted a task's end.
     """
+
+    __slots__ = (
+        "_rows",
+        "attempt",
+        "attempts",
+        "duration",
+        "end",
+        "first_launch",
+        "held",
+        "id",
+        "jobs",
+        "lag",
+        "launch",
+        "name",
+        "parents",
+        "start",
+        "tail",
+    )
 
     def __init__(self, attempts: Sequence[Stage], left_out: LeftOut) -> None:
         self.attempts = sorted(attempts, key=lambda one: one.attempt)
@@ -52,6 +71,7 @@ class ReplayStage:
         self.launch = array("q", map(launch.__getitem__, self._rows))
         ends = zip(map(finish.__getitem__, self._rows), self.launch, strict=True)
         self.duration = array("I", (min(max(0, end - begin), _LONGEST) for end, begin in ends))
+        self.held = self.duration
         self.first_launch = min(filter(None, launch), default=0)
         ended = max(finish, default=0)
         starts = [one.start for one in self.attempts if one.start]
@@ -106,7 +126,7 @@ def _last_successful(
     return array("I", sorted(best.values(), key=launch.__getitem__))
 
 
-@dataclass
+@dataclass(slots=True)
 class _Job:
     """A job, or a stage of which no job is known. `after` are the jobs it waits for, `lag` is the time from
     the last of them to its start, and `tail` from the end of its last stage to its own."""
@@ -144,6 +164,7 @@ class Replay:
                 attempts.setdefault(stage.id, []).append(stage)
         self.stages = [ReplayStage(attempts[id_], self.left_out) for id_ in sorted(attempts)]
         self.slots = Slots(application, self.stages)
+        _find_held(self.stages, self.slots.of_executor)
         self.jobs = _jobs(application, self.stages)
         self.owners = _owners(self.jobs, len(self.stages))
         if any(note.code == "by-rest" for note in application.notes):
@@ -162,8 +183,8 @@ class Replay:
         return self.as_it_was / self.measured - 1 if self.measured else 0.0
 
     def gain(self, durations: Mapping[int, Sequence[float]]) -> Gain:
-        """How much shorter the application would be, if tasks took so long: those of these stages, by
-        their place in `stages`, in the order of their launch."""
+        """How much shorter the application would be, if tasks had their slots for so long: those of
+        these stages, by their place in `stages`, in the order of their launch."""
         ratio = self.run(durations) / self.as_it_was if self.as_it_was else 1.0
         # Shorter tasks can make a first-in, first-out schedule longer. That says nothing about the job.
         share = max(0.0, 1 - ratio)
@@ -271,7 +292,8 @@ def _owners(jobs: Sequence[_Job], stages: int) -> list[list[int]]:
 
 
 class Slots:
-    """How many slots an application has over time: `changes` are (moment, slots more or less), by time."""
+    """How many slots an application has over time: `changes` are (moment, slots more or less), by time, and
+    `of_executor` those of each executor, by number."""
 
     def __init__(self, application: Application, stages: Sequence[ReplayStage]) -> None:
         cpus = _task_cpus(application)
@@ -280,11 +302,13 @@ class Slots:
         busy = _busy(stages, {numbers[id_]: one.cores for id_, one in workers.items() if id_ in numbers})
         unknown = [id_ for id_, number in numbers.items() if number in busy and id_ not in workers]
         self.changes: list[tuple[int, int]] = []
+        self.of_executor: dict[int, int] = {}
         for id_ in (*workers, *unknown):
             executor, tasks = workers.get(id_, Executor(id_)), busy.get(numbers.get(id_, -1))
             if tasks is None and executor.cores <= 0:
                 continue
             slots = max(1, executor.cores // cpus if executor.cores > 0 else tasks.most if tasks else 0)
+            self.of_executor[numbers.get(id_, -1)] = slots
             # An executor's events may be missing.
             added = min(executor.added or tasks.first, tasks.first) if tasks else executor.added
             self.changes.append((added, slots))
@@ -305,7 +329,44 @@ class Slots:
         return sum(self.at(begin) * (end - begin) for begin, end in pairwise(moments))
 
 
-@dataclass
+def _find_held(stages: Sequence[ReplayStage], slots: Mapping[int, int]) -> None:
+    """Of each executor, when one task too many is launched, that which ends first had left its slot.
+
+    No task left it before its work was done.
+    """
+    running: dict[int, list[tuple[int, int, int, int]]] = {}
+    columns: dict[int, tuple[array[int], array[int]]] = {}
+    waiting = sorted((stage.launch[0], number, 0) for number, stage in enumerate(stages) if stage.launch)
+    waiting.reverse()
+    ready: list[tuple[int, int, int]] = []
+    while ready or waiting:
+        while waiting and (not ready or waiting[-1] <= ready[0]):
+            heappush(ready, waiting.pop())
+        launch, number, place = ready[0]
+        stage = stages[number]
+        if not place:
+            columns[number] = stage.column("executor"), stage.column("scheduler_delay")
+        executor, delay = (column[place] for column in columns[number])
+        tasks = running.setdefault(executor, [])
+        while tasks and tasks[0][0] <= launch:
+            heappop(tasks)
+        if len(tasks) >= slots.get(executor, len(tasks) + 1):
+            _, number_before, place_before, work = heappop(tasks)
+            before = stages[number_before]
+            if before.held is before.duration:
+                before.held = array("I", before.duration)
+            before.held[place_before] = max(work, launch - before.launch[place_before])
+        finish = launch + stage.duration[place]
+        heappush(tasks, (finish, number, place, max(0, stage.duration[place] - delay)))
+        place += 1
+        if place < len(stage):
+            heapreplace(ready, (stage.launch[place], number, place))
+        else:
+            heappop(ready)
+            del columns[number]
+
+
+@dataclass(slots=True)
 class _Busy:
     """The tasks of an executor: the first launch, the last end, and how many there were at once."""
 
@@ -353,7 +414,7 @@ class _Schedule:
         self.stages, self.jobs = replay.stages, replay.jobs
         self.changes, self.most = replay.slots.changes, replay.slots.most
         self.owners = replay.owners
-        self.durations = [durations.get(number, one.duration) for number, one in enumerate(self.stages)]
+        self.durations = [durations.get(number, one.held) for number, one in enumerate(self.stages)]
         self.left = [len(stage) for stage in self.stages]
         self.next = [0] * len(self.stages)
         self.stage_needs = [len(parents) + 1 for parents in replay.parents]

@@ -8,7 +8,7 @@ more once the cause took no time in all tasks of the stage (Ousterhout et al., N
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
 from statistics import median, median_low
@@ -48,7 +48,7 @@ CAUSES = {
 task has little CPU if it was on one for less than half of the others' part of the time."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Straggler:
     """A straggler. `times` is its rate by the stage's median; `lost` is by how many milliseconds it is longer
     than with the median rate. `causes` are keys of CAUSES, and may be none."""
@@ -65,7 +65,7 @@ class Straggler:
     causes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Waves:
     """The first tasks of a stage on each executor against later ones: how many, and their median rates (see
     StageStragglers.by_bytes); None where there are none."""
@@ -81,7 +81,7 @@ class Waves:
         return self.first_rate / self.later_rate if self.first_rate and self.later_rate else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StageStragglers:
     """The stragglers of a stage. With `by_bytes` rates are milliseconds a byte, else milliseconds.
 
@@ -115,47 +115,41 @@ class Stragglers:
     worst: tuple[tuple[Straggler, Gain | None], ...]
 
 
-@dataclass
-class _Found:
-    """A stage with stragglers, by its place in the replay: how long its tasks take if no rate is above the
-    median, and its worst tasks, each with its place in the stage."""
-
-    number: int
-    summary: StageStragglers
-    usual: Sequence[float]
-    worst: list[tuple[int, Straggler]]
-
-
 def stragglers(application: Application, replay: Replay) -> Stragglers:
     """The stragglers of an application, by its replay."""
     usual: dict[int, Sequence[float]] = {}
-    found: list[_Found] = []
+    found: list[tuple[int, StageStragglers]] = []
+    worst: list[tuple[float, int, int, Straggler]] = []
     for number, stage in enumerate(replay.stages):
         if len(stage) >= FEWEST:
             one = _Stage(application, stage)
             usual[number] = one.usual
             if one.slow:
-                found.append(_Found(number, one.summary(), one.usual, one.worst()))
-    found.sort(key=lambda each: -each.summary.lost)
-    for stage_found in found[:_MOST_REPLAYED]:
-        gain = replay.gain({stage_found.number: stage_found.usual})
-        stage_found.summary = replace(stage_found.summary, gain=gain)
+                found.append((number, one.summary()))
+                tasks = ((task.lost, number, place, task) for place, task in one.worst())
+                worst = nlargest(_MOST_SHOWN, [*worst, *tasks], key=lambda row: row[0])
+    found.sort(key=lambda pair: -pair[1].lost)
+    for rank, (number, summary) in enumerate(found[:_MOST_REPLAYED]):
+        gain = replay.gain({number: usual[number]})
+        found[rank] = number, replace(summary, gain=gain)
     return Stragglers(
         replay.gain(usual) if usual else Gain(0.0, 0.0),
-        sum(each.summary.stragglers for each in found),
-        tuple(each.summary for each in found),
-        tuple(_worst(replay, found)),
+        sum(summary.stragglers for _, summary in found),
+        tuple(summary for _, summary in found),
+        tuple(_with_gains(replay, usual, worst)),
     )
 
 
-def _worst(replay: Replay, found: Sequence[_Found]) -> Iterator[tuple[Straggler, Gain | None]]:
-    tasks = ((one, place, task) for one in found for place, task in one.worst)
-    for rank, (one, place, task) in enumerate(nlargest(_MOST_SHOWN, tasks, key=lambda row: row[2].lost)):
+def _with_gains(
+    replay: Replay, usual: Mapping[int, Sequence[float]], worst: Sequence[tuple[float, int, int, Straggler]]
+) -> Iterator[tuple[Straggler, Gain | None]]:
+    """The worst tasks, the first few with what the application would gain without each."""
+    for rank, (_, number, place, task) in enumerate(worst):
         gain = None
         if rank < _MOST_REPLAYED:
-            durations = array("f", replay.stages[one.number].duration)
-            durations[place] = one.usual[place]
-            gain = replay.gain({one.number: durations})
+            durations = array("f", replay.stages[number].duration)
+            durations[place] = usual[number][place]
+            gain = replay.gain({number: durations})
         yield task, gain
 
 
@@ -177,7 +171,7 @@ class _Stage:
         self.first = _first(stage, self.executors)
         usual = (
             min(time, self.median * size) if size else time
-            for time, size in zip(stage.duration, self.sizes, strict=True)
+            for time, size in zip(stage.held, self.sizes, strict=True)
         )
         self.usual = array("f", usual)
         limit = SLOW * self.median
