@@ -21,7 +21,7 @@ from tests.lab.spark import logs
 from tests.lab.spark.logs import Logged
 from tests.needed import lacking
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(2400)  # the first one of a version runs all its applications
 
 NOT_OURS = {
     "application": {
@@ -77,10 +77,10 @@ OURS = {"query": {"rootExecutionId", "stageIds", "errorMessage", "desc"}}
 @cache
 def made(version: str) -> dict[str, Logged]:
     try:
-        found = logs.made(logs.VERSIONS[version]())
+        found = logs.made(version)
     except Unavailable as why:
         lacking(str(why))
-    return {one.name: one for one in found}
+    return {one.log.name if version == logs.SAMPLES else one.name: one for one in found}
 
 
 @cache
@@ -197,10 +197,19 @@ NAMES = [entry.split(",")[0] for entry in (*logs.LOCAL, *logs.STANDALONE, *logs.
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("version", logs.VERSIONS)
+@pytest.mark.parametrize("version", ["spark-3", "spark-4"])
 @pytest.mark.parametrize("name", NAMES)
 def test_an_application(version: str, name: str) -> None:
     check_application(made(version)[name])
+
+
+@pytest.mark.nightly
+def test_the_logs_of_sparks_own_tests() -> None:
+    """By Spark 1.3 to 3.3: failures, exclusion, resource profiles, attempts of an application."""
+    samples = made(logs.SAMPLES)
+    assert len(samples) >= 18
+    for one in samples.values():
+        check_application(one)
 
 
 @pytest.mark.nightly

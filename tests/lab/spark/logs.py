@@ -30,6 +30,8 @@ from tests.lab.procs import wait_for
 HERE = Path(__file__).parent
 JDK = 17
 PYSPARK = "4.3.0"
+SAMPLES = "samples"
+_TESTS = "org.apache.spark:spark-core_2.13:3.5.6:jar:tests"
 SECONDS = 900
 _OPENED = (
     "java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent "
@@ -117,12 +119,25 @@ def spark_4() -> Spark:
     return Spark("spark-4", cache.made(cache.folder("yarn"), "pyspark", wanted.encode(), fetch) / "pyspark")
 
 
-def made(spark: Spark) -> list[Logged]:
-    """All applications of this version, from the cache or run now (some minutes). Raises Unavailable."""
+def made(version: str) -> list[Logged]:
+    """All applications of a version, from the cache or run now (some minutes). Raises Unavailable."""
+    spark = VERSIONS[version]()
     recipe = b"".join(file.read_bytes() for file in sorted(HERE.iterdir()) if file.is_file())
+    make = _fetch_samples if version == SAMPLES else _make
     key = recipe + str(spark.home).encode()
-    folder = cache.made(cache.folder("spark-logs"), spark.name, key, lambda into: _make(spark, into))
-    return _read(folder)
+    return _read(cache.made(cache.folder("spark-logs"), version, key, lambda folder: make(spark, folder)))
+
+
+def _fetch_samples(spark: Spark, folder: Path) -> None:
+    """The logs of Spark's own tests, by versions 1.3 to 3.3; some are of two attempts of an application."""
+    _run(["mvn", "-B", "-q", "dependency:copy", f"-Dartifact={_TESTS}", f"-DoutputDirectory={folder}"])
+    (jar,) = folder.glob("*.jar")
+    (folder / "logs").mkdir()
+    with zipfile.ZipFile(jar) as content:
+        for name in content.namelist():
+            if name.startswith("spark-events/") and not name.endswith("/"):
+                (folder / "logs" / Path(name).name).write_bytes(content.read(name))
+    ask_history(spark, folder)
 
 
 def _make(spark: Spark, folder: Path) -> None:
@@ -209,25 +224,40 @@ def ask_history(spark: Spark, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch, started(java, spark, Path(scratch) / "log"):
         api = f"http://127.0.0.1:{port}/api/v1/applications"
         wanted = len(list((folder / "logs").iterdir()))
-        wait_for("the history server", lambda: len(_get(api) or []) >= wanted, 180)
+
+        def attempts() -> int:
+            return sum(len(application["attempts"]) for application in _get(api) or [])
+
+        wait_for("the history server", lambda: attempts() >= wanted, 180)
         for application in _get(api):
-            answers = {"": application}
-            for path in _PATHS:
-                answers[path] = _get(f"{api}/{application['id']}/{path}")
-            for stage in answers[STAGES]:
-                path = TASK_SUMMARY.format(stage["stageId"], stage["attemptId"])
-                answers[path] = _get(f"{api}/{application['id']}/{path}")
-            text = json.dumps(answers, indent=1)
-            (folder / "answers" / f"{application['id']}.json").write_text(text)
+            for attempt in application["attempts"]:
+                parts = [application["id"], *([attempt["attemptId"]] if "attemptId" in attempt else [])]
+                answers = {"": {**application, "attempts": [attempt]}}
+                for path in _PATHS:
+                    answers[path] = _get(f"{api}/{'/'.join(parts)}/{path}")
+                for stage in answers[STAGES]:
+                    path = TASK_SUMMARY.format(stage["stageId"], stage["attemptId"])
+                    answers[path] = _get(f"{api}/{'/'.join(parts)}/{path}")
+                (folder / "answers" / f"{'_'.join(parts)}.json").write_text(json.dumps(answers, indent=1))
 
 
 def _read(folder: Path) -> list[Logged]:
     found = []
+    logs = {_attempt_of(log): log for log in (folder / "logs").iterdir()}
     for path in sorted((folder / "answers").iterdir()):
         answers = json.loads(path.read_text())
-        (log,) = (log for log in (folder / "logs").iterdir() if path.stem in log.name)
-        found.append(Logged(answers[""]["name"], log, answers))
+        found.append(Logged(answers[""]["name"], logs[path.stem], answers))
     return found
+
+
+def _attempt_of(log: Path) -> str:
+    """ID or ID_ATTEMPT, as the log's name has it; plain files of Spark's tests may have any name."""
+    if log.is_file() and "." not in log.name:
+        for line in log.read_text().splitlines():
+            if line.startswith('{"Event":"SparkListenerApplicationStart"'):
+                event = json.loads(line)
+                return "_".join(filter(None, (event["App ID"], event.get("App Attempt ID"))))
+    return log.name.removeprefix("eventlog_v2_").partition(".")[0]
 
 
 def _get(address: str) -> Any:
@@ -301,10 +331,11 @@ def _run(command: Sequence[str], spark: Spark | None = None, own: dict[str, str]
         raise OSError(f"{command[0]} failed: {(done.stdout + done.stderr).strip()[-3000:]}")
 
 
-VERSIONS: dict[str, Callable[[], Spark]] = {"spark-3": spark_3, "spark-4": spark_4}
+VERSIONS: dict[str, Callable[[], Spark]] = {SAMPLES: spark_3, "spark-3": spark_3, "spark-4": spark_4}
+"""What there are logs of, and the Spark whose history server answers."""
 
 
 if __name__ == "__main__":
-    for find in VERSIONS.values():
-        for one in made(find()):
+    for version in VERSIONS:
+        for one in made(version):
             print(one.name, one.log)
