@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hprofiler.base.errors import UsageError
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json_members
@@ -35,18 +37,32 @@ def command(options: argparse.Namespace) -> int:
     application = read_source(options.source, yarn_options.cluster(options))
     found = figures(application)
     _export(options, application, found)
+    if options.output:
+        _write_page(application, found, Path(options.output))
     print_answer(application, found, options.json)
     return _exit(application)
 
 
 def print_answer(application: Application, found: Figures, as_json: bool) -> None:
-    sections = _sections()
     if as_json:
-        print_json_members((one.key, one.record(application, found)) for one in sections if one.key)
+        print_json_members((one.key, one.record(application, found)) for one in _sections() if one.key)
     else:
-        parts = (lines for one in sections if (lines := one.lines(application, found)))
-        for number, lines in enumerate(parts):
+        for number, lines in enumerate(_parts(application, found)):
             print("\n" if number else "", "\n".join(lines), sep="")
+
+
+def _parts(application: Application, found: Figures) -> Iterator[list[str]]:
+    return (lines for one in _sections() if (lines := one.lines(application, found)))
+
+
+def _write_page(application: Application, found: Figures, out: Path) -> None:
+    from hprofiler.report.spark_page import write_page
+
+    try:
+        write_page(application, found, _parts(application, found), out)
+    except OSError as error:
+        reason = f"cannot write {out}: {error.strerror or error}"
+        raise UsageError(reason, "choose another file with -o") from error
 
 
 def _sections() -> list[Section]:
@@ -107,8 +123,6 @@ def _sections() -> list[Section]:
 
 def _export(options: argparse.Namespace, application: Application, found: Figures) -> None:
     if options.csv or options.parquet:
-        from pathlib import Path
-
         from hprofiler.spark import export
 
         if options.csv:
