@@ -140,9 +140,9 @@ class StageSums:
                 blocked = self._blocked.setdefault(slice_[0], {})
                 for rule, waiting in self._rules.counts(profile.in_slice(number)).items():
                     blocked[rule] = blocked.get(rule, 0) + waiting
-        begin = times.start
+        begin = recording.times.start if recording.times else times.start
         if self._facts.time is not None and self._facts.start is not None:
-            begin, _ = self._facts.time.microseconds(self._facts.start)
+            begin = max(begin, self._facts.time.microseconds(self._facts.start)[0])
         self._recorded.append((executor, begin, begin + round(recording.seconds * 1e6)))
 
     def shares(self) -> StageShares | None:

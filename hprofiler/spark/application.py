@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -162,7 +162,17 @@ class TaskTable:
 
     def columns(self, *names: str) -> Iterator[tuple[int, ...]]:
         """The values of several columns, task by task."""
-        return zip(*(self.column(name) for name in names), strict=True)
+        if not set(names).isdisjoint(DERIVED_COLUMNS):
+            return zip(*(self.column(name) for name in names), strict=True)
+        return self._stored([_NUMBERS[name] for name in names])
+
+    def _stored(self, numbers: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """The same of TASK_COLUMNS by number, with one part in memory at a time."""
+        for part in self._packed:
+            columns = msgspec.msgpack.decode(part)
+            yield from zip(*(_unpacked(columns[number], columns[-1]) for number in numbers), strict=True)
+        for row in self._open:
+            yield tuple(row[number] for number in numbers)
 
     def rows(self) -> Iterator[dict[str, int]]:
         """All tasks, as dictionaries."""

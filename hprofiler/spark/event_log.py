@@ -658,11 +658,11 @@ class EventReader:
             self._pack_peaks(stage.key)
 
     def _executor_metrics(self, event: events.ExecutorMetricsUpdate) -> None:
+        """Of heartbeats. Those that come after the end of a stage are not its own, whatever they say."""
         for update in event.updates:
             stage = self._application.stages.get((update.stage, update.attempt))
-            self._add_peaks(stage, self._executor(event.executor), bytes(update.peaks))
-            if stage is not None and stage.end:
-                self._pack_peaks(stage.key)
+            running = stage if stage is not None and not stage.end else None
+            self._add_peaks(running, self._executor(event.executor), bytes(update.peaks))
 
     def _add_peaks(self, stage: Stage | None, executor: Executor, packed: bytes) -> None:
         """Maxima of memory metrics, for the executor and the stage."""

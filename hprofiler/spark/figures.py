@@ -481,6 +481,8 @@ def executor_records(application: Application) -> list[dict[str, Any]]:
 def _executor_record(application: Application, one: Executor) -> dict[str, Any]:
     per_task = application.properties.get("spark.task.cpus", "1")
     cpus = int(per_task) if per_task.isdecimal() and len(per_task) < 6 else 1
+    profile = application.resource_profiles.get(one.resource_profile, {}).get("task", {})
+    cpus = int(profile.get("cpus", cpus))
     duration, gc_time = one.total_duration, one.total_gc_time
     if one.id == "driver" and application.start:
         duration = max(0, application.until - application.start)

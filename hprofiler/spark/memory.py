@@ -141,7 +141,9 @@ def limits(application: Application, executor: Executor) -> Limits:
     alone = executor.id == "driver"
     fraction = _share(settings.get("spark.memory.fraction"), 0.6)
     profile = application.resource_profiles.get(executor.resource_profile, {}).get("executor", {})
-    requested = {} if alone else {name: int(amount) << 20 for name, amount in profile.items()}
+    requested = (
+        {} if alone else {name: int(min(max(amount, 0), 1 << 33)) << 20 for name, amount in profile.items()}
+    )
     heap = requested.get("memory") or size(
         settings.get(f"spark.{'driver' if alone else 'executor'}.memory", ""), "m"
     )

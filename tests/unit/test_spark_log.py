@@ -256,6 +256,26 @@ def test_a_log_without_metrics_of_later_versions(tmp_path: Path) -> None:
     assert notes(application) == {}
 
 
+def test_peaks_of_memory(tmp_path: Path) -> None:
+    """A heartbeat after the end of a stage tells of the executor alone."""
+
+    def heartbeat(heap: int) -> bytes:
+        update = {"Stage ID": 0, "Stage Attempt ID": 0, "Executor Metrics": {"JVMHeapMemory": heap}}
+        return event("ExecutorMetricsUpdate", Executor_ID="1", Executor_Metrics_Updated=[update])
+
+    application = read(
+        tmp_path,
+        START,
+        stage_event("StageSubmitted", **{"Submission Time": 900}),
+        heartbeat(50),
+        heartbeat(40),
+        stage_event("StageCompleted", **{"Submission Time": 900, "Completion Time": 2100}),
+        heartbeat(70),
+    )
+    assert application.stages[0, 0].peaks == {"JVMHeapMemory": (50, "1")}
+    assert application.executors["1"].peak == {"JVMHeapMemory": 70}
+
+
 def test_ends_that_spark_dropped_are_counted(tmp_path: Path) -> None:
     times = {"Submission Time": 900, "Completion Time": 2100}
     application = read(

@@ -68,9 +68,21 @@ def _write_page(application: Application, found: Figures, out: Path) -> None:
 def _sections() -> list[Section]:
     """The parts of the answer, in the order of the text."""
     from hprofiler.report import spark_text as text
+    from hprofiler.report.spark_blocked import blocked_lines, straggler_lines
     from hprofiler.spark import figures as of
+    from hprofiler.spark.blocked import blocked_record
+    from hprofiler.spark.findings import Judged, findings_record, judge, sentence
     from hprofiler.spark.memory import application_memory, memory_record
     from hprofiler.spark.sql import rest_execution
+    from hprofiler.spark.stragglers import stragglers_record
+
+    made: list[Judged] = []
+
+    def judged(application: Application) -> Judged:
+        """Made once, for all sections."""
+        if not made:
+            made.append(judge(application))
+        return made[0]
 
     def nothing(application: Application, found: Figures) -> list[str]:
         return []
@@ -85,6 +97,13 @@ def _sections() -> list[Section]:
             },
             lambda application, found: text.headline(application, found),
         ),
+        Section(
+            "findings",
+            lambda application, _: findings_record(judged(application).findings),
+            lambda application, _: (
+                [sentence(judged(application).findings)] if judged(application).findings else []
+            ),
+        ),
         Section("", nothing, text.application_lines),
         Section(
             "stages",
@@ -92,6 +111,16 @@ def _sections() -> list[Section]:
             lambda _, found: text.stage_lines(found),
         ),
         Section("jobs", of.job_records, nothing),
+        Section(
+            "blocked",
+            lambda application, _: blocked_record(judged(application).blocked),
+            lambda application, _: blocked_lines(judged(application).blocked),
+        ),
+        Section(
+            "stragglers",
+            lambda application, _: stragglers_record(judged(application).stragglers),
+            lambda application, _: straggler_lines(judged(application).stragglers),
+        ),
         Section("", nothing, lambda _, found: [*text.failure_lines(found), *text.locality_lines(found)]),
         Section(
             "executors",
