@@ -37,10 +37,11 @@ body { font: 14px/1.45 system-ui, sans-serif; color: var(--text); background: va
   max-width: 1200px; margin: 1.5em auto; padding: 0 1em; }
 h1 { font-size: 1.25em; } h2 { font-size: 1.05em; margin-top: 1.8em; }
 pre { overflow-x: auto; font-size: 12.5px; }
-svg { width: 100%; height: auto; } svg text { font-size: 11px; fill: var(--faint); }
+svg { width: 100%; height: auto; } svg.sample { width: 1.6em; height: .7em; }
+svg text { font-size: 11px; fill: var(--faint); }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: 12.5px; }
 th, td { padding: 2px 10px 2px 0; text-align: right; white-space: nowrap; }
-th:last-child, td:last-child { text-align: left; white-space: normal; min-width: 20em; }
+th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 16em; }
 tr { border-bottom: 1px solid var(--line); }
 .faint { color: var(--faint); } .line { fill: none; stroke-width: 1.5; } .axis { stroke: var(--line); }
 .area { fill: var(--active); } .bar { fill: var(--bar); } .bar.failed { fill: var(--failed); }
@@ -58,11 +59,7 @@ def write_page(application: Application, found: Figures, parts: Iterable[Sequenc
         *(f"<p>{escape(line)}</p>" for line in headline[1:]),
         _timeline(application),
         _stage_table(found),
-        *(
-            f"<h2>{escape(lines[0].rstrip(':').capitalize())}</h2><pre>{escape(chr(10).join(lines[1:]))}</pre>"
-            for lines in others
-            if lines[1:]
-        ),
+        *map(_part, others),
     ]
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     page = (
@@ -75,6 +72,13 @@ def write_page(application: Application, found: Figures, parts: Iterable[Sequenc
         file.write(page.encode("utf-8", "replace"))
 
 
+def _part(lines: Sequence[str]) -> str:
+    """Lines below their first one, which is the heading."""
+    first = lines[0][:1].upper() + lines[0][1:].removesuffix(":")
+    rest = escape("\n".join(lines[1:]))
+    return f"<h2>{escape(first)}</h2><pre>{rest}</pre>" if rest else f"<p>{escape(first)}</p>"
+
+
 def _timeline(application: Application) -> str:
     line = timeline(application, _BUCKETS)
     if not line.active:
@@ -84,8 +88,9 @@ def _timeline(application: Application) -> str:
     scale = (_HEIGHT - _TOP - _BOTTOM) / highest
     cores = sum(max(0, one.cores) for one in application.workers)
     words = (
-        f"<p>Active tasks (area; at most {max(line.most):,} at once, of {cores:,} cores), and what they did, in "
-        f"cores: {', '.join(map(_legend, _LINES))}. What tasks did is {SPREAD}; these lines overlap.</p>"
+        f"<p>Active tasks (area; at most {max(line.most):,} at once, of {cores:,} cores), and what they "
+        f"did, in cores: {', '.join(map(_legend, _LINES))}. "
+        f"What tasks did is {SPREAD}; these lines overlap.</p>"
     )
     marks = [_mark(number * whole / _MARKS, whole) for number in range(_MARKS + 1)]
     heights = [_height_mark(value, scale) for value in sorted({0, highest // 2, highest})]
@@ -131,8 +136,8 @@ def _height_mark(value: int, scale: float) -> str:
 
 
 def _legend(name: str) -> str:
-    sample = f'<svg style="width:1.6em;height:.7em" viewBox="0 0 16 7"><path class="line {_class(name)}" d="M0,4H16"/>'
-    return f"{sample}</svg> {name}"
+    line = f'<path class="line {_class(name)}" d="M0,4H16"/>'
+    return f'<svg class="sample" viewBox="0 0 16 7">{line}</svg> {name}'
 
 
 def _class(name: str) -> str:
@@ -155,13 +160,12 @@ def _lanes(application: Application, start: int, whole: int) -> str:
         width = max(0.6, min(_x(end - start, whole), _WIDTH - _RIGHT) - left)
         kind = "bar failed" if stage.status == "FAILED" else "bar"
         label = f"{stage_name(*stage.key)}: {stage.name}, {duration(max(0, end - stage.start) / 1e3)}"
-        bars.append(
-            f'<rect class="{kind}" x="{left:.1f}" y="{lane * _LANE}" width="{width:.1f}" height="{_LANE - 2}">'
-            f"<title>{escape(label)}</title></rect>"
-        )
+        place = f'x="{left:.1f}" y="{lane * _LANE}" width="{width:.1f}" height="{_LANE - 2}"'
+        bars.append(f'<rect class="{kind}" {place}><title>{escape(label)}</title></rect>')
     height = len(until) * _LANE
     names = f'<text x="{_LEFT - 6}" y="10" text-anchor="end">stages</text>'
-    return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="Stages over time">{names}{"".join(bars)}</svg>'
+    box = f'viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="Stages over time"'
+    return f"<svg {box}>{names}{''.join(bars)}</svg>"
 
 
 def _stage_table(found: Figures) -> str:
@@ -170,6 +174,7 @@ def _stage_table(found: Figures) -> str:
         return ""
     whole = sum(one.task_time for one in ran)
     headings = (
+        "stage",
         "task time",
         "share",
         "took",
@@ -188,7 +193,6 @@ def _stage_table(found: Figures) -> str:
         "shuffle written",
         "spilled",
         "peak memory",
-        "stage",
     )
     rows = "".join(
         f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in _row(one, whole))}</tr>"
@@ -214,6 +218,7 @@ def _row(one: StageFigures, whole: int) -> list[str]:
         return size(value) if value else ""
 
     return [
+        printable(f"{stage_name(*one.stage.key)} {one.stage.name}"),
         duration(one.task_time / 1e3),
         plain(percent(one.task_time, whole)),
         duration(one.duration / 1e3) if one.duration else "",
@@ -232,5 +237,4 @@ def _row(one: StageFigures, whole: int) -> list[str]:
         data(sums["shuffleBytesWritten"]),
         data(sums["memoryBytesSpilled"]),
         data(good.peak_memory),
-        printable(f"{stage_name(*one.stage.key)} {one.stage.name}"),
     ]
