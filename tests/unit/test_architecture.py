@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # room -> (rooms it may import besides itself, third-party libraries it may import)
 BASE = {"base", "model"}
 ALLOWED = {
-    "__init__": ({"_flamegraph"}, set()),
+    "__init__": ({"_flamegraph", "notebook"}, set()),
     "__main__": ({"cli"}, set()),
     "base": (set(), {"rich"}),
     "model": ({"base"}, {"msgspec"}),
@@ -35,6 +35,7 @@ ALLOWED = {
     "app": (BASE | {"__init__", "resolve", "collect", "spark", "runfolder", "report"}, {"msgspec"}),
 }
 ALLOWED["cli"] = ({*ALLOWED, "_flamegraph"}, {"argcomplete", "rich"})
+ALLOWED["notebook"] = ({*ALLOWED, "_flamegraph"}, {"pandas", "IPython"})
 
 
 def room_of(path: Path) -> str:

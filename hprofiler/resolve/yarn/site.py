@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hprofiler.base.errors import UsageError
@@ -22,7 +22,10 @@ def configured(environment: Mapping[str, str] = os.environ) -> tuple[str, ...] |
     Raises UsageError for a file that cannot be used.
     """
     folder = _folder(environment)
-    return _addresses(_properties(folder / "yarn-site.xml"), folder) if folder else None
+    if folder is None:
+        return None
+    file = folder / "yarn-site.xml"
+    return resource_managers(_properties(file).get, str(file))
 
 
 def is_configured(environment: Mapping[str, str] = os.environ) -> bool:
@@ -67,37 +70,43 @@ def _decoded(content: bytes) -> str:
         return content.decode("latin-1")
 
 
-def _addresses(properties: Mapping[str, str], folder: Path) -> tuple[str, ...]:
-    https = _value(properties, "yarn.http.policy").upper() == "HTTPS_ONLY"
-    is_ha = _value(properties, "yarn.resourcemanager.ha.enabled").lower() == "true"
-    names = _value(properties, "yarn.resourcemanager.ha.rm-ids") if is_ha else ""
+def resource_managers(property_of: Callable[[str], str | None], where: str) -> tuple[str, ...]:
+    """Base addresses from Hadoop's properties, which `property_of` finds by name. UsageError if there are
+    none; `where` says whose properties they are."""
+    https = _value(property_of, "yarn.http.policy").upper() == "HTTPS_ONLY"
+    is_ha = _value(property_of, "yarn.resourcemanager.ha.enabled").lower() == "true"
+    names = _value(property_of, "yarn.resourcemanager.ha.rm-ids") if is_ha else ""
     suffixes = [f".{name.strip()}" for name in names.split(",") if name.strip()] or [""]
-    found = tuple(address for suffix in suffixes if (address := _address(properties, suffix, https)))
+    found = tuple(address for suffix in suffixes if (address := _address(property_of, suffix, https)))
     if not found:
-        reason = f"{folder / 'yarn-site.xml'} does not say where the ResourceManager is"
+        reason = f"{where} does not say where the ResourceManager is"
         raise UsageError(reason, "name it with -c http://rm:8088")
     return found
 
 
-def _address(properties: Mapping[str, str], suffix: str, https: bool) -> str:
+def _address(property_of: Callable[[str], str | None], suffix: str, https: bool) -> str:
     kind, port = ("https.address", 8090) if https else ("address", 8088)
     scheme = "https" if https else "http"
-    address = _value(properties, f"yarn.resourcemanager.webapp.{kind}{suffix}")
-    host = _value(properties, f"yarn.resourcemanager.hostname{suffix}")
+    address = _value(property_of, f"yarn.resourcemanager.webapp.{kind}{suffix}")
+    host = _value(property_of, f"yarn.resourcemanager.hostname{suffix}")
     if address.startswith("0.0.0.0") or not address:  # it listens everywhere, or by default
         own_port = address.partition(":")[2] or port
         address = f"{host}:{own_port}" if host and host != "0.0.0.0" else ""
     return f"{scheme}://{address}" if address else ""
 
 
-def _value(properties: Mapping[str, str], name: str) -> str:
+def _value(property_of: Callable[[str], str | None], name: str) -> str:
     """A property with `${other}` expanded, as Hadoop does."""
-    value = properties.get(name, "")
+    value = property_of(name) or ""
     for _ in range(_DEPTH):
-        filled = _VARIABLE.sub(lambda match: properties.get(match.group(1), match.group()), value)
+        filled = _VARIABLE.sub(lambda match: _known(property_of(match.group(1)), match.group()), value)
         if len(filled) > _LONGEST:
             return ""
         if filled == value:
             break
         value = filled
     return "" if _VARIABLE.search(value) else value
+
+
+def _known(value: str | None, otherwise: str) -> str:
+    return otherwise if value is None else value
