@@ -436,7 +436,7 @@ class Profile:
 
         `slices` are (name, certain) as in `times.slices`. `ranges` are (first bucket, bucket after the last,
         number of the slice from 1), in order and apart. A sample that has a slice keeps it, unless only the
-        new one is certain.
+        new one is certain; stacks with any of `without` have none.
         """
     def without_idle(self) -> Profile:
         """The stacks of a wall-clock profile without those of threads that wait for work."""
@@ -653,4 +653,7 @@ def frame_phase(name: str) -> str | None:
     """Which part of a data job a frame of this name is ("shuffle-read"), by the same rules."""
 
 def category_patterns(category: str) -> list[str]:
-    """Frames of a category, or what stacks end in (`wait`, `allocation`, `profiler`), as expressions."""
+    """Frames of a category, or what stacks end in (`wait`, `allocation`, `profiler`), as expressions.
+
+    Of what tasks are blocked on ("shuffle-fetch") there are two: what is below, and what waits.
+    """

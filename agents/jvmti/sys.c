@@ -4,8 +4,8 @@
 #if defined(__x86_64__)
 
 enum {
-    NR_WRITE = 1, NR_CLOSE = 3, NR_FSTAT = 5, NR_LSEEK = 8, NR_MMAP = 9, NR_MUNMAP = 11, NR_MREMAP = 25,
-    NR_NANOSLEEP = 35, NR_FTRUNCATE = 77, NR_CLOCK_GETTIME = 228, NR_CLOCK_NANOSLEEP = 230, NR_OPENAT = 257
+    NR_WRITE = 1, NR_CLOSE = 3, NR_FSTAT = 5, NR_LSEEK = 8, NR_MMAP = 9, NR_MUNMAP = 11, NR_PWRITE = 18,
+    NR_MREMAP = 25, NR_NANOSLEEP = 35, NR_FTRUNCATE = 77, NR_CLOCK_GETTIME = 228, NR_CLOCK_NANOSLEEP = 230, NR_OPENAT = 257
 };
 enum { NO_FOLLOW = 0400000 };
 
@@ -33,7 +33,7 @@ static long call(long number, long a, long b, long c, long d, long e, long f)
 #elif defined(__aarch64__)
 
 enum {
-    NR_FTRUNCATE = 46, NR_OPENAT = 56, NR_CLOSE = 57, NR_LSEEK = 62, NR_WRITE = 64, NR_FSTAT = 80,
+    NR_FTRUNCATE = 46, NR_OPENAT = 56, NR_CLOSE = 57, NR_LSEEK = 62, NR_WRITE = 64, NR_PWRITE = 68, NR_FSTAT = 80,
     NR_NANOSLEEP = 101, NR_CLOCK_GETTIME = 113, NR_CLOCK_NANOSLEEP = 115, NR_MUNMAP = 215, NR_MREMAP = 216, NR_MMAP = 222
 };
 enum { NO_FOLLOW = 0100000 };
@@ -94,6 +94,11 @@ bool sys_has_name(int fd)
 long sys_write(int fd, const void *from, size_t size)
 {
     return call(NR_WRITE, fd, (long)from, (long)size, 0, 0, 0);
+}
+
+long sys_write_at(int fd, const void *from, size_t size, uint64_t offset)
+{
+    return call(NR_PWRITE, fd, (long)from, (long)size, (long)offset, 0, 0);
 }
 
 void sys_empty(int fd)

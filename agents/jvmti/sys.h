@@ -22,6 +22,9 @@ bool sys_has_name(int fd);
 
 long sys_write(int fd, const void *from, size_t size);
 
+/* Writes over what is at an offset; the next sys_write goes where it would have gone. */
+long sys_write_at(int fd, const void *from, size_t size, uint64_t offset);
+
 /* Makes a file empty and goes back to its begin. */
 void sys_empty(int fd);
 

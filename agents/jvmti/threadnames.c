@@ -25,15 +25,15 @@ enum failure {
     CANNOT_WRITE
 };
 
-enum record { NAME = 1, POLL, FORGET, END };
+enum record { NAME = 1, POLL, FORGET, END, CROWD };
 
 enum {
     PREFIXES_BYTES = 512,
     NAME_BYTES = 246,
-    SLOTS = 4096, /* a power of two */
-    THREADS = 2048, /* followed at a time */
+    SLOTS = 8192, /* a power of two */
+    THREADS = SLOTS - SLOTS / 4, /* in slots at a time */
     BUFFER_BYTES = 64 << 10,
-    OUTPUT_BYTES = 16 << 20,
+    OUTPUT_BYTES = 64 << 20,
     FOLLOWERS = 4,
     SHORTEST_MILLISECONDS = 5,
     LONGEST_MILLISECONDS = 10000,
@@ -61,6 +61,9 @@ struct follower {
     uint32_t buffered;
     uint32_t used; /* slots */
     uint32_t seen; /* threads with names of interest in this poll */
+    bool crowded; /* there was no slot for one of them */
+    bool crowd_written;
+    bool quiet; /* the last poll saw no new name */
     struct slot *slots;
     char prefixes[PREFIXES_BYTES]; /* separated by | */
     uint8_t buffer[BUFFER_BYTES];
@@ -113,7 +116,7 @@ static struct slot *slot_of(struct follower *follower, int64_t thread)
     return &follower->slots[at];
 }
 
-/* Threads that ended keep their slots until they are all emptied. */
+/* Threads that ended keep their slots until all are emptied, between two polls: names of one poll belong together. */
 static bool forget(struct follower *follower)
 {
     const uint8_t kind = FORGET;
@@ -122,6 +125,12 @@ static bool forget(struct follower *follower)
     follower->slots = sys_map(SLOTS * sizeof *follower->slots);
     follower->used = 0;
     return follower->slots != NULL;
+}
+
+/* Whether most of the threads that have slots have ended. */
+static bool is_full_of_ended_threads(const struct follower *follower)
+{
+    return follower->crowded && follower->seen <= THREADS / 2;
 }
 
 static uint16_t size_of(const char *name)
@@ -150,19 +159,17 @@ static bool is_of_interest(const struct follower *follower, const char *name)
 }
 
 /* Writes the name if it is new. One that is of no interest any more is written as empty. */
-static bool note(struct follower *follower, int64_t thread, const char *name)
+static void note(struct follower *follower, int64_t thread, const char *name)
 {
     bool wanted = is_of_interest(follower, name);
-    if (wanted && ++follower->seen > THREADS)
-        return true;
     struct slot *slot = slot_of(follower, thread);
+    follower->seen += wanted;
     if (slot->thread == 0) {
         if (!wanted)
-            return true;
-        if (follower->used == SLOTS - SLOTS / 4) {
-            if (!forget(follower))
-                return false;
-            slot = slot_of(follower, thread);
+            return;
+        if (follower->used == THREADS) {
+            follower->crowded = true;
+            return;
         }
         slot->thread = thread;
         slot->size = 0;
@@ -170,22 +177,40 @@ static bool note(struct follower *follower, int64_t thread, const char *name)
     }
     uint16_t size = wanted ? size_of(name) : 0;
     if (size == slot->size && __builtin_memcmp(slot->name, name, size) == 0)
-        return true;
+        return;
     slot->size = size;
     __builtin_memcpy(slot->name, name, size);
     put_name(follower, thread, name, size);
-    return true;
 }
 
-static bool look_at(struct follower *follower, JNIEnv *jni, jthread thread)
+static void look_at(struct follower *follower, JNIEnv *jni, jthread thread)
 {
     jvmtiThreadInfo info = {0};
     jvmtiEnv *jvmti = follower->jvmti;
     if ((*jvmti)->GetThreadInfo(jvmti, thread, &info) != JVMTI_ERROR_NONE || info.name == NULL)
-        return true; /* it has ended */
-    bool noted = note(follower, (*jni)->GetLongField(jni, thread, follower->thread_id), info.name);
+        return; /* it has ended */
+    note(follower, (*jni)->GetLongField(jni, thread, follower->thread_id), info.name);
     (*jvmti)->Deallocate(jvmti, (unsigned char *)info.name);
-    return noted;
+}
+
+/* Looks at all threads; false if that is not possible any more. */
+static bool look_at_all(struct follower *follower, JNIEnv *jni)
+{
+    jvmtiEnv *jvmti = follower->jvmti;
+    jthread *threads = NULL;
+    jint count = 0;
+    if ((*jni)->PushLocalFrame(jni, 64) != 0) {
+        (*jni)->ExceptionClear(jni);
+        return false;
+    }
+    bool done = (*jvmti)->GetAllThreads(jvmti, &count, &threads) == JVMTI_ERROR_NONE;
+    follower->seen = 0;
+    follower->crowded = false;
+    for (jint i = 0; done && i < count; i++)
+        look_at(follower, jni, threads[i]);
+    (*jvmti)->Deallocate(jvmti, (unsigned char *)threads);
+    (*jni)->PopLocalFrame(jni, NULL);
+    return done;
 }
 
 /* Notes the names of all threads; false if that is not possible any more. */
@@ -195,21 +220,28 @@ static bool poll(struct follower *follower, JNIEnv *jni)
         uint8_t kind;
         int64_t wall, begin, end;
     } times = {POLL, sys_clock(WALL), sys_clock(MONOTONIC), 0};
-    jvmtiEnv *jvmti = follower->jvmti;
-    jthread *threads = NULL;
-    jint count = 0;
-    if ((*jni)->PushLocalFrame(jni, 64) != 0)
+    uint32_t before = follower->written;
+    if (is_full_of_ended_threads(follower) && !forget(follower))
         return false;
-    bool going = (*jvmti)->GetAllThreads(jvmti, &count, &threads) == JVMTI_ERROR_NONE;
-    follower->seen = 0;
-    for (jint i = 0; going && i < count; i++)
-        going = look_at(follower, jni, threads[i]);
-    (*jvmti)->Deallocate(jvmti, (unsigned char *)threads);
-    (*jni)->PopLocalFrame(jni, NULL);
+    if (!look_at_all(follower, jni))
+        return false;
     times.end = sys_clock(MONOTONIC);
-    put(follower, &times, sizeof times, NULL, 0);
+    if (follower->crowded && !is_full_of_ended_threads(follower) && !follower->crowd_written) {
+        const uint8_t kind = CROWD;
+        put(follower, &kind, sizeof kind, NULL, 0);
+        follower->crowd_written = true;
+    }
+    bool quiet = follower->written == before;
+    if (quiet && follower->quiet) {
+        /* Of polls in a row that saw no new name only the last is of use. */
+        long done = sys_write_at(follower->fd, &times, sizeof times, before - sizeof times);
+        follower->failed = done != (long)sizeof times && done != SYS_INTERRUPTED;
+    } else {
+        put(follower, &times, sizeof times, NULL, 0);
+    }
+    follower->quiet = quiet;
     flush(follower);
-    return going && !follower->failed && follower->written < OUTPUT_BYTES;
+    return !follower->failed && follower->written < OUTPUT_BYTES;
 }
 
 static void release(struct follower *follower)

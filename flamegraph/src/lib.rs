@@ -30,8 +30,8 @@ pub use ops::{
 #[cfg(feature = "recordings")]
 pub use ops::{NameRules, WAIT_FRAMES};
 pub use profile::{
-    band_of, Error, Kind, Labels, Limits, Merger, Profile, Result, Row, Slice, SliceOf, ThreadId,
-    Times, TimesBuilder, ValueType, BUCKET,
+    band_of, Error, Kind, Labels, LeftOut, Limits, Merger, Profile, Result, Row, Slice, SliceOf,
+    ThreadId, Times, TimesBuilder, ValueType, BUCKET,
 };
 pub use render::{svg, write, WriteFormat, WriteOptions};
 #[cfg(feature = "formats")]

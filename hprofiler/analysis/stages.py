@@ -4,26 +4,37 @@ event."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hprofiler._flamegraph import Profile
+from hprofiler.analysis.blocked_stacks import EVENTS, BlockedRules
 from hprofiler.analysis.facts import HostFacts, RunFacts
 from hprofiler.model import Recording
-from hprofiler.spark import SEVERAL, SparkFacts, Tasks, assignment, stage_name, stage_times
+from hprofiler.spark import (
+    SEVERAL,
+    Assignment,
+    SparkFacts,
+    Tasks,
+    assignment,
+    stage_name,
+    stage_times,
+)
 
 # Threads of tasks, by their names or by what they do; while they wait for a task they belong to none.
 _TASK = (r"^\[Executor task l", r"^L?org[./]apache[./]spark[./]executor[./]Executor\$TaskRunner[.;:]+run\b")
 _IDLE = (r"^L?java[./]util[./]concurrent[./]ThreadPoolExecutor[.;:]+getTask\b",)
 _KNOWN_ENOUGH = 0.95
+_TIMERS = ("ctimer", "itimer")
 
 
 @dataclass(frozen=True)
 class StageShare:
     """A stage: the name of its slice, its call site, how many samples belong to it.
 
-    `cpu` is what its samples stand for in seconds of CPU time, each for its interval; None for other events.
+    `cpu` is the CPU time in seconds that its samples stand for; None for other events. The page's is
+    more: there all CPU time of the processes is spread over the samples, also what no sampler saw.
     `spark_cpu` is Spark's own count for the parts of its tasks that lie in the recordings; None if that is
-    not known.
+    not known. `blocked` are the samples that wait, by rules of `blocked_stacks`, of wall-clock time.
     """
 
     name: str
@@ -32,6 +43,7 @@ class StageShare:
     likely: int
     cpu: float | None
     spark_cpu: float | None
+    blocked: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def samples(self) -> int:
@@ -69,11 +81,14 @@ def divided(facts: RunFacts, host: HostFacts, recording: Recording, profile: Pro
     named = _renamed(tasks, times.slices) if facts.slices else {name: "" for name, _ in times.slices}
     if named:
         profile = profile.with_slices_named(named)
-    if facts.spark is None or executor is None:
+    windows = Assignment((), ())
+    if facts.spark is not None and executor is not None:
+        doubt = host.clock.uncertainty if host.clock else 0.0
+        windows = assignment(facts.spark, executor, times.start, times.width, doubt)
+    if not times.slices and not windows.ranges:
         return profile
-    doubt = host.clock.uncertainty if host.clock else 0.0
-    windows = assignment(facts.spark, executor, times.start, times.width, doubt)
-    return profile.assigned(_TASK, _IDLE, windows.slices, windows.ranges) if windows.ranges else profile
+    # A thread keeps the name of its last task until it gets another, so idle ones are called like tasks.
+    return profile.assigned(_TASK, _IDLE, windows.slices, windows.ranges)
 
 
 def _executor(spark: SparkFacts | None, recording: Recording) -> str | None:
@@ -105,6 +120,8 @@ class StageSums:
         self._facts = facts
         self._samples: dict[tuple[str, bool], int] = {}
         self._cpu: dict[str, float] = {}
+        self._rules = BlockedRules() if facts.event in EVENTS else None
+        self._blocked: dict[str, dict[str, int]] = {}
         self._none = 0
         self._recorded: list[tuple[str, int, int]] = []
 
@@ -116,12 +133,16 @@ class StageSums:
             return
         none, *counts = times.slice_samples
         self._none += none
-        for slice_, count in zip(times.slices, counts, strict=True):
+        for number, (slice_, count) in enumerate(zip(times.slices, counts, strict=True), 1):
             self._samples[slice_] = self._samples.get(slice_, 0) + count
-            self._cpu[slice_[0]] = self._cpu.get(slice_[0], 0.0) + count * recording.interval / 1e9
-        begin = times.start
+            self._cpu[slice_[0]] = self._cpu.get(slice_[0], 0.0) + count * _cpu_of_sample(recording)
+            if self._rules is not None and count:
+                blocked = self._blocked.setdefault(slice_[0], {})
+                for rule, waiting in self._rules.counts(profile.in_slice(number)).items():
+                    blocked[rule] = blocked.get(rule, 0) + waiting
+        begin = recording.times.start if recording.times else times.start
         if self._facts.time is not None and self._facts.start is not None:
-            begin, _ = self._facts.time.microseconds(self._facts.start)
+            begin = max(begin, self._facts.time.microseconds(self._facts.start)[0])
         self._recorded.append((executor, begin, begin + round(recording.seconds * 1e6)))
 
     def shares(self) -> StageShares | None:
@@ -143,11 +164,22 @@ class StageSums:
                     likely=self._samples.get((name, False), 0),
                     cpu=self._cpu[name] if is_cpu else None,
                     spark_cpu=known.cpu if known and known.known >= _KNOWN_ENOUGH else None,
+                    blocked=self._blocked.get(name, {}),
                 )
             )
         stages.sort(key=lambda one: (-one.samples, one.name))
         several = self._samples.get((SEVERAL, False), 0)
         return StageShares(tuple(stages), several, self._none)
+
+
+def _cpu_of_sample(recording: Recording) -> float:
+    """The seconds of CPU time that a sample stands for.
+
+    Perf events count exactly. Timers fire once a tick of the kernel at most, whichever thread runs.
+    """
+    taken, expected = recording.samples.taken, recording.samples.expected
+    missed = expected / taken if recording.source in _TIMERS and taken else 1.0
+    return recording.interval / 1e9 * max(1.0, missed)
 
 
 def stage_labels(spark: SparkFacts) -> Mapping[str, str]:

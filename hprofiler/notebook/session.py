@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,11 +79,16 @@ def _pid(context: Any) -> int:
     return int(found.group(1))
 
 
-def _hadoop(context: Any) -> Callable[[str], str | None]:
-    configuration = context._jsc.hadoopConfiguration()
-
-    def value(name: str) -> str | None:
-        found = configuration.get(name)
-        return None if found is None else str(found)
-
-    return value
+def _hadoop(context: Any) -> dict[str, str]:
+    """The properties of the session's Hadoop configuration that say where the ResourceManagers are."""
+    configuration, found = context._jsc.hadoopConfiguration(), {}
+    manager = "yarn.resourcemanager"
+    ids = str(configuration.get(f"{manager}.ha.rm-ids") or "").split(",")
+    names = ["yarn.http.policy", f"{manager}.ha.enabled", f"{manager}.ha.rm-ids"]
+    for suffix in ("", *(f".{one.strip()}" for one in ids if one.strip())):
+        names += [f"{manager}.{name}{suffix}" for name in ("hostname", "webapp.address", "webapp.https.address")]
+    for name in names:
+        value = configuration.get(name)
+        if value is not None:
+            found[name] = str(value)
+    return found

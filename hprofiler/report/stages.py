@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hprofiler.analysis.stages import StageShares
+from hprofiler.analysis.blocked_stacks import most_first
+from hprofiler.analysis.stages import StageShare, StageShares
 from hprofiler.analysis.words import percent, plain
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
@@ -59,14 +60,25 @@ def stages_text(shares: StageShares) -> str:
     lines = [f"by Spark stage ({certain} of task samples certain, {likely} likely; {others}):"]
     total = shares.none + shares.several + sum(one.samples for one in shares.stages)
     has_cpu = any(one.cpu is not None for one in shares.stages)
-    rows: list[tuple[str, ...]] = [("samples", *(("CPU", "of Spark's") if has_cpu else ()), "stage")]
-    for one in shares.stages[:_STAGES_SHOWN]:
+    waits = [_waits(one) for one in shares.stages]
+    more_columns = ("CPU", "of Spark's") if has_cpu else ("blocked on",) if any(waits) else ()
+    rows: list[tuple[str, ...]] = [("samples", *more_columns, "stage")]
+    for one, wait in list(zip(shares.stages, waits, strict=True))[:_STAGES_SHOWN]:
         cpu = [duration(one.cpu or 0.0), _ratio(one.cpu, one.spark_cpu)] if has_cpu else []
         share = plain(percent(one.samples, total))
-        rows.append((share, *cpu, printable(f"{one.name} {one.label}".rstrip())))
-    lines += table_lines(rows, right=range(len(rows[0]) - 1), indent=2)
+        rows.append(
+            (share, *cpu, *([wait] if any(waits) else []), printable(f"{one.name} {one.label}".rstrip()))
+        )
+    lines += table_lines(rows, right=range(3 if has_cpu else 1), indent=2)
     more = len(shares.stages) - _STAGES_SHOWN
     return "\n".join([*lines, *([f"  … and {more} more stages"] if more > 0 else [])])
+
+
+def _waits(one: StageShare) -> str:
+    """What a stage's samples are blocked on: "shuffle fetch 41.2%, local disk read 3.0%"."""
+    return ", ".join(
+        f"{text} {plain(percent(count, one.samples))}" for text, count in most_first(one.blocked)
+    )
 
 
 def _ratio(cpu: float | None, spark_cpu: float | None) -> str:
@@ -82,6 +94,7 @@ def stages_record(shares: StageShares) -> dict[str, object]:
                 **members(one, "name", "label", "certain", "likely"),
                 "cpu_seconds": one.cpu,
                 "spark_cpu_seconds": one.spark_cpu,
+                "blocked": dict(one.blocked),
             }
             for one in shares.stages
         ],

@@ -13,7 +13,7 @@ from tests.burners import build
 from tests.burners.burner import Program
 from tests.contract.agent_driver import Agent, Event, Recorded
 from tests.contract.conftest import java_home
-from tests.lab.procs import wait_for
+from tests.lab.procs import thread_names, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -82,8 +82,7 @@ def tasks(jvm: Program) -> int:
 
 
 def followers(pid: int) -> int:
-    names = [(task / "comm").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
-    return sum(name.startswith(FOLLOWER) for name in names)
+    return thread_names(pid).count(FOLLOWER)
 
 
 def codes(outcome: Event) -> set[str]:

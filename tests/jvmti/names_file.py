@@ -9,11 +9,17 @@ from pathlib import Path
 
 @dataclass
 class Names:
-    """`names` are (number of the poll, Java thread id, name); `polls` (wall, begin, end) in nanoseconds."""
+    """`names` are (number of the poll, Java thread id, name); `polls` (wall, begin, end) in nanoseconds.
+
+    `forgotten` are numbers of polls before which names were forgotten; `crowded` is whether there were more
+    threads than can be followed.
+    """
 
     milliseconds: int
     names: list[tuple[int, int, str]] = field(default_factory=list)
     polls: list[tuple[int, int, int]] = field(default_factory=list)
+    forgotten: list[int] = field(default_factory=list)
+    crowded: bool = False
     ended: bool = False
 
     def of_threads(self) -> dict[int, list[str]]:
@@ -43,7 +49,10 @@ def read(path: Path) -> Names:
             found.polls.append(struct.unpack_from("<qqq", content, at + 1))
             at += 25
         else:
-            assert kind in (3, 4), f"record {kind}"
+            assert kind in (3, 4, 5), f"record {kind}"
+            if kind == 3:
+                found.forgotten.append(len(found.polls))
             found.ended = kind == 4
+            found.crowded = found.crowded or kind == 5
             at += 1
     return found

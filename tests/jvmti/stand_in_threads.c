@@ -5,9 +5,11 @@
  *     stand_in_threads LIBRARY OPTIONS SCENARIO
  *
  * Thread T is called "task T" in the first poll that has it, and "task T again" in the next one. Scenarios: "" (three
- * threads), "churn" (two thousand new threads in every other poll), "crowd" (3000 threads), "long" (3000 threads with
- * names of 300 characters), "no thread", "dying" (the third poll fails; in "churn" and "crowd" the seventh). Prints what Agent_OnAttach returned and, when the library's thread has ended, how many things that it
- * got were not given back.
+ * threads), "still" (names never change), "churn" (three thousand new threads in every other poll), "crowd" (7000
+ * threads), "long" (3000 threads with names of 300 characters), "no thread", "dying" (the third poll fails; in "churn"
+ * and "crowd" the seventh), "no frame" (in the third poll the JVM has no memory, and throws). Prints what
+ * Agent_OnAttach returned and, when the library's thread has ended, how many things that it got were not given back,
+ * with exceptions that were not cleared.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,11 +39,11 @@ static bool is(const char *name)
 static jvmtiError JNICALL all_threads(jvmtiEnv *env, jint *count, jthread **threads)
 {
     (void)env;
-    uintptr_t first = is("churn") ? 2000 * (uintptr_t)(polls / 2) + 1 : 1;
+    uintptr_t first = is("churn") ? 3000 * (uintptr_t)(polls / 2) + 1 : 1;
     polls++;
     if ((is("dying") && polls == 3) || ((is("churn") || is("crowd")) && polls == 7))
         return JVMTI_ERROR_WRONG_PHASE;
-    *count = is("churn") ? 2000 : is("crowd") || is("long") ? 3000 : 3;
+    *count = is("churn") || is("long") ? 3000 : is("crowd") ? 7000 : 3;
     *threads = malloc((size_t)*count * sizeof **threads);
     allocated++;
     for (jint i = 0; i < *count; i++)
@@ -52,7 +54,7 @@ static jvmtiError JNICALL all_threads(jvmtiEnv *env, jint *count, jthread **thre
 static jvmtiError JNICALL thread_info(jvmtiEnv *env, jthread thread, jvmtiThreadInfo *info)
 {
     (void)env;
-    const char *again = polls % 2 == 0 ? " again" : "";
+    const char *again = polls % 2 == 0 && !is("still") ? " again" : "";
     if (asprintf(&info->name, "task %lu%s%*s", (unsigned long)thread, again, is("long") ? 300 : 0, "") < 0)
         abort();
     allocated++;
@@ -132,8 +134,14 @@ static jlong JNICALL thread_id(JNIEnv *env, jobject thread, jfieldID field)
 static jint JNICALL push_frame(JNIEnv *env, jint capacity)
 {
     (void)env, (void)capacity;
-    allocated++;
-    return 0;
+    allocated++; /* the frame, or the exception */
+    return is("no frame") && polls == 2 ? JNI_ENOMEM : JNI_OK;
+}
+
+static void JNICALL exception_clear(JNIEnv *env)
+{
+    (void)env;
+    allocated--;
 }
 
 static jobject JNICALL pop_frame(JNIEnv *env, jobject result)
@@ -181,7 +189,8 @@ int main(int count, char **words)
                                                       .GetLongField = thread_id,
                                                       .PushLocalFrame = push_frame,
                                                       .PopLocalFrame = pop_frame,
-                                                      .ExceptionCheck = exception_check};
+                                                      .ExceptionCheck = exception_check,
+                                                      .ExceptionClear = exception_clear};
     const struct JNIInvokeInterface_ vm_functions = {.GetEnv = get_env};
     JavaVM vm = &vm_functions;
     environment = &jvmti_functions;

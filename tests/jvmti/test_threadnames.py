@@ -30,8 +30,7 @@ def follow(jvm: JavaProgram, path: Path, options: str = f"20,60,none|{PREFIX}") 
 
 
 def followers(jvm: JavaProgram) -> int:
-    names = [(task / "comm").read_text() for task in Path(f"/proc/{jvm.pid}/task").iterdir()]
-    return sum(name.startswith(FOLLOWER) for name in names)
+    return procs.thread_names(jvm.pid).count(FOLLOWER)
 
 
 def wait_for_end(jvm: JavaProgram) -> None:

@@ -10,9 +10,7 @@ import pytest
 
 from tests.jvmti import library, names_file
 
-FORGOTTEN_AFTER = 3072
-FOLLOWED = 2048
-FORGET = b"\x03"
+FOLLOWED = 6144
 
 
 @pytest.fixture(
@@ -38,7 +36,7 @@ def run(build: tuple[str, list[str]], path: Path, scenario: str = "", options: s
     architecture, command = build
     path.touch()
     words = [str(library.path(architecture, library.THREADNAMES)), f"{options},{path}", scenario]
-    done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return list(map(int, done.stdout.split()))
 
@@ -51,29 +49,41 @@ def test_names_are_written_when_they_change(build, tmp_path):
     for thread in (1, 2, 3):
         own = [(poll, name) for poll, of, name in found.names if of == thread]
         assert own == [(poll, f"task {thread}" + " again" * (poll % 2)) for poll in range(len(found.polls))]
-    assert len(found.polls) > 10
+    assert len(found.polls) > 2  # an emulated processor is slow
     for (wall, begin, end), (later, after, _) in zip(found.polls, found.polls[1:], strict=False):
         assert begin <= end <= after and after - begin >= 4_000_000
         assert abs((later - wall) - (after - begin)) < 50_000_000
 
 
+def test_polls_without_new_names_take_no_room(build, tmp_path):
+    path = tmp_path / "names"
+    assert run(build, path, "still") == [0, 0]
+    found = names_file.read(path)
+    assert [thread for _, thread, _ in found.names] == [1, 2, 3]
+    (_, first, _), (_, last, _) = found.polls
+    assert last - first > 50_000_000
+
+
 def test_threads_that_came_and_went_are_forgotten(build, tmp_path):
+    """Before a poll that then has the names of all threads."""
     path = tmp_path / "names"
     assert run(build, path, "churn", "5,60,task") == [0, 0]
     found = names_file.read(path)
-    followed = {thread for _, thread, _ in found.names}
-    assert len(followed) == 6000 > FORGOTTEN_AFTER
-    assert FORGET in path.read_bytes()
+    assert len({thread for _, thread, _ in found.names}) == 9000 > FOLLOWED
+    assert len({thread for poll, thread, _ in found.names if poll == found.forgotten[0]}) == 3000
+    assert not found.crowded
 
 
 def test_so_many_threads_are_followed_and_no_more(build, tmp_path):
     path = tmp_path / "names"
     assert run(build, path, "crowd", "5,60,task") == [0, 0]
+    found = names_file.read(path)
     for poll in range(2):
-        assert len({thread for at, thread, _ in names_file.read(path).names if at == poll}) == FOLLOWED
+        assert len({thread for at, thread, _ in found.names if at == poll}) == FOLLOWED
+    assert found.crowded and not found.forgotten
 
 
-@pytest.mark.parametrize(("scenario", "returned"), [("no thread", 106), ("dying", 0)])
+@pytest.mark.parametrize(("scenario", "returned"), [("no thread", 106), ("dying", 0), ("no frame", 0)])
 def test_nothing_is_kept_if_the_jvm_refuses(build, tmp_path, scenario, returned):
     assert run(build, tmp_path / "names", scenario) == [returned, 0]
 
@@ -82,6 +92,6 @@ def test_nothing_is_kept_if_the_jvm_refuses(build, tmp_path, scenario, returned)
 def test_names_and_the_log_have_a_largest_size(tmp_path_factory, tmp_path):
     build = made("glibc", tmp_path_factory)
     path = tmp_path / "names"
-    assert run(build, path, "long", "5,60,task") == [0, 0]
+    assert run(build, path, "long", "5,600,task") == [0, 0]
     assert {len(name) for _, _, name in names_file.read(path).names} == {246}
-    assert 16 << 20 <= path.stat().st_size < 17 << 20
+    assert 64 << 20 <= path.stat().st_size < 65 << 20

@@ -142,6 +142,15 @@ def threads(pid: int) -> list[int]:
         return []
 
 
+def thread_names(pid: int) -> list[str]:
+    """The names of a process's threads as the kernel cuts them, without those that end meanwhile."""
+    names = []
+    for thread in threads(pid):
+        with suppress(OSError):
+            names.append(Path(f"/proc/{pid}/task/{thread}/comm").read_text().strip())
+    return names
+
+
 def name(pid: int) -> str:
     """The name of the process's main thread; empty when it is gone."""
     try:

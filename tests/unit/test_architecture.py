@@ -29,10 +29,10 @@ ALLOWED = {
     "agent": (BASE | {"transport"}, {"msgspec"}),
     "runfolder": (BASE | {"_flamegraph"}, {"msgspec"}),
     "collect": (BASE | {"transport", "agent"}, set()),
-    "spark": (BASE | {"runfolder"}, {"msgspec"}),
+    "spark": (BASE | {"runfolder"}, {"msgspec", "zstandard", "cramjam", "pyarrow"}),
     "analysis": (BASE | {"runfolder", "spark", "_flamegraph"}, set()),
     "report": (BASE | {"analysis", "spark", "runfolder", "_flamegraph"}, set()),
-    "app": (BASE | {"__init__", "resolve", "collect", "spark", "runfolder", "report"}, {"msgspec"}),
+    "app": (BASE | {"__init__", "resolve", "collect", "spark", "runfolder", "report"}, {"msgspec", "fsspec"}),
 }
 ALLOWED["cli"] = ({*ALLOWED, "_flamegraph"}, {"argcomplete", "rich"})
 ALLOWED["notebook"] = ({*ALLOWED, "_flamegraph"}, {"pandas", "IPython"})

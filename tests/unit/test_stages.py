@@ -10,12 +10,13 @@ import pytest
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.stages import StageShares
+from hprofiler.model.measures import measure_of
 from hprofiler.report import Report, make_report
 from hprofiler.report.stages import spark_lanes, stages_record, stages_text
 from hprofiler.runfolder import RunFolder
 from hprofiler.spark import DriverClock, Job, SparkFacts, Stage, Tasks, write_facts
 from tests.timed_profile import Row, timed_profile
-from tests.viewer.block import described
+from tests.viewer.block import carried, described
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 APP = "application_1700000000000_0042"
@@ -64,10 +65,12 @@ def made_report(
     named: Sequence[tuple[str, bool]] = (),
     labels: dict[str, str] | None = None,
     slices: bool = True,
+    event: str = "cpu",
 ) -> Report:
-    """The report of one executor's CPU time, 20 ms a sample."""
-    host = MadeHost("n1", {7: "x 1\n"})
-    run = make_run(folder, [host])
+    """The report of one executor's time, 20 ms a sample."""
+    made = {7: "x 1\n"}
+    host = MadeHost("n1", made, events={event: made})
+    run = make_run(folder, [host], events=(event,))
     content = timed_profile(
         [
             Row(row.stack, row.bucket, row.samples, (row.samples, 20_000_000 * row.samples), row.slice)
@@ -75,18 +78,19 @@ def made_report(
         ],
         start=BEGIN * 1_000_000,
         slices=named,
+        values=measure_of(event).columns,
     )
-    keep(run, content, {"executor": "1", "application": APP} if labels is None else labels)
+    keep(run, content, {"executor": "1", "application": APP} if labels is None else labels, event)
     if facts is not None:
         write_facts(facts, folder)
     return make_report(folder, slices=slices)
 
 
-def keep(run: RunFolder, content: bytes, labels: dict[str, str]) -> None:
+def keep(run: RunFolder, content: bytes, labels: dict[str, str], event: str = "cpu") -> None:
     """Store a profile with times in the place of the made one."""
     profile = Profile.from_bytes(content, "compact")
-    run.times_path("n1", 7, "cpu").write_bytes(content)
-    profile.write(run.profile_path("n1", 7, "cpu"), "pprof", thread_label=True)
+    run.times_path("n1", 7, event).write_bytes(content)
+    profile.write(run.profile_path("n1", 7, event), "pprof", thread_label=True)
     record = content_of(run)
     (recording,) = record["hosts"][0]["recordings"]
     recording["process"]["labels"] = labels
@@ -112,6 +116,18 @@ def test_stages_of_an_executor(tmp_path: Path) -> None:
     assert found.stages[0].cpu == pytest.approx(1.8)
     assert found.stages[0].spark_cpu == pytest.approx(1.99)
     assert found.certain == pytest.approx(154 / 180)
+
+
+@pytest.mark.parametrize(("source", "cpu"), [("ctimer", 3.6), ("cpu-clock,alluser", 1.8)])
+def test_samples_that_a_timer_misses_count(tmp_path: Path, source: str, cpu: float) -> None:
+    made_report(tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
+    record = content_of(run)
+    (recording,) = record["hosts"][0]["recordings"]
+    recording["source"] = source
+    recording["samples"] = {"expected": 200, "taken": 100, "lost": 100}
+    rewrite(run, record)
+    assert shares(make_report(tmp_path / "run")).stages[0].cpu == pytest.approx(cpu)
 
 
 def test_a_stage_is_a_part_of_the_page(tmp_path: Path) -> None:
@@ -161,6 +177,21 @@ def test_names_decide_where_stages_overlap(tmp_path: Path) -> None:
     assert (found.several, found.none) == (1, 0)
 
 
+@pytest.mark.parametrize("facts", [FACTS, None])
+def test_idle_threads_have_no_stage_whatever_they_are_called(
+    tmp_path: Path, facts: SparkFacts | None
+) -> None:
+    """A thread keeps the name of its last task."""
+    rows = [Row(FIRST, 60, slice=1), Row(IDLE, 61, 3, slice=1)]
+    report = made_report(tmp_path / "run", facts, rows, [("stage 3.0", True)])
+    record = described(report.page)
+    counts = [sum(column.values()) for column in carried(report.page).columns]
+    assert [(column["slice"], count) for column, count in zip(record["columns"], counts, strict=True)] == [
+        (0, 1),
+        (None, 3),
+    ]
+
+
 def test_slices_of_unknown_tasks_are_none(tmp_path: Path) -> None:
     rows = [Row(FIRST, 9, slice=1), Row(FIRST, 9, slice=2)]
     named = [("task 77", True), ("stage 3.0", True)]
@@ -195,6 +226,7 @@ def test_words_and_json(tmp_path: Path) -> None:
         "likely": 0,
         "cpu_seconds": pytest.approx(1.8),
         "spark_cpu_seconds": pytest.approx(1.99),
+        "blocked": {},
     }
 
 
@@ -208,3 +240,15 @@ def test_lanes() -> None:
     ]
     both = msgspec.structs.replace(FACTS, stages=(*FACTS.stages, *FACTS.stages))
     assert len(spark_lanes(both, BEGIN * 1_000_000, 50.0)) == 3, "stages at the same time are in two lanes"
+
+
+def test_what_a_stage_is_blocked_on(tmp_path: Path) -> None:
+    fetch = (POOL, RUN, "org/apache/spark/storage/ShuffleBlockFetcherIterator.next")
+    waiting = (*fetch, "java/util/concurrent/LinkedBlockingQueue.take")
+    stacks = (FIRST, waiting, waiting, waiting)
+    rows = [Row(stack, bucket) for bucket in range(60, 100) for stack in stacks]
+    report = made_report(tmp_path / "run", rows=rows, event="wall")
+    stage = shares(report).stages[0]
+    assert (stage.samples, stage.blocked) == (160, {"shuffle-fetch": 120})
+    assert "shuffle fetch 75.0%  stage 3.0" in stages_text(shares(report))
+    assert stages_record(shares(report))["stages"][0]["blocked"] == {"shuffle-fetch": 120}

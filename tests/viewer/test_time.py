@@ -15,10 +15,11 @@ from selenium.webdriver.common.keys import Keys
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report
+from hprofiler.spark import DriverClock, SparkFacts, Stage, write_facts
 from tests.timed_profile import Row, timed_profile
 from tests.viewer.browser import Viewer
-from tests.viewer.made_run import MadeHost, make_run
-from tests.viewer.made_time import ROWS, START
+from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
+from tests.viewer.made_time import ROWS, START, timed_run
 from tests.viewer.page_objects import box, choose, is_match, listed_options, name_at, names, save, show, table
 
 # Of the map: room at the left, a row; in pixels.
@@ -242,6 +243,27 @@ def test_a_click_on_a_pause_selects_its_time(viewer: Viewer, page: Path) -> None
     assert not canvas.is_displayed()
 
 
+def test_lanes_are_reached_by_keys(viewer: Viewer, tmp_path: Path) -> None:
+    folder = timed_run(tmp_path / "run")
+    run = content_of(folder)
+    pauses = [(START + end, duration) for end, duration in ((4_500_000, 100_000), (6_500_000, 200_000))]
+    (of_n1,) = run["hosts"][0]["pauses"]
+    of_n1["collector"], (of_n1["end"], of_n1["duration"]) = [0, 0], map(list, zip(*pauses, strict=True))
+    rewrite(folder, run)
+    stage = Stage(3, 0, "collect at App.scala:42", START // 1000 + 6000, START // 1000 + 8000)
+    write_facts(SparkFacts(clock=DriverClock(0.0, 0.0), stages=(stage,)), folder.path)
+    viewer.open(make_report(folder.path).page, "view=time")
+    viewer.press("l")
+    ActionChains(viewer.driver).key_down(Keys.SHIFT).send_keys(Keys.TAB).key_up(Keys.SHIFT).perform()
+    assert viewer.focused() == "lanes"
+    viewer.press(Keys.ARROW_RIGHT)
+    assert viewer.text("time-note") == "G1 Young Generation: 4.40–4.50 s, 100 ms. Enter selects."
+    viewer.press(Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
+    assert viewer.text("time-note").startswith("stage 3.0: collect at App.scala:42: 6.00–8.00 s")
+    viewer.press(Keys.ARROW_UP, Keys.ENTER)
+    assert "time=6.3-6.5" in viewer.state() and viewer.focused() == "lanes"
+
+
 def test_a_process_without_times_is_not_passed_over(viewer: Viewer, tmp_path: Path) -> None:
     hosts = [
         MadeHost("n1", {11: timed_profile([Row(("a",), 0)], start=START)}, events={"alloc": {11: "b 9\n"}}),
@@ -278,7 +300,10 @@ def test_stages_are_scopes(viewer: Viewer, staged_page: Path) -> None:
     assert listed_options(viewer, "scope")[1:] == ["stage 3.0", "stage 4.0", "No stage"]
     choose(viewer, "scope", "stage 3")
     assert "scope=slice%3A0" in viewer.state()
-    assert viewer.text("scope-note") == "50 of 100 samples, 50.0 %: 40 samples certain, 10 samples likely."
+    assert viewer.text("scope-note") == (
+        "50 of 100 samples, 50.0 %: 40 samples certain, 10 samples likely. "
+        "Its CPU time is its share of all that the processes used, also of what was not sampled."
+    )
     choose(viewer, "scope", "no stage")
     assert viewer.text("scope-note") == "20 of 100 samples, 20.0 %."
     show(viewer, staged_page, "compare", "scope=slice:0&with=slice:2")

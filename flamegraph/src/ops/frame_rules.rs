@@ -25,10 +25,11 @@ pub fn frame_phase(name: &str) -> Option<&'static str> {
 }
 
 /// The frames of a category, or those that stacks end in for a service (`wait`, `allocation`, `profiler`), as
-/// regular expressions.
+/// regular expressions; of what tasks are blocked on (`shuffle-fetch`) first what is below, then waits.
 #[cfg(feature = "formats")]
 pub fn category_patterns(category: &str) -> Vec<String> {
     let rules = tables::CATEGORIES.iter().chain(tables::ENDS);
+    let rules = rules.chain(tables::BLOCKED);
     rules
         .filter_map(|(path, patterns)| {
             let (name, part) = path.split_once('.').unwrap_or((path, ""));

@@ -37,7 +37,7 @@ impl Profile {
     /// The same profile whose samples belong to slices by the time when they were taken: those of stacks with a frame in
     /// which any of `within` is found, and none in which any of `without` is. `ranges` are half-open ranges of buckets,
     /// in order and apart, each with a number in `slices`, counted from 1. A sample that has a slice keeps it, unless
-    /// only the new one is certain. An error without times.
+    /// only the new one is certain; stacks with any of `without` have none. An error without times.
     #[cfg(feature = "formats")]
     pub fn assigned(
         &self,
@@ -47,11 +47,16 @@ impl Profile {
         ranges: &[(u32, u32, u16)],
     ) -> Result<Profile> {
         let excluded = self.reached(without);
-        let mut nodes = self.reached(within);
-        for (node, is_excluded) in nodes.iter_mut().zip(excluded) {
-            *node &= !is_excluded;
-        }
+        let nodes = self.reached(within);
         let times = self.known_times()?.assigned(&nodes, slices, ranges)?;
+        let rows = times
+            .rows()
+            .iter()
+            .map(|row| match excluded[row.node as usize] {
+                true => Row { slice: 0, ..*row },
+                false => *row,
+            });
+        let times = times.with_rows(rows);
         let mut copy = self.clone();
         copy.set_times(Some(times));
         Ok(copy)

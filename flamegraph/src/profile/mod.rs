@@ -29,7 +29,7 @@ pub(crate) use merge::Nodes;
 pub(crate) use modules::{module_of, ModuleTable};
 pub(crate) use raw_names::RawNames;
 pub(crate) use tiers::{dominant, Shares, TierTotals};
-pub use times::{band_of, Row, Slice, SliceOf, ThreadId, Times, TimesBuilder, BUCKET};
+pub use times::{band_of, LeftOut, Row, Slice, SliceOf, ThreadId, Times, TimesBuilder, BUCKET};
 pub(crate) use tree::{Node, Tree, ROOT};
 #[cfg(feature = "recordings")]
 pub use unknown::Unknown;
@@ -67,7 +67,7 @@ pub struct Profile {
     pub(crate) tiers: Option<TierTotals>,
     /// When samples were taken, if that is known; a merged profile does not know it.
     times: Option<Arc<Times>>,
-    /// Of a perf.data file: what of it could not be named.
+    /// What could not be named; only of a perf.data file.
     #[cfg(feature = "recordings")]
     unknown: Option<Unknown>,
 }

@@ -6,6 +6,8 @@ use crate::profile::{Error, Node, Profile, Result};
 
 /// The usual length of a bucket, in microseconds.
 pub const BUCKET: u64 = 20_000;
+/// Buckets become so long before slices or bands are left out.
+const LONG: u64 = 64 * BUCKET;
 
 /// The samples of one stack in one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,6 +80,17 @@ pub struct Times {
     rows: Vec<Row>,
     /// The profile's value that amounts are of, if it is not the last.
     value: Option<usize>,
+    /// What rows do not say because there would be too many; known only where they were collected.
+    left_out: LeftOut,
+}
+
+/// What was left out of the rows of a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// To which slices samples belong.
+    pub slices: bool,
+    /// How long each sample lasted.
+    pub bands: bool,
 }
 
 /// The band of a duration in nanoseconds.
@@ -95,7 +108,13 @@ impl Times {
             slices,
             rows,
             value: None,
+            left_out: LeftOut::default(),
         }
+    }
+
+    /// What was left out when they were collected.
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out
     }
 
     /// Which of a profile's values amounts are of: the last, unless values were selected.
@@ -131,6 +150,7 @@ impl Times {
     pub(crate) fn with_rows(&self, rows: impl Iterator<Item = Row>) -> Times {
         Times {
             value: self.value,
+            left_out: self.left_out,
             ..Times::new(self.start, self.width, self.slices.clone(), rows.collect())
         }
     }
@@ -264,7 +284,8 @@ fn deal_by_node(rows: &mut Vec<Row>) {
     *rows = dealt;
 }
 
-/// Collects rows of several events in bounded memory: where there are too many, buckets become twice as long.
+/// Collects rows of several events in bounded memory: where there are too many, buckets become twice as long. Where long
+/// buckets do not help, because each stack has many slices or bands, these are left out.
 pub struct TimesBuilder {
     most: usize,
     /// How many rows were added, those of the same place not yet put together.
@@ -276,6 +297,7 @@ pub struct TimesBuilder {
 struct Collected {
     width: u64,
     rows: Vec<Row>,
+    left_out: LeftOut,
 }
 
 impl TimesBuilder {
@@ -284,6 +306,7 @@ impl TimesBuilder {
         let collected = || Collected {
             width: BUCKET,
             rows: Vec::new(),
+            left_out: LeftOut::default(),
         };
         TimesBuilder {
             most: most.max(1),
@@ -297,10 +320,10 @@ impl TimesBuilder {
     pub fn add(&mut self, event: usize, microseconds: i64, row: Row) {
         let collected = &mut self.events[event];
         let bucket = microseconds.max(0) as u64 / collected.width;
-        collected.rows.push(Row {
+        collected.rows.push(collected.left_out.of(Row {
             bucket: u32::try_from(bucket).unwrap_or(u32::MAX),
             ..row
-        });
+        }));
         self.rows += 1;
         if self.rows >= self.most.saturating_mul(2) {
             self.shrink();
@@ -313,11 +336,10 @@ impl TimesBuilder {
         }
         loop {
             self.rows = self.events.iter().map(|event| event.rows.len()).sum();
-            let longer = |event: &&mut Collected| event.rows.iter().any(|row| row.bucket > 0);
-            let events = self.events.iter_mut().filter(longer);
-            // With one bucket there are as many rows as stacks, slices and bands, which are bounded elsewhere.
+            // Without anything else there are as many rows as stacks, which are bounded elsewhere.
+            let events = self.events.iter_mut().filter(|event| event.can_shrink());
             match events.max_by_key(|event| event.rows.len()) {
-                Some(largest) if self.rows > self.most => largest.widen(),
+                Some(largest) if self.rows > self.most => largest.shrink(),
                 _ => return,
             }
         }
@@ -351,7 +373,10 @@ impl TimesBuilder {
             let node = node(row.node)?;
             Some(Row { node, ..*row })
         });
-        let times = Times::new(start, collected.width, slices, rows.collect());
+        let times = Times {
+            left_out: collected.left_out,
+            ..Times::new(start, collected.width, slices, rows.collect())
+        };
         let sum: u128 = times.rows.iter().map(|row| u128::from(row.amount)).sum();
         // A value, whose sum fits, was cut off there.
         match i64::try_from(sum) {
@@ -361,7 +386,50 @@ impl TimesBuilder {
     }
 }
 
+impl LeftOut {
+    fn of(self, row: Row) -> Row {
+        Row {
+            slice: if self.slices { 0 } else { row.slice },
+            band: if self.bands { 0 } else { row.band },
+            ..row
+        }
+    }
+}
+
 impl Collected {
+    fn can_shrink(&self) -> bool {
+        let says_more = |row: &Row| row.bucket > 0 || row.slice > 0 || row.band > 0;
+        self.rows.iter().any(says_more)
+    }
+
+    /// Makes rows fewer. Slices, then bands, are left out if at most half of the rows stay, or nothing else helps.
+    fn shrink(&mut self) {
+        let is_one_bucket = self.rows.iter().all(|row| row.bucket == 0);
+        let LeftOut { slices, bands } = self.left_out;
+        let parts = [
+            LeftOut {
+                slices: true,
+                bands,
+            },
+            LeftOut {
+                slices,
+                bands: true,
+            },
+        ];
+        let has = |part: &LeftOut| self.rows.iter().any(|&row| part.of(row) != row);
+        let may_leave_out = self.width >= LONG || is_one_bucket;
+        for left_out in parts.into_iter().filter(|part| may_leave_out && has(part)) {
+            let mut rows: Vec<Row> = self.rows.iter().map(|&row| left_out.of(row)).collect();
+            add_up(&mut rows);
+            if is_one_bucket || rows.len() <= self.rows.len() / 2 {
+                self.rows = rows;
+                self.left_out = left_out;
+                return;
+            }
+        }
+        self.widen();
+    }
+
     fn widen(&mut self) {
         self.width *= 2;
         for row in &mut self.rows {
@@ -417,6 +485,36 @@ mod tests {
             BUCKET,
             "those of the event with few rows stay"
         );
+    }
+
+    #[test]
+    fn many_slices_and_bands_are_left_out_and_the_times_stay() {
+        // Each sample of a stack belongs to another task, as in Spark before 3.1.
+        let by_task: fn(u16) -> Row = |number| Row {
+            slice: number,
+            ..row(1, 1)
+        };
+        let by_band: fn(u16) -> Row = |number| Row {
+            band: number as u8 % 40,
+            ..row(1, 1)
+        };
+        for (of, slices, bands) in [(by_task, true, false), (by_band, false, true)] {
+            let mut builder = TimesBuilder::new(100, 1);
+            for number in 0..4000 {
+                builder.add(0, i64::from(number) * 20_000, of(number));
+            }
+            let times = builder.times(0, 0, Vec::new(), Some);
+            assert_eq!(times.left_out(), LeftOut { slices, bands });
+            assert_eq!(times.width, LONG);
+            assert!(times.rows().len() <= 100);
+            assert!(times.rows()[..62].iter().all(|row| row.samples == 64));
+        }
+        let mut builder = TimesBuilder::new(100, 1);
+        for number in 0..1000 {
+            builder.add(0, 0, by_task(number));
+        }
+        let times = builder.times(0, 0, Vec::new(), Some);
+        assert_eq!(times.rows(), [row(1, 1000)]);
     }
 
     #[test]

@@ -104,6 +104,7 @@ export class ScopeBox {
     if (scope.kind !== "slice" || scope.index < 0) return part ? `${sentence}, in ${part}.` : `${sentence}.`;
     const certain = numbers.certainOf(scope, event, thread);
     const how = `${quantity(certain, info)} certain, ${quantity(amount - certain, info)} likely`;
-    return `${sentence}${part && `, in ${part}`}: ${how}.`;
+    const spread = info.second?.type === "cpu" ? " Its CPU time is its share of all that the processes used, also of what was not sampled." : "";
+    return `${sentence}${part && `, in ${part}`}: ${how}.${spread}`;
   }
 }

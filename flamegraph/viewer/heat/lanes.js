@@ -18,6 +18,10 @@ const TEXT_FROM_WIDTH = 26;
 const LABEL = '11px ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
 /** How strong a pixel is in which a pause is too short to be seen alone; it is full if all of it is a pause. */
 const FAINTEST = 0.2;
+/** How many spans further keys go within a lane. @type {Record<string, number>} */
+const SPANS_OF_KEYS = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 };
+/** How many lanes further keys go. @type {Record<string, number>} */
+const LANES_OF_KEYS = { ArrowUp: -1, ArrowDown: 1 };
 /** Light and dark; every other span of a lane is a little different. */
 const COLORS = {
   gc: [["#c9771a", "#c9771a"], ["#d9953f", "#d9953f"]],
@@ -29,15 +33,26 @@ export class Lanes {
   /**
    * @param {(span: Named) => void} chosen
    * @param {(span: Named | null, x: number, y: number) => void} pointed client pixels
+   * @param {(span: Named) => void} walked keys moved to a span
    */
-  constructor(chosen, pointed) {
+  constructor(chosen, pointed, walked) {
+    this.chosen = chosen;
+    this.walked = walked;
     this.canvas = document.createElement("canvas");
     this.canvas.id = "lanes-canvas";
     this.canvas.setAttribute("role", "img");
     this.element = make("div", "lanes");
+    this.element.id = "lanes";
+    this.element.tabIndex = 0;
+    this.element.setAttribute("role", "group");
+    this.element.setAttribute("aria-label", "What else is known by time: arrow keys move, Enter selects");
     this.element.append(this.canvas);
-    /** @type {Box[]} */
+    /** Lane by lane, in the order of time. @type {Box[]} */
     this.boxes = [];
+    /** The box that keys are at. @type {Box | null} */
+    this.at = null;
+    /** How it was drawn. @type {{names: [name: string, y: number][], width: number, height: number, dark: boolean}} */
+    this.drawn = { names: [], width: 0, height: 0, dark: false };
     this.processes = 1;
     this.canvas.addEventListener("mousemove", (event) => {
       const span = this.spanAt(event);
@@ -49,6 +64,50 @@ export class Lanes {
       const span = this.spanAt(event);
       if (span) chosen(span);
     });
+    this.element.addEventListener("keydown", (event) => {
+      if (event.altKey || event.ctrlKey || event.metaKey || !this.key(event.key)) return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    this.element.addEventListener("blur", () => this.walkTo(null));
+  }
+
+  /**
+   * @param {string} key
+   * @returns {boolean} whether it meant something
+   */
+  key(key) {
+    const { at, boxes } = this;
+    if (key === "Enter" && at) {
+      this.chosen(at.span);
+      return true;
+    }
+    const [spans, lanes] = [SPANS_OF_KEYS[key], LANES_OF_KEYS[key]];
+    if ((!spans && !lanes) || boxes.length === 0) return false;
+    if (!at) this.walkTo(boxes[0]);
+    else if (lanes) this.walkTo(this.inLane(at, lanes));
+    else this.walkTo(boxes[Math.max(0, Math.min(boxes.length - 1, boxes.indexOf(at) + spans))]);
+    return true;
+  }
+
+  /**
+   * The span above or below that ends after the begin of this one, or the last one there.
+   * @param {Box} at
+   * @param {number} step
+   */
+  inLane(at, step) {
+    const names = [...new Set(this.boxes.map(({ span }) => span.lane.name))];
+    const name = names[names.indexOf(at.span.lane.name) + step];
+    const boxes = this.boxes.filter(({ span }) => span.lane.name === name);
+    return boxes.find(({ span }) => span.to > at.span.from) ?? boxes[boxes.length - 1] ?? at;
+  }
+
+  /** @param {Box | null} box */
+  walkTo(box) {
+    if (box === this.at) return;
+    this.at = box;
+    this.draw();
+    if (box) this.walked(box.span);
   }
 
   /**
@@ -67,6 +126,7 @@ export class Lanes {
     }
     this.element.hidden = groups.size === 0;
     this.boxes = [];
+    this.at = null;
     /** @type {[name: string, y: number][]} */
     const names = [];
     let y = 0;
@@ -78,7 +138,8 @@ export class Lanes {
     this.processes = Math.max(1, lanes.filter(({ kind }) => kind === "gc").length);
     const counted = [...groups].map(([name, spans]) => `${name}: ${spans.length}`).join(", ");
     this.canvas.setAttribute("aria-label", counted);
-    this.draw(names, GUTTER + width + 2, y, dark);
+    this.drawn = { names, width: GUTTER + width + 2, height: y, dark };
+    this.draw();
   }
 
   /**
@@ -105,14 +166,9 @@ export class Lanes {
     return free.length;
   }
 
-  /**
-   * @param {[name: string, y: number][]} names
-   * @param {number} width
-   * @param {number} height
-   * @param {boolean} dark
-   */
-  draw(names, width, height, dark) {
-    const { canvas } = this;
+  draw() {
+    const { canvas, at } = this;
+    const { names, width, height, dark } = this.drawn;
     const context = canvas.getContext("2d");
     if (!context) return;
     const ratio = window.devicePixelRatio || 1;
@@ -141,6 +197,10 @@ export class Lanes {
       context.fillText(span.label, x + 4, y + LANE / 2 + 0.5);
       context.restore();
     }
+    if (!at) return;
+    context.strokeStyle = dark ? "#ffffff" : "#000000";
+    context.lineWidth = 2;
+    context.strokeRect(at.x, at.y + 1, Math.max(LEAST_WIDTH, at.width), LANE - 2);
   }
 
   /**

@@ -66,6 +66,11 @@ export class TimeView {
         if (process !== null) rows.push(["Process", context.scopes.labelOf({ ...context.scope, kind: "process", index: process })]);
         showTip(span.label || span.lane.name, rows, x, y);
       },
+      ({ lane, from, to, label }) => {
+        const range = { from: Math.round(from * SECOND), to: Math.round(to * SECOND) };
+        const lasted = microsecondsText(range.to - range.from);
+        this.note.textContent = `${label || lane.name}: ${rangeText(range)}, ${lasted}. Enter selects.`;
+      },
     );
     const clear = () => this.clear();
     this.heat = new CellMap("heat", "Heat map of samples by time", {

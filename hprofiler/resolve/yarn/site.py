@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from hprofiler.base.errors import UsageError
@@ -25,7 +25,7 @@ def configured(environment: Mapping[str, str] = os.environ) -> tuple[str, ...] |
     if folder is None:
         return None
     file = folder / "yarn-site.xml"
-    return resource_managers(_properties(file).get, str(file))
+    return resource_managers(properties_of(file), str(file))
 
 
 def is_configured(environment: Mapping[str, str] = os.environ) -> bool:
@@ -41,7 +41,7 @@ def _folder(environment: Mapping[str, str]) -> Path | None:
     return None
 
 
-def _properties(file: Path) -> dict[str, str]:
+def properties_of(file: Path) -> dict[str, str]:
     # Imported late: a Ctrl-C during the import of its native half would be lost.
     import xml.etree.ElementTree as ElementTree
 
@@ -70,43 +70,38 @@ def _decoded(content: bytes) -> str:
         return content.decode("latin-1")
 
 
-def resource_managers(property_of: Callable[[str], str | None], where: str) -> tuple[str, ...]:
-    """Base addresses from Hadoop's properties, which `property_of` finds by name. UsageError if there are
-    none; `where` says whose properties they are."""
-    https = _value(property_of, "yarn.http.policy").upper() == "HTTPS_ONLY"
-    is_ha = _value(property_of, "yarn.resourcemanager.ha.enabled").lower() == "true"
-    names = _value(property_of, "yarn.resourcemanager.ha.rm-ids") if is_ha else ""
+def resource_managers(properties: Mapping[str, str], where: str) -> tuple[str, ...]:
+    """Base addresses from Hadoop's properties; `where` says whose they are. UsageError if there are none."""
+    https = value_of(properties, "yarn.http.policy").upper() == "HTTPS_ONLY"
+    is_ha = value_of(properties, "yarn.resourcemanager.ha.enabled").lower() == "true"
+    names = value_of(properties, "yarn.resourcemanager.ha.rm-ids") if is_ha else ""
     suffixes = [f".{name.strip()}" for name in names.split(",") if name.strip()] or [""]
-    found = tuple(address for suffix in suffixes if (address := _address(property_of, suffix, https)))
+    found = tuple(address for suffix in suffixes if (address := _address(properties, suffix, https)))
     if not found:
         reason = f"{where} does not say where the ResourceManager is"
         raise UsageError(reason, "name it with -c http://rm:8088")
     return found
 
 
-def _address(property_of: Callable[[str], str | None], suffix: str, https: bool) -> str:
+def _address(properties: Mapping[str, str], suffix: str, https: bool) -> str:
     kind, port = ("https.address", 8090) if https else ("address", 8088)
     scheme = "https" if https else "http"
-    address = _value(property_of, f"yarn.resourcemanager.webapp.{kind}{suffix}")
-    host = _value(property_of, f"yarn.resourcemanager.hostname{suffix}")
+    address = value_of(properties, f"yarn.resourcemanager.webapp.{kind}{suffix}")
+    host = value_of(properties, f"yarn.resourcemanager.hostname{suffix}")
     if address.startswith("0.0.0.0") or not address:  # it listens everywhere, or by default
         own_port = address.partition(":")[2] or port
         address = f"{host}:{own_port}" if host and host != "0.0.0.0" else ""
     return f"{scheme}://{address}" if address else ""
 
 
-def _value(property_of: Callable[[str], str | None], name: str) -> str:
+def value_of(properties: Mapping[str, str], name: str) -> str:
     """A property with `${other}` expanded, as Hadoop does."""
-    value = property_of(name) or ""
+    value = properties.get(name, "")
     for _ in range(_DEPTH):
-        filled = _VARIABLE.sub(lambda match: _known(property_of(match.group(1)), match.group()), value)
+        filled = _VARIABLE.sub(lambda match: properties.get(match.group(1), match.group()), value)
         if len(filled) > _LONGEST:
             return ""
         if filled == value:
             break
         value = filled
     return "" if _VARIABLE.search(value) else value
-
-
-def _known(value: str | None, otherwise: str) -> str:
-    return otherwise if value is None else value

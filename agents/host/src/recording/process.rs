@@ -14,7 +14,7 @@ use crate::os::proc::target::Target;
 use crate::os::threads::{on_thread, unbroken};
 use crate::recording::clock::{Clock, End};
 use crate::recording::profile_message::{
-    build_outcome, build_profile_message, cpu_seconds, sample_count_note,
+    build_outcome, build_profile_message, cpu_seconds, left_out_note, sample_count_note,
 };
 use crate::resources::folding::Waiting;
 use crate::wire::events::{Pauses, ProfileHead, RawHead};
@@ -255,6 +255,7 @@ impl Recording<'_> {
         }
         let Folded { profiles, notes } = self.engine.fold(stopped)?;
         self.notes.extend(notes);
+        self.notes.extend(profiles.iter().filter_map(left_out_note));
         let attached = self.engine.attached();
         let sampled = cpu_seconds(&profiles);
         let times = sampled / clock.cpu_seconds;

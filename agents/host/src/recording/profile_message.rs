@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use flamegraph::Profile;
+use flamegraph::{LeftOut, Profile};
 
 use crate::engine::api::{EventProfile, Job, Note, USER_CODE};
 use crate::os::files::sha256;
@@ -97,7 +97,29 @@ fn label(job: &Job, profile: &mut Profile) {
     profile.set_label("process", &job.chosen.label);
 }
 
-/// Of this much CPU time, in seconds, some must have been sampled, however many threads used it.
+/// A note about what the times of samples do not say, because there would be too many of them.
+pub fn left_out_note(recorded: &EventProfile) -> Option<Note> {
+    let LeftOut { slices, bands } = recorded.profile.times()?.left_out();
+    let what = match (slices, bands) {
+        (true, true) => "slices and durations",
+        (true, false) => "slices",
+        (false, true) => "durations",
+        (false, false) => return None,
+    };
+    let event = &recorded.event;
+    let why = Failure::new(
+        format!(
+            "{what} of {event} samples are not known: there are too many for the agent's memory"
+        ),
+        "record for a shorter time",
+    );
+    let why = why.coded(Code::TimesIncomplete);
+    Some(Note::of(
+        why.with("event", event.clone()).with("left_out", what),
+    ))
+}
+
+/// A process that used this much CPU time, in seconds, must have samples, however many threads used it.
 const MUCH: f64 = 1.0;
 
 /// A note about the number of samples. `named`: there are several events. Each of `threads` may have used less CPU time
@@ -190,6 +212,7 @@ fn remarks(notes: Vec<Note>, degraded: bool) -> Vec<Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flamegraph::{Row, TimesBuilder};
 
     fn head(event: &str, expected: u64, taken: u64) -> ProfileHead {
         ProfileHead {
@@ -261,6 +284,33 @@ mod tests {
             ("expected", 30.into()),
         ]);
         assert_eq!(note.parameters, parameters);
+    }
+
+    #[test]
+    fn what_times_do_not_say_is_a_note() {
+        let mut builder = TimesBuilder::new(8, 1);
+        for slice in 0..64 {
+            let row = Row {
+                node: 0,
+                slice,
+                samples: 1,
+                ..Row::default()
+            };
+            builder.add(0, 0, row);
+        }
+        let mut profile = Profile::new(Vec::new());
+        profile.set_times(Some(builder.times(0, 0, Vec::new(), Some)));
+        let recorded = EventProfile {
+            event: "cpu".to_owned(),
+            source: "perf_events".to_owned(),
+            interval: 1,
+            profile,
+            taken: 64,
+            timeline: Vec::new(),
+        };
+        let note = left_out_note(&recorded).unwrap();
+        assert!(note.degraded && note.text.starts_with("slices of cpu samples"));
+        assert_eq!(note.parameters["left_out"], "slices");
     }
 
     #[test]

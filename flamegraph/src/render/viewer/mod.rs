@@ -276,13 +276,14 @@ fn parts_of(
             continue;
         }
         let (node, group) = (nodes[place], group_of[place]);
-        for (slice, amount) in by_slice(amount, rows) {
+        let rows: Vec<Row> = rows_at(profile, value, rows, node).collect();
+        for (slice, amount) in by_slice(amount, &rows) {
             let part = parts.entry((group, slice)).or_default();
             if amount > 0 {
                 part.amounts.push((node, amount as u64));
             }
         }
-        for row in rows_at(profile, value, rows, node) {
+        for row in rows {
             let part = parts.entry((group, slice_index(&row))).or_default();
             part.rows.push(row);
         }

@@ -521,6 +521,24 @@ fn only_the_value_that_amounts_are_of_has_them() {
 }
 
 #[test]
+fn slices_share_counts_by_samples_and_amounts_by_amounts() {
+    let mut waits = Profile::new(vec![
+        ValueType::new("contentions", "count"),
+        ValueType::new("delay", "nanoseconds"),
+    ]);
+    waits.add_stack(&["a"], &[10, 100]).unwrap();
+    let rows = [("a", 0, 1, 0, 9, 10), ("a", 1, 2, 0, 1, 90)];
+    let waits = timed(waits, 20_000, &rows);
+    let totals = |value| -> Vec<u64> {
+        let made = ViewerWriter::new().add_threads(&waits, value, 20, false, Some(0));
+        made.unwrap().iter().map(|part| part.total).collect()
+    };
+    assert_eq!((totals(0), totals(1)), (vec![9, 1], vec![10, 90]));
+    let of_slice = waits.in_slice(1).unwrap();
+    assert_eq!([0, 1].map(|value| of_slice.total(value).unwrap()), [9, 10]);
+}
+
+#[test]
 fn times_follow_nodes_that_are_put_together() {
     let thin = [
         ("a;b", 900),

@@ -15,7 +15,7 @@ use super::events::{counted, SYMBOLS};
 use super::loading::Entered;
 use super::plan::{self, Choice, Plan};
 use super::thread_names::ThreadNames;
-use crate::engine::api::{Shared, Stopped};
+use crate::engine::api::{Note, Shared, Stopped};
 use crate::engine::kernel_events::is_tracepoint;
 use crate::jvm::attach::{Attach, Reply};
 use crate::os::files::{open_regular, read_regular, regular};
@@ -164,9 +164,11 @@ impl Jvm {
         }
     }
 
-    /// The slices that the names of threads say.
-    pub fn slices(&mut self) -> Result<Option<Arc<dyn SliceOf>>, Failure> {
-        self.names.as_mut().map_or(Ok(None), ThreadNames::slices)
+    /// The slices that the names of threads say, and what should be known of them.
+    pub fn slices(&mut self) -> (Option<Arc<dyn SliceOf>>, Option<Note>) {
+        self.names
+            .as_mut()
+            .map_or((None, None), ThreadNames::slices)
     }
 
     fn start_one_of(&mut self, plan: &Plan) -> Result<(Choice, String), Failure> {

@@ -225,13 +225,10 @@ impl Engine for AsyncProfiler {
 
     fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure> {
         let (plan, used) = (&self.plan, &self.used);
-        let (slices, failure) = match self.jvm.slices() {
-            Ok(slices) => (slices, None),
-            Err(failure) => (None, Some(failure)),
-        };
+        let (slices, note) = self.jvm.slices();
         let (seconds, times) = (self.seconds, self.times);
         let mut folded = results::fold(&self.jvm, stopped, plan, used, seconds, times, slices)?;
-        folded.notes.extend(failure.map(unread));
+        folded.notes.extend(note);
         Ok(folded)
     }
 

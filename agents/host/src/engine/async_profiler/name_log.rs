@@ -10,15 +10,25 @@ use flamegraph::{Slice, SliceOf, ThreadId};
 use regex::Regex;
 
 use crate::discovery::selector::compile;
-use crate::wire::outcome::Failure;
+use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::SliceRule;
 
 const MAGIC: &[u8] = b"HPROFTHR\x01\0\0\0";
 const NAME: u8 = 1;
 const POLL: u8 = 2;
 const FORGET: u8 = 3;
+const CROWD: u8 = 5;
 /// The longest log, in bytes. The library ends its own a bit earlier.
-pub const MOST_BYTES: u64 = 17 << 20;
+pub const MOST_BYTES: u64 = 65 << 20;
+/// What is kept of a log at most, whatever is in it: about 16 MiB.
+const MOST: Bounds = Bounds {
+    threads: 20_000,
+    spans: 500_000,
+};
+/// How many threads the library follows at a time.
+const FOLLOWED: u32 = 6144;
+/// Polls may come so late, in microseconds: the JVM stops for its garbage collection, or the host is busy.
+const LATE: i64 = 5_000_000;
 /// More slices are not told apart: tasks of Spark before 3.1 are slices of their own.
 const MOST_SLICES: usize = 16_384;
 const LONGEST_NAME: usize = 200;
@@ -62,6 +72,18 @@ pub struct NameLog {
     threads: HashMap<u64, Vec<Span>>,
     /// How long before its first poll and after its last a name holds.
     around: i64,
+    /// When the last poll ended, in microseconds since 1970.
+    end: Option<i64>,
+    /// How many names were left out, because there are too many names or threads.
+    left_out: u64,
+    /// There were more threads than the library follows.
+    crowded: bool,
+}
+
+/// Of threads, and of names that threads had for a time.
+struct Bounds {
+    threads: usize,
+    spans: usize,
 }
 
 /// The begin and the end of a poll, in microseconds since 1970.
@@ -74,11 +96,17 @@ struct Poll {
 impl NameLog {
     /// Read as far as it is whole.
     pub fn read(log: impl Read, rules: &Rules) -> io::Result<Self> {
+        Self::read_within(MOST, log, rules)
+    }
+
+    fn read_within(most: Bounds, log: impl Read, rules: &Rules) -> io::Result<Self> {
         let mut reader = Reader {
             log: BufReader::new(log.take(MOST_BYTES)),
             rules,
+            most,
             found: Self::default(),
             numbers: HashMap::new(),
+            spans: 0,
             last: None,
         };
         match reader.read_all() {
@@ -89,6 +117,36 @@ impl NameLog {
 
     pub fn is_empty(&self) -> bool {
         self.threads.is_empty()
+    }
+
+    /// What is missing of a recording that was stopped at this time, in microseconds since 1970; None if its process
+    /// ended before.
+    pub fn missing(&self, stopped: Option<i64>) -> Option<Failure> {
+        let mut reasons = Vec::new();
+        let mut failure = Failure::plain("").coded(Code::ThreadNamesIncomplete);
+        let missed = self.end.zip(stopped);
+        let missed = missed.map_or(0, |(end, stopped)| stopped.saturating_sub(end));
+        if missed > LATE {
+            let seconds = missed / 1_000_000;
+            reasons.push(format!("the last {seconds} s have no names"));
+            failure = failure.with("seconds", seconds);
+        }
+        if self.left_out > 0 {
+            let Bounds { threads, spans } = MOST;
+            reasons.push(format!(
+                "{} names were left out: more than {spans} names, or those of more than {threads} threads, are not kept",
+                self.left_out
+            ));
+            failure = failure.with("names", self.left_out);
+        }
+        if self.crowded {
+            reasons.push(format!(
+                "not more than {FOLLOWED} threads are followed at a time"
+            ));
+            failure = failure.with("threads", FOLLOWED);
+        }
+        failure.reason = reasons.join("; ");
+        (!reasons.is_empty()).then_some(failure)
     }
 
     /// The slice at a time, and whether that is certain.
@@ -135,8 +193,11 @@ impl SliceOf for NameLog {
 struct Reader<'a, R> {
     log: BufReader<R>,
     rules: &'a Rules,
+    most: Bounds,
     found: NameLog,
     numbers: HashMap<String, u16>,
+    /// How many there are of all threads.
+    spans: usize,
     last: Option<Poll>,
 }
 
@@ -150,7 +211,10 @@ impl<R: Read> Reader<'_, R> {
         let mut changes = Vec::new();
         while !self.log.fill_buf()?.is_empty() {
             match self.bytes::<1>()?[0] {
-                NAME => changes.push(self.name()?),
+                NAME => match self.name()? {
+                    change if changes.len() < self.most.spans => changes.push(change),
+                    _ => self.found.left_out += 1,
+                },
                 POLL => {
                     let poll = self.poll()?;
                     for (thread, slice) in changes.drain(..) {
@@ -159,6 +223,7 @@ impl<R: Read> Reader<'_, R> {
                     self.last = Some(poll);
                 }
                 FORGET => self.close_all(),
+                CROWD => self.found.crowded = true,
                 _ => break,
             }
         }
@@ -207,8 +272,18 @@ impl<R: Read> Reader<'_, R> {
     }
 
     fn change(&mut self, thread: u64, slice: Option<u16>, poll: Poll) {
-        let spans = self.found.threads.entry(thread).or_default();
+        let threads = &mut self.found.threads;
+        if threads.len() == self.most.threads && !threads.contains_key(&thread) {
+            self.found.left_out += 1;
+            return;
+        }
+        let spans = threads.entry(thread).or_default();
         close(spans, self.last);
+        if self.spans == self.most.spans {
+            self.found.left_out += 1;
+            return;
+        }
+        self.spans += 1;
         spans.push(Span {
             from: poll.end,
             to: i64::MAX,
@@ -224,6 +299,7 @@ impl<R: Read> Reader<'_, R> {
 
     fn ended(mut self) -> NameLog {
         self.close_all();
+        self.found.end = self.last.map(|last| last.end);
         self.found
     }
 }
@@ -337,6 +413,33 @@ mod tests {
         let log = NameLog::read(&log.concat()[..], &rules()).unwrap();
         let certain = [120, 140, 160].map(|millisecond| at(&log, millisecond).unwrap().1);
         assert_eq!(certain, [true, false, true]);
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let task = |tid: u64| name(tid, &format!("task {tid}"));
+        let polls = [
+            [header(), task(1), task(2), task(3), poll(100)].concat(),
+            [task(1), task(2), task(1), poll(125)].concat(),
+        ];
+        let small = Bounds {
+            threads: 2,
+            spans: 3,
+        };
+        let log = NameLog::read_within(small, &polls.concat()[..], &rules()).unwrap();
+        assert_eq!((log.threads.len(), log.left_out), (2, 3));
+        let two = log.slice(ThreadId { native: 1, java: 2 }, 200 * MS);
+        assert_eq!(two, 0, "a name does not stay because the next is left out");
+        assert_eq!(log.missing(None).unwrap().parameters["names"], 3);
+
+        let crowd = [header(), task(1), vec![CROWD], poll(100)].concat();
+        let log = NameLog::read(&crowd[..], &rules()).unwrap();
+        let missing = log.missing(Some(42_100 * MS)).unwrap();
+        let reason =
+            "the last 41 s have no names; not more than 6144 threads are followed at a time";
+        assert_eq!(missing.reason, reason);
+        let log = NameLog::read(&polls[0][..], &rules()).unwrap();
+        assert!(log.missing(Some(200 * MS)).is_none());
     }
 
     #[test]

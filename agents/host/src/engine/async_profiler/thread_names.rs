@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use flamegraph::SliceOf;
 use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags};
@@ -40,6 +40,8 @@ pub struct ThreadNames {
     /// Where the library lies while it is in use.
     held: Option<Held>,
     log: Option<File>,
+    /// When they were not followed any more, in microseconds since 1970; None if the process ended before.
+    stopped: Option<i64>,
 }
 
 impl ThreadNames {
@@ -74,6 +76,7 @@ impl ThreadNames {
             rules: Rules::new(rules.into_iter())?,
             held: None,
             log: None,
+            stopped: None,
         }))
     }
 
@@ -133,6 +136,9 @@ impl ThreadNames {
     /// Keep the log open and delete its name, which ends the library's work.
     pub fn stop(&mut self, target: &Target, namespaces: &Namespaces, run: &Held) {
         let name = file(target);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |since| since.as_micros() as i64);
+        self.stopped = target.stat().map(|_| now);
         let opened = open_regular(&run.dir, &name, Some(namespaces.uid), MOST_BYTES);
         self.log = opened.ok().map(|(file, _)| file);
         if unlinkat(&run.dir, &name, AtFlags::empty()).is_ok() {
@@ -140,14 +146,22 @@ impl ThreadNames {
         }
     }
 
-    /// The slices by the names of threads; None without any.
-    pub fn slices(&mut self) -> Result<Option<Arc<dyn SliceOf>>, Failure> {
+    /// The slices by the names of threads, None without any; and what should be known of them.
+    pub fn slices(&mut self) -> (Option<Arc<dyn SliceOf>>, Option<Note>) {
         let Some(log) = self.log.take() else {
-            return Ok(None);
+            return (None, None);
         };
-        let log = NameLog::read(log, &self.rules)
-            .map_err(|error| Failure::plain(format!("the log cannot be read: {error}")))?;
-        Ok((!log.is_empty()).then(|| Arc::new(log) as Arc<dyn SliceOf>))
+        match NameLog::read(log, &self.rules) {
+            Ok(log) => {
+                let note = log.missing(self.stopped).map(incomplete);
+                let log = (!log.is_empty()).then(|| Arc::new(log) as Arc<dyn SliceOf>);
+                (log, note)
+            }
+            Err(error) => {
+                let why = format!("the log cannot be read: {error}");
+                (None, Some(unread(Failure::plain(why))))
+            }
+        }
     }
 
     /// Err: what is left.
@@ -163,6 +177,10 @@ pub fn unread(failure: Failure) -> Note {
         ..failure
     };
     Note::plain("slices by names of threads are missing").because(why)
+}
+
+fn incomplete(why: Failure) -> Note {
+    Note::plain("slices by names of threads are incomplete").because(why)
 }
 
 fn fits(rule: &SliceRule, main_class: &str) -> bool {

@@ -1,0 +1,124 @@
+"""Blocked time and stragglers of a Spark application, as lines for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hprofiler.analysis.words import percent, plain
+from hprofiler.base.text import printable
+from hprofiler.base.text_table import table_lines
+from hprofiler.model.measures import counted, duration, size
+from hprofiler.spark.blocked import NEVER_ADD_UP, Blocked, BlockedTime
+from hprofiler.spark.stragglers import CAUSES, StageStragglers, Stragglers
+from hprofiler.spark.windows import stage_name
+
+_STAGES_SHOWN = 5
+_TASKS_SHOWN = 5
+_WORTH = 0.01  # of the job
+
+
+def blocked_lines(blocked: BlockedTime) -> list[str]:
+    """How long tasks waited, and at most what the application would gain without."""
+    replay = blocked.replay
+    if not blocked.task_time or not replay.measured:
+        return []
+    error = f"{100 * replay.error:+.1f}%"
+    headings = ("task time", "", "at most", "", "blocked on")
+    rows: list[Sequence[str]] = [headings, *(_resource_row(one, blocked) for one in blocked.resources)]
+    lines = [
+        "blocked time, and by how much the job would be shorter at most if no task ever waited:",
+        *table_lines(rows, right=range(4), indent=2),
+        f"  {NEVER_ADD_UP}",
+        f"  By a replay on {counted(replay.slots.most, 'slots')}, which takes {_time(replay.as_it_was)}; "
+        f"{_time(replay.measured)} were measured ({error}).",
+    ]
+    if replay.left_out.count:
+        kinds = (
+            f"{count:,} {kind} ({_time(replay.left_out.time[kind])})"
+            for kind, count in replay.left_out.count.items()
+        )
+        lines.append(f"  Tasks that are not in the replay: {', '.join(kinds)}.")
+    return [*lines, *_pause_lines(blocked), *_use_lines(blocked)]
+
+
+def _resource_row(one: Blocked, blocked: BlockedTime) -> list[str]:
+    resource = one.resource
+    if one.time is None or one.gain is None:
+        return ["", "", "", "", f"{resource.name}: not in the log; {resource.lacks}"]
+    without = f"; without {resource.lacks}" if resource.lacks else ""
+    return [
+        _time(one.time),
+        plain(percent(one.time, blocked.task_time)),
+        _time(one.gain.time),
+        plain(percent(one.gain.share, 1)),
+        f"{resource.name}: {resource.contains}{without}",
+    ]
+
+
+def _pause_lines(blocked: BlockedTime) -> list[str]:
+    if not blocked.pauses:
+        return []
+    by_tasks = _time(sum(one.counted for one in blocked.pauses))
+    by_executors = _time(sum(one.at_least for one in blocked.pauses))
+    most = blocked.pauses[0]
+    return [
+        f"  GC counts a pause for each task that runs: {by_tasks} of tasks are at least {by_executors} of "
+        f"executors, most of it on executor {printable(most.executor)} ({_time(most.at_least)})."
+    ]
+
+
+def _use_lines(blocked: BlockedTime) -> list[str]:
+    use = blocked.use
+    parts = []
+    for name, amount in (("disk", use.disk), ("network", use.network)):
+        by_cpu, by_host = use.per_cpu_second(amount), use.per_host_second(amount)
+        if by_cpu is not None and by_host is not None:
+            parts.append(f"{name} {size(by_cpu)} per CPU second, {size(by_host)}/s on each host on average")
+    lines = [f"  Bytes: {'; '.join(parts)}."] if parts else []
+    if use.slots is not None:
+        cpu = f", and on a CPU for {plain(percent(use.cpu, 1))}" if use.cpu is not None else ""
+        lines.append(f"  Slots had a task for {plain(percent(use.slots, 1))} of the time{cpu}.")
+    return lines
+
+
+def straggler_lines(found: Stragglers) -> list[str]:
+    """Where stragglers are, why, and at most what the application would gain without."""
+    if not found.count:
+        return []
+    most = f"{_time(found.gain.time)} ({plain(percent(found.gain.share, 1))})"
+    lines = [
+        f"{counted(found.count, 'stragglers')}: tasks over 1.5 x the median time a byte read of their stage.",
+        f"The job would be at most {most} shorter if no task were slower than the median:",
+    ]
+    rows: list[Sequence[str]] = [("lost", "of tasks", "at most", "stage and causes")]
+    rows += [_stage_row(one) for one in found.stages[:_STAGES_SHOWN]]
+    lines += table_lines(rows, right=range(3), indent=2)
+    worth = [(task, gain) for task, gain in found.worst if gain and gain.share >= _WORTH][:_TASKS_SHOWN]
+    for task, gain in worth:
+        where = f"executor {task.executor}" + (f" on {task.host}" if task.host else "")
+        why = ", ".join(CAUSES[cause] for cause in task.causes) or "no known cause"
+        cost = _time(gain.time) if gain else ""
+        took = f"{_time(task.duration)}, {task.times:.1f} x the median"
+        name = stage_name(task.stage, task.attempt)
+        lines.append(printable(f"  task {task.tid} of {name}, {where}: {took}; costs {cost} at most: {why}"))
+    return lines
+
+
+def _stage_row(one: StageStragglers) -> list[str]:
+    causes = ", ".join(f"{CAUSES[cause]} {count:,}" for cause, count in one.causes.items())
+    parts = [f"{stage_name(one.stage, one.attempt)}: {causes or 'no known cause'}"]
+    if not one.by_bytes:
+        parts.append("by duration: its tasks read nothing")
+    times = one.waves.times
+    if times is not None:
+        parts.append(f"first tasks of executors are {times:.1f} x as slow as later ones")
+    return [
+        _time(one.lost),
+        f"{one.stragglers:,} of {one.tasks:,}",
+        _time(one.gain.time) if one.gain else "",
+        "; ".join(parts),
+    ]
+
+
+def _time(milliseconds: float) -> str:
+    return duration(round(milliseconds) / 1e3)

@@ -1,0 +1,349 @@
+"""A Spark application: its jobs, stages, tasks and executors, whatever they were read from.
+
+All times are milliseconds since 1970 by the driver's clock, and all durations milliseconds, except where a
+name says nanoseconds; 0 is unknown or not yet.
+"""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import field
+
+MOST_JOBS = 200_000
+MOST_STAGES = 200_000
+MOST_EXECUTORS = 100_000
+MOST_TASKS = 10_000_000
+_ROWS = 1024
+"""Tasks of one packed part of a table."""
+_WORTH_PACKING = 64
+
+TASK_COLUMNS = (
+    "tid",
+    "index",
+    "attempt",
+    "partition",
+    "executor",
+    "launch",
+    "finish",
+    "getting_result",
+    "status",
+    "speculative",
+    "locality",
+    "run_time",
+    "cpu_time",
+    "deserialize_time",
+    "deserialize_cpu_time",
+    "gc_time",
+    "serialize_time",
+    "fetch_wait",
+    "shuffle_write_time",
+    "remote_requests",
+    "result_size",
+    "peak_memory",
+    "memory_spilled",
+    "disk_spilled",
+    "input_bytes",
+    "input_records",
+    "output_bytes",
+    "output_records",
+    "shuffle_remote_bytes",
+    "shuffle_local_bytes",
+    "shuffle_remote_bytes_to_disk",
+    "shuffle_remote_blocks",
+    "shuffle_local_blocks",
+    "shuffle_read_records",
+    "shuffle_write_bytes",
+    "shuffle_write_records",
+)
+"""What is known of a task. `cpu_time`, `deserialize_cpu_time` and `shuffle_write_time` are nanoseconds;
+`getting_result` is a point in time; `executor` is a number in `Application.executor_ids`."""
+DERIVED_COLUMNS = ("duration", "getting", "scheduler_delay")
+"""What follows from the others, as Spark's own pages have it."""
+_PEAKS = msgspec.msgpack.Decoder(dict[str, tuple[int, str]])
+_NUMBERS = {name: number for number, name in enumerate(TASK_COLUMNS)}
+
+RUNNING, SUCCESS, FAILED, KILLED = range(4)
+"""Values of the column `status`."""
+LOCALITIES = ("PROCESS_LOCAL", "NODE_LOCAL", "RACK_LOCAL", "ANY", "NO_PREF")
+"""Values of the column `locality`."""
+
+NOTES = {
+    "cut": "the last line is cut ({count:,}): the application still ran, or its driver was killed",
+    "damaged": "{count:,} damaged lines were skipped ({detail})",
+    "too-long": "{count:,} lines are longer than {detail} and were skipped",
+    "unreadable": "{count:,} files cannot be read to their end ({detail})",
+    "no-end": "the log has no end of the application",
+    "tasks-missing": "{count:,} ends of tasks are missing in ended stages: Spark dropped events ({detail})",
+    "stages-missing": "{count:,} stages have no end, though the application has ended",
+    "jobs-missing": "{count:,} jobs have no end, though the application has ended",
+    "tasks-not-kept": "{count:,} tasks beyond the first {detail} are left out",
+    "stages-not-kept": "{count:,} stages beyond the first {detail} are left out",
+    "jobs-not-kept": "{count:,} jobs beyond the first {detail} are left out",
+    "executors-not-kept": "{count:,} executors beyond the first {detail} are left out",
+    "sql-not-kept": "{count:,} SQL executions beyond the first {detail} are left out",
+    "plans-not-kept": "the plans of {count:,} SQL executions are left out: those before took {detail}",
+    "files-missing": "{count:,} files of the rolling log are missing ({detail})",
+    "by-rest": "read by the REST interface, which keeps only the newest stages and does not say which stages "
+    "wait for which: name the event log for more",
+    "several-applications": "{count:,} applications are in one log; the first one's name is shown",
+}
+"""Text of every note, by its code."""
+
+
+class Note(msgspec.Struct, frozen=True):
+    """Something that is missing or wrong in what was read. `code` is a key of NOTES."""
+
+    code: str
+    count: int = 0
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        return NOTES.get(self.code, self.code).format(count=self.count, detail=self.detail)
+
+
+class TaskTable:
+    """The tasks of one attempt of a stage, in columns of equal length (TASK_COLUMNS), kept packed.
+
+    Rows are in the order in which the tasks ended.
+    """
+
+    __slots__ = ("_count", "_open", "_packed")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._open: list[tuple[int, ...]] = []
+        self._packed: list[bytes] = []
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, int]]) -> TaskTable:
+        """A table of these rows; columns that a row lacks are 0."""
+        table = cls()
+        for row in rows:
+            unknown = set(row) - set(TASK_COLUMNS)
+            if unknown:
+                raise KeyError(f"no column of a task: {sorted(unknown)}")
+            table.add(tuple(row.get(name, 0) for name in TASK_COLUMNS))
+        return table
+
+    def add(self, row: tuple[int, ...]) -> None:
+        """Add a task: its values in the order of TASK_COLUMNS, each below 2^63."""
+        self._open.append(row)
+        self._count += 1
+        if len(self._open) >= _ROWS:
+            self.pack()
+
+    def pack(self) -> None:
+        """Keep the tasks so far in a tenth of the memory."""
+        if self._open:
+            columns = [_packed(column) for column in zip(*self._open, strict=True)]
+            self._packed.append(msgspec.msgpack.encode([*columns, len(self._open)]))
+            self._open = []
+
+    def __len__(self) -> int:
+        return self._count
+
+    def column(self, name: str) -> array[int]:
+        """The values of a column, one of TASK_COLUMNS or DERIVED_COLUMNS."""
+        if name in DERIVED_COLUMNS:
+            return self._derived(name)
+        number = _NUMBERS[name]
+        values = array("q")
+        for part in self._packed:
+            columns = msgspec.msgpack.decode(part)
+            values.extend(_unpacked(columns[number], columns[-1]))
+        values.extend(row[number] for row in self._open)
+        return values
+
+    def columns(self, *names: str) -> Iterator[tuple[int, ...]]:
+        """The values of several columns, task by task."""
+        if not set(names).isdisjoint(DERIVED_COLUMNS):
+            return zip(*(self.column(name) for name in names), strict=True)
+        return self._stored([_NUMBERS[name] for name in names])
+
+    def _stored(self, numbers: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """The same of TASK_COLUMNS by number, with one part in memory at a time."""
+        for part in self._packed:
+            columns = msgspec.msgpack.decode(part)
+            yield from zip(*(_unpacked(columns[number], columns[-1]) for number in numbers), strict=True)
+        for row in self._open:
+            yield tuple(row[number] for number in numbers)
+
+    def rows(self) -> Iterator[dict[str, int]]:
+        """All tasks, as dictionaries."""
+        for values in self.columns(*TASK_COLUMNS):
+            yield dict(zip(TASK_COLUMNS, values, strict=True))
+
+    def total(self, name: str) -> int:
+        return sum(self.column(name))
+
+    def _derived(self, name: str) -> array[int]:
+        if name == "duration":
+            pairs = self.columns("launch", "finish")
+            return array("q", (finish - launch if finish else 0 for launch, finish in pairs))
+        if name == "getting":
+            pairs = self.columns("getting_result", "finish")
+            return array("q", (finish - since if since and finish else 0 for since, finish in pairs))
+        parts = self.columns("duration", "run_time", "deserialize_time", "serialize_time", "getting")
+        return array("q", (max(0, whole - sum(known)) for whole, *known in parts))
+
+
+def _packed(column: tuple[int, ...]) -> int | tuple[str, int, bytes]:
+    """Equal values are one number. Others are a type of array, the least of them, and what is above it."""
+    least = min(column)
+    span = max(column) - least
+    if not span:
+        return least
+    code = "B" if span < 1 << 8 else "H" if span < 1 << 16 else "I" if span < 1 << 32 else "Q"
+    values = array(code, [value - least for value in column] if least else column).tobytes()
+    if len(values) < _WORTH_PACKING:
+        return code, least, values
+    return f"{code}z", least, zlib.compress(values, 1)
+
+
+def _unpacked(column: Any, count: int) -> Iterable[int]:
+    if isinstance(column, int):
+        return array("q", (column,)) * count
+    code, least, values = column
+    above = array(code[0])
+    above.frombytes(zlib.decompress(values) if code.endswith("z") else values)
+    return map(int(least).__add__, above) if least else above.tolist()
+
+
+class Executor(msgspec.Struct):
+    """An executor, or the driver.
+
+    `peak` are the maxima of its memory metrics by Spark's names. It is empty if Spark did not log them; 0
+    means that it was not sampled.
+
+    Counts are as Spark counts: of tasks that ended before the executor was removed.
+    """
+
+    id: str
+    host: str = ""
+    port: int = 0
+    added: int = 0
+    removed: int = 0
+    reason: str = ""
+    cores: int = 0
+    max_memory: int = 0
+    max_onheap: int = 0
+    max_offheap: int = 0
+    resource_profile: int = 0
+    peak: dict[str, int] = field(default_factory=dict)
+    attributes: dict[str, str] = field(default_factory=dict)
+    active_tasks: int = 0
+    completed_tasks: int = 0
+    failed_tasks: int = 0
+    total_tasks: int = 0
+    total_duration: int = 0
+    total_gc_time: int = 0
+    total_input_bytes: int = 0
+    total_shuffle_read: int = 0
+    total_shuffle_write: int = 0
+
+
+class Job(msgspec.Struct):
+    """A job. `status` is SUCCEEDED, FAILED, RUNNING or UNKNOWN.
+
+    `sql` is the id of its SQL execution, if it has one. `stage_ids` hold the stages that it skipped, too.
+    `num_tasks` are those of stages that had not ended when it began.
+    """
+
+    id: int
+    start: int = 0
+    end: int = 0
+    status: str = "UNKNOWN"
+    name: str = ""
+    description: str = ""
+    group: str = ""
+    stage_ids: tuple[int, ...] = ()
+    skipped: tuple[int, ...] = ()
+    num_tasks: int = 0
+    num_skipped_tasks: int = 0
+    sql: int | None = None
+    error: str = ""
+
+
+class Stage(msgspec.Struct):
+    """One attempt of a stage. `status` is ACTIVE, COMPLETE, FAILED, PENDING or SKIPPED.
+
+    `failures` count its failed tasks by reason, `kills` its killed ones; `resubmitted` are tasks that were
+    done, and lost with their executor. `jobs` are those that waited for it.
+    """
+
+    id: int
+    attempt: int = 0
+    name: str = ""
+    details: str = ""
+    description: str = ""
+    pool: str = "default"
+    start: int = 0
+    end: int = 0
+    status: str = "PENDING"
+    num_tasks: int = 0
+    parents: tuple[int, ...] = ()
+    rdds: tuple[int, ...] = ()
+    failure: str = ""
+    resource_profile: int = 0
+    jobs: tuple[int, ...] = ()
+    first_task_launched: int = 0
+    tasks: TaskTable = field(default_factory=TaskTable)
+    failures: dict[str, int] = field(default_factory=dict)
+    kills: dict[str, int] = field(default_factory=dict)
+    resubmitted: int = 0
+    packed_peaks: bytes = b""
+
+    @property
+    def peaks(self) -> dict[str, tuple[int, str]]:
+        """Memory metrics by Spark's names: the largest value, and the executor that had it."""
+        return _PEAKS.decode(self.packed_peaks) if self.packed_peaks else {}
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.id, self.attempt
+
+
+class Application(msgspec.Struct):
+    """A whole application. `end` is 0 if it runs, or its end is not known. `version` is Spark's.
+    `last_event` is the newest moment that any event has. Secrets in `properties` are masked."""
+
+    id: str = ""
+    name: str = ""
+    attempt: str = ""
+    user: str = ""
+    version: str = ""
+    start: int = 0
+    end: int = 0
+    exit_code: int | None = None
+    last_event: int = 0
+    java: str = ""
+    scala: str = ""
+    driver: str = ""
+    properties: dict[str, str] = field(default_factory=dict)
+    executors: dict[str, Executor] = field(default_factory=dict)
+    executor_ids: list[str] = field(default_factory=list)
+    resource_profiles: dict[int, dict[str, Any]] = field(default_factory=dict)
+    jobs: dict[int, Job] = field(default_factory=dict)
+    stages: dict[tuple[int, int], Stage] = field(default_factory=dict)
+    sql: dict[int, Any] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+
+    @property
+    def until(self) -> int:
+        """The end of what is known: of the application, else of its last event."""
+        return self.end or self.last_event
+
+    @property
+    def workers(self) -> list[Executor]:
+        """Executors that run tasks: without the driver, except in local mode."""
+        without = [one for one in self.executors.values() if one.id not in ("driver", "<driver>")]
+        return without or list(self.executors.values())
+
+    def is_local(self) -> bool:
+        return self.properties.get("spark.master", "").startswith("local")

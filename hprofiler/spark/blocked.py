@@ -1,0 +1,314 @@
+"""Blocked time: how long tasks waited for the disk, the network, garbage collection or the scheduler, and
+how much shorter the application would be at best if they never had.
+
+The method is that of Ousterhout et al., "Making Sense of Performance in Data Analytics Frameworks"
+(NSDI 2015). What is blocked on one resource may be blocked on another at the same moment, and a task that
+waits less for one may wait more for the next: the figures of several resources never add up.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from heapq import heappush, heapreplace
+from typing import Any
+
+from hprofiler.spark.application import Application
+from hprofiler.spark.replay import Gain, Replay, ReplayStage
+
+NEVER_ADD_UP = (
+    "These never add up: a pause of the collector may fall into a wait for the network, a remote read is "
+    "network and disk at once, and without one wait another may take its place."
+)
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Something that tasks wait for.
+
+    `time` gives milliseconds of each task of a stage; it is None where an event log has nothing of it.
+    `contains` and `lacks` say what is counted and what is not. Some of it may be `without_slot`, when the
+    task's slot already had another task.
+    """
+
+    name: str
+    time: Callable[[ReplayStage], Sequence[float]] | None
+    contains: str = ""
+    lacks: str = ""
+    without_slot: bool = False
+
+
+def _fetch(stage: ReplayStage) -> Sequence[float]:
+    return stage.column("fetch_wait")
+
+
+def _shuffle_write(stage: ReplayStage) -> Sequence[float]:
+    return [nanoseconds / 1e6 for nanoseconds in stage.column("shuffle_write_time")]
+
+
+def _disk(stage: ReplayStage) -> Sequence[float]:
+    return list(map(float.__add__, map(float, _fetch(stage)), _shuffle_write(stage)))
+
+
+def _gc(stage: ReplayStage) -> Sequence[float]:
+    # The counters of the collector also run while a task is deserialized.
+    return list(map(min, stage.column("gc_time"), stage.duration))
+
+
+def _scheduler(stage: ReplayStage) -> Sequence[float]:
+    return stage.column("scheduler_delay")
+
+
+RESOURCES = (
+    Resource(
+        "network", _fetch, "waits for shuffle blocks of other hosts", "input and output over the network"
+    ),
+    Resource(
+        "disk",
+        _disk,
+        "shuffle writes, and waits for shuffle blocks of other hosts, which may wait for a disk there",
+        "input, output, spills and shuffle blocks of the same host",
+    ),
+    Resource("gc", _gc, "all collectors’ time while a task ran", ""),
+    Resource(
+        "scheduler",
+        _scheduler,
+        "launches and results, on the driver’s clock",
+        "gaps between stages",
+        without_slot=True,
+    ),
+    Resource("python", None, lacks="needs stacks: record the executors with -e wall"),
+    Resource("locks", None, lacks="needs stacks: record the executors with -e wall"),
+)
+"""In the order in which they are shown."""
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """How long all tasks waited for a resource (milliseconds), and what the application would gain at best if
+    they had not. Both are None if the event log has nothing of it."""
+
+    resource: Resource
+    time: float | None
+    gain: Gain | None
+
+
+@dataclass(frozen=True, slots=True)
+class StageBlocked:
+    """A stage: its part of the application's time, the time of its tasks, and what they waited for, by
+    resource; milliseconds."""
+
+    stage: int
+    attempt: int
+    name: str
+    share: float
+    task_time: float
+    waits: dict[str, float]
+
+    def share_of(self, resource: str) -> float:
+        return self.waits[resource] / self.task_time if self.task_time else 0.0
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """Garbage collection of an executor, in milliseconds.
+
+    Each task counts every pause while it runs; `counted` is their sum. `at_least` is the largest sum of
+    tasks that ran one after the other: the executor's pauses took no less. `total` is the executor's own
+    count, 0 if Spark did not log it.
+    """
+
+    executor: str
+    counted: int
+    at_least: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Use:
+    """How much was used: bytes of disk and network, CPU and slots. Times are milliseconds.
+
+    `disk` counts input, output, shuffle writes and reads, and spills twice, as if all came from a disk;
+    `network` only shuffle reads from other hosts.
+    """
+
+    disk: int
+    network: int
+    cpu_time: float
+    task_time: int
+    slot_time: int
+    hosts: int
+    measured: int
+
+    def per_cpu_second(self, size: int) -> float | None:
+        return size / (self.cpu_time / 1000) if self.cpu_time else None
+
+    def per_host_second(self, size: int) -> float | None:
+        return size / (self.measured / 1000) / self.hosts if self.measured and self.hosts else None
+
+    @property
+    def slots(self) -> float | None:
+        """The part of the slots' time in which they had a task."""
+        return self.task_time / self.slot_time if self.slot_time else None
+
+    @property
+    def cpu(self) -> float | None:
+        """The part of the slots' time in which their tasks ran on a CPU, if Spark counted that."""
+        return self.cpu_time / self.slot_time if self.slot_time and self.cpu_time else None
+
+
+@dataclass(frozen=True)
+class BlockedTime:
+    """The blocked time of an application. `stages` are in the order of their ids."""
+
+    replay: Replay
+    resources: tuple[Blocked, ...]
+    stages: tuple[StageBlocked, ...]
+    pauses: tuple[Pauses, ...]
+    use: Use
+
+    @property
+    def task_time(self) -> float:
+        return sum(stage.task_time for stage in self.stages)
+
+
+def blocked_time(application: Application, replay: Replay) -> BlockedTime:
+    """The blocked time of an application, by its replay."""
+    waits: dict[str, list[float]] = {}
+    resources = []
+    for resource in RESOURCES:
+        if resource.time is None:
+            resources.append(Blocked(resource, None, None))
+            continue
+        shorter: dict[int, Sequence[float]] = {}
+        waits[resource.name] = sums = [0.0] * len(replay.stages)
+        for number, stage in enumerate(replay.stages):
+            times = resource.time(stage)
+            if any(times):
+                sums[number] = sum(times)
+                # What was without a slot is no part of `held`.
+                whole = stage.duration if resource.without_slot else stage.held
+                columns = zip(stage.held, whole, times, strict=True)
+                shorter[number] = array(
+                    "f", (max(0.0, min(held, all_ - time)) for held, all_, time in columns)
+                )
+        gain = replay.gain(shorter) if shorter else Gain(0.0, 0.0)
+        resources.append(Blocked(resource, sum(sums), gain))
+    return BlockedTime(
+        replay,
+        tuple(resources),
+        tuple(_of_stage(replay, number, waits) for number in range(len(replay.stages))),
+        tuple(_pauses(application, replay)),
+        _use(application, replay),
+    )
+
+
+def _of_stage(replay: Replay, number: int, waits: dict[str, list[float]]) -> StageBlocked:
+    stage = replay.stages[number]
+    return StageBlocked(
+        stage.id,
+        stage.attempt,
+        stage.name,
+        (stage.end - stage.start) / replay.measured if replay.measured else 0.0,
+        sum(stage.duration),
+        {name: times[number] for name, times in waits.items()},
+    )
+
+
+def _pauses(application: Application, replay: Replay) -> list[Pauses]:
+    """The garbage collection of each executor that had any, most first."""
+    tasks: dict[int, list[tuple[int, int, int]]] = {}
+    for stage in replay.stages:
+        columns = zip(stage.column("executor"), stage.launch, stage.duration, _gc(stage), strict=True)
+        for executor, launch, time, gc in columns:
+            if gc:
+                tasks.setdefault(executor, []).append((launch, launch + time, int(gc)))
+    pauses = []
+    for number, rows in tasks.items():
+        id_ = application.executor_ids[number] if number < len(application.executor_ids) else str(number)
+        known = application.executors.get(id_)
+        total = known.peak.get("TotalGCTime", 0) if known else 0
+        pauses.append(Pauses(id_, sum(gc for _, _, gc in rows), _longest_chain(rows), total))
+    return sorted(pauses, key=lambda one: (-one.at_least, one.executor))
+
+
+def _longest_chain(rows: list[tuple[int, int, int]]) -> int:
+    """The largest sum of tasks that ran one after the other, each on the slot that was free longest."""
+    slots: list[tuple[int, int]] = []
+    for launch, end, gc in sorted(rows):
+        if slots and slots[0][0] <= launch:
+            heapreplace(slots, (end, slots[0][1] + gc))
+        else:
+            heappush(slots, (end, gc))
+    return max((total for _, total in slots), default=0)
+
+
+def _use(application: Application, replay: Replay) -> Use:
+    def total(*names: str) -> int:
+        return sum(sum(stage.column(name)) for stage in replay.stages for name in names)
+
+    disk = total("input_bytes", "output_bytes", "shuffle_write_bytes", "shuffle_local_bytes")
+    network = total("shuffle_remote_bytes")
+    return Use(
+        disk=disk + network + 2 * total("disk_spilled"),
+        network=network,
+        cpu_time=total("cpu_time", "deserialize_cpu_time") / 1e6,
+        task_time=sum(sum(stage.duration) for stage in replay.stages),
+        slot_time=replay.slots.time(replay.start, replay.end),
+        hosts=len({one.host for one in application.workers}),
+        measured=replay.measured,
+    )
+
+
+def blocked_record(blocked: BlockedTime) -> dict[str, Any]:
+    """The section of `--json`. Times are milliseconds, shares parts of one."""
+    replay, use = blocked.replay, blocked.use
+    return {
+        "measured": replay.measured,
+        "replayed": replay.as_it_was,
+        "replayError": replay.error,
+        "slots": replay.slots.most,
+        "taskTime": blocked.task_time,
+        "leftOut": {
+            kind: {"tasks": count, "time": replay.left_out.time[kind]}
+            for kind, count in replay.left_out.count.items()
+        },
+        "resources": [
+            {
+                "name": one.resource.name,
+                "taskTime": one.time,
+                "upperBound": one.gain.time if one.gain else None,
+                "upperBoundShare": one.gain.share if one.gain else None,
+                "contains": one.resource.contains,
+                "lacks": one.resource.lacks,
+            }
+            for one in blocked.resources
+        ],
+        "neverAddUp": NEVER_ADD_UP,
+        "stages": [
+            {
+                "stageId": stage.stage,
+                "attemptId": stage.attempt,
+                "share": stage.share,
+                "taskTime": stage.task_time,
+                "blocked": stage.waits,
+            }
+            for stage in blocked.stages
+        ],
+        "gcByExecutor": [
+            {"id": one.executor, "counted": one.counted, "atLeast": one.at_least, "totalGCTime": one.total}
+            for one in blocked.pauses
+        ],
+        "use": {
+            "diskBytes": use.disk,
+            "networkBytes": use.network,
+            "cpuTime": use.cpu_time,
+            "diskBytesPerCpuSecond": use.per_cpu_second(use.disk),
+            "networkBytesPerCpuSecond": use.per_cpu_second(use.network),
+            "diskBytesPerHostSecond": use.per_host_second(use.disk),
+            "networkBytesPerHostSecond": use.per_host_second(use.network),
+            "slotUse": use.slots,
+            "cpuUse": use.cpu,
+        },
+    }

@@ -1,0 +1,110 @@
+"""What stands out in an application's blocked time and stragglers: codes with parameters, and sentences made
+from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hprofiler.model.measures import duration
+from hprofiler.spark.application import Application
+from hprofiler.spark.blocked import BlockedTime, StageBlocked, blocked_time
+from hprofiler.spark.replay import Replay
+from hprofiler.spark.stragglers import CAUSES, Stragglers, stragglers
+from hprofiler.spark.windows import stage_name
+
+_STAGE = 0.2
+"""A stage that takes a smaller part of the job is not worth a sentence."""
+_WAIT = 0.1
+_STRAGGLER = 0.02
+_REPLAY = 0.1
+_WAITS = {
+    "fetch": "shuffle fetch",
+    "shuffle-write": "shuffle write",
+    "gc": "garbage collection",
+    "scheduler": "scheduler delay",
+}
+TEXTS = {
+    "stage-share": "{stage} takes {share:.0%} of the job",
+    "stage-wait": "{share:.0%} of its task time is {what}",
+    "straggler": "the straggler on {host} costs {cost}",
+    "other-straggler": "a straggler of {stage} on {host} costs {cost}",
+    "replay-error": "the replay is {share:.0%} off what was measured: bounds are rough",
+}
+"""The text of each code."""
+
+
+@dataclass(frozen=True)
+class SparkFinding:
+    """Something that stands out. `code` is a key of TEXTS."""
+
+    code: str
+    parameters: dict[str, str | float] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        return TEXTS[self.code].format(**self.parameters)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What an application would gain without waits and stragglers, and what stands out of that."""
+
+    blocked: BlockedTime
+    stragglers: Stragglers
+    findings: tuple[SparkFinding, ...]
+
+
+def judge(application: Application) -> Judged:
+    replay = Replay(application)
+    blocked, found = blocked_time(application, replay), stragglers(application, replay)
+    return Judged(blocked, found, tuple(spark_findings(blocked, found)))
+
+
+def findings_record(found: Sequence[SparkFinding]) -> list[dict[str, object]]:
+    """The section of `--json`."""
+    return [{"code": one.code, "parameters": one.parameters, "text": one.text} for one in found]
+
+
+def spark_findings(blocked: BlockedTime, found: Stragglers) -> list[SparkFinding]:
+    """The stage that takes most of the job, what its tasks wait for, and the straggler that costs most."""
+    most = max(blocked.stages, key=lambda one: one.share, default=None)
+    told: list[SparkFinding] = []
+    if most is not None and most.share >= _STAGE:
+        name = stage_name(most.stage, most.attempt)
+        told.append(SparkFinding("stage-share", {"stage": name, "share": most.share}))
+        what, share = _wait(most)
+        if share >= _WAIT:
+            told.append(SparkFinding("stage-wait", {"what": _WAITS[what], "share": share}))
+    costs = ((gain, task) for task, gain in found.worst if gain is not None)
+    cost, task = max(costs, key=lambda pair: pair[0].time, default=(None, None))
+    if cost is not None and task is not None and cost.share >= _STRAGGLER:
+        same = most is not None and told and (task.stage, task.attempt) == (most.stage, most.attempt)
+        parameters: dict[str, str | float] = {
+            "stage": stage_name(task.stage, task.attempt),
+            "host": task.host or f"executor {task.executor}",
+            "cost": duration(round(cost.time) / 1000),
+            "seconds": cost.time / 1000,
+            "causes": ", ".join(CAUSES[cause] for cause in task.causes),
+        }
+        told.append(SparkFinding("straggler" if same else "other-straggler", parameters))
+    if abs(blocked.replay.error) > _REPLAY:
+        told.append(SparkFinding("replay-error", {"share": abs(blocked.replay.error)}))
+    return told
+
+
+def _wait(stage: StageBlocked) -> tuple[str, float]:
+    """What a stage's tasks wait for most, and its part of their time."""
+    waits = {
+        "fetch": stage.share_of("network"),
+        "shuffle-write": stage.share_of("disk") - stage.share_of("network"),
+        "gc": stage.share_of("gc"),
+        "scheduler": stage.share_of("scheduler"),
+    }
+    return max(waits.items(), key=lambda pair: pair[1])
+
+
+def sentence(found: Sequence[SparkFinding]) -> str:
+    """All findings as one sentence, "" for none."""
+    text = "; ".join(one.text for one in found)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""

@@ -1,0 +1,55 @@
+"""Small Spark applications for tests, with times in milliseconds from 0."""
+
+from __future__ import annotations
+
+from hprofiler.spark.application import SUCCESS, Application, Executor, Job, Stage, TaskTable
+
+START = 1_000_000
+"""When they begin, in milliseconds since 1970."""
+
+
+class Made:
+    """An application in the making: executors, jobs, and stages whose tasks are (launch, duration)."""
+
+    def __init__(self, **cores: int) -> None:
+        self.application = Application(id="app-1", start=START)
+        for id_, count in cores.items():
+            self.executor(id_, count)
+
+    def executor(self, id_: str, cores: int, added: int = 0, removed: int = 0, host: str = "") -> None:
+        self.application.executor_ids.append(id_)
+        self.application.executors[id_] = Executor(
+            id_, host or f"host-{id_}", added=START + added, removed=removed and START + removed, cores=cores
+        )
+
+    def job(self, id_: int, start: int, end: int, stages: tuple[int, ...], sql: int | None = None) -> None:
+        job = Job(id_, START + start, START + end, "SUCCEEDED", stage_ids=stages, sql=sql)
+        self.application.jobs[id_] = job
+
+    def stage(
+        self,
+        id_: int,
+        start: int,
+        end: int,
+        tasks: list[tuple[int, int] | tuple[int, int, dict[str, int]]],
+        parents: tuple[int, ...] = (),
+        job: int | None = 0,
+        attempt: int = 0,
+    ) -> None:
+        rows = [
+            {
+                "tid": 1000 * id_ + number,
+                "index": number,
+                "partition": number,
+                "launch": START + launch,
+                "finish": START + launch + duration,
+                "status": SUCCESS,
+                "run_time": duration,
+                **(more[0] if more else {}),
+            }
+            for number, (launch, duration, *more) in enumerate(tasks)
+        ]
+        stage = Stage(id_, attempt, start=START + start, end=START + end, status="COMPLETE", parents=parents)
+        stage.num_tasks, stage.tasks = len(rows), TaskTable.of(rows)
+        stage.jobs = () if job is None else (job,)
+        self.application.stages[id_, attempt] = stage

@@ -1,0 +1,93 @@
+"""Blocked time and its bounds, of applications worked out by hand."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from hprofiler.cli.commands.spark import print_answer
+from hprofiler.spark.blocked import BlockedTime, blocked_record, blocked_time
+from hprofiler.spark.figures import figures
+from hprofiler.spark.replay import Replay
+from tests.unit.spark_application import Made
+
+
+def analyzed(made: Made) -> BlockedTime:
+    return blocked_time(made.application, Replay(made.application))
+
+
+def shuffle() -> Made:
+    """Two tasks at a time on one executor; 40 % of the second stage is fetches."""
+    made = Made(a=2)
+    made.job(0, 0, 3000, (0, 1))
+    write = {"shuffle_write_time": 500_000_000, "cpu_time": 400_000_000, "shuffle_write_bytes": 5_000_000}
+    made.stage(0, 0, 1000, [(0, 1000, {**write, "gc_time": 200}), (0, 1000, {**write, "gc_time": 300})])
+    read = {"fetch_wait": 800, "cpu_time": 600_000_000, "shuffle_remote_bytes": 5_000_000, "gc_time": 5000}
+    made.stage(1, 1000, 3000, [(1000, 2000, read), (1000, 1900, {**read, "run_time": 1400})], parents=(0,))
+    return made
+
+
+def test_bounds_by_resource() -> None:
+    blocked = analyzed(shuffle())
+    found = {one.resource.name: one for one in blocked.resources}
+    assert (blocked.replay.as_it_was, blocked.replay.error) == (3000, 0)
+    network, disk = found["network"], found["disk"]
+    assert network.time == 1600 and network.gain and network.gain.time == pytest.approx(800)
+    assert disk.time == 2600 and disk.gain and disk.gain.share == pytest.approx(1300 / 3000)
+    # Collectors count more than a task lasts; a task cannot gain more than that.
+    assert found["gc"].time == 200 + 300 + 2000 + 1900
+    assert found["gc"].gain and found["gc"].gain.time == pytest.approx(3000 - 800)
+    # One task ran 1400 of its 1900; the others have no delay.
+    assert found["scheduler"].time == 500 and found["scheduler"].gain and found["scheduler"].gain.time == 0
+    assert found["python"].time is None and found["locks"].gain is None
+
+
+def test_stages_have_shares_of_their_task_time() -> None:
+    first, second = analyzed(shuffle()).stages
+    assert (first.share, second.share) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert first.share_of("disk") == 0.5 and second.share_of("network") == pytest.approx(1600 / 3900)
+
+
+def test_a_pause_is_one_for_the_executor() -> None:
+    (pauses,) = analyzed(shuffle()).pauses
+    assert (pauses.executor, pauses.counted, pauses.at_least) == ("a", 4400, 2300)
+
+
+def test_use_of_disk_network_and_cpu() -> None:
+    use = analyzed(shuffle()).use
+    assert (use.disk, use.network, use.cpu_time) == (20_000_000, 10_000_000, 2000)
+    assert use.per_cpu_second(use.network) == pytest.approx(5_000_000)
+    assert use.per_host_second(use.disk) == pytest.approx(20_000_000 / 3)
+    assert use.slots == pytest.approx(5900 / 6000) and use.cpu == pytest.approx(2000 / 6000)
+
+
+def test_nothing_is_blocked_where_there_is_nothing() -> None:
+    made = Made()
+    blocked = analyzed(made)
+    assert [one.time for one in blocked.resources] == [0, 0, 0, 0, None, None]
+    assert blocked.use.per_cpu_second(1) is None and blocked.use.slots is None
+    record = msgspec.json.decode(msgspec.json.encode(blocked_record(blocked)))
+    assert record["replayError"] == 0 and record["use"]["cpuUse"] is None
+
+
+def test_record() -> None:
+    record = blocked_record(analyzed(shuffle()))
+    names = [one["name"] for one in record["resources"]]
+    assert names == ["network", "disk", "gc", "scheduler", "python", "locks"]
+    assert record["resources"][0]["upperBound"] == pytest.approx(800)
+    assert record["stages"][1]["blocked"]["network"] == 1600
+
+
+def test_sections_of_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    application = shuffle().application
+    print_answer(application, figures(application), as_json=True)
+    answer = msgspec.json.decode(capsys.readouterr().out)
+    assert answer["blocked"]["replayed"] == 3000 and answer["stragglers"]["count"] == 0
+    assert answer["findings"][0] == {
+        "code": "stage-share",
+        "parameters": {"stage": "stage 1.0", "share": pytest.approx(2 / 3)},
+        "text": "stage 1.0 takes 67% of the job",
+    }
+    print_answer(application, figures(application), as_json=False)
+    text = capsys.readouterr().out
+    assert "Stage 1.0 takes 67% of the job; " in text and "blocked time, and by how much" in text

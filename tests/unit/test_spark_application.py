@@ -1,0 +1,75 @@
+"""The model of a Spark application: tables of tasks, and its notes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from hprofiler.spark.application import (
+    DERIVED_COLUMNS,
+    FAILED,
+    NOTES,
+    RUNNING,
+    SUCCESS,
+    TASK_COLUMNS,
+    Note,
+    Stage,
+    TaskTable,
+)
+
+
+def test_a_table_gives_back_what_was_put_in() -> None:
+    chance = random.Random(1)
+    widest = {name: chance.choice((1, 200, 60_000, 1 << 31, 1 << 40, 1 << 62)) for name in TASK_COLUMNS}
+    rows = [
+        {name: chance.randrange(most) - (name == "partition") for name, most in widest.items()}
+        for _ in range(2500)
+    ]
+    table = TaskTable.of(rows)
+    assert len(table) == len(rows)
+    for name in TASK_COLUMNS:
+        assert list(table.column(name)) == [row[name] for row in rows]
+    table.pack()
+    assert list(table.rows()) == rows
+    assert list(table.columns("tid", "launch"))[7] == (rows[7]["tid"], rows[7]["launch"])
+    assert table.total("run_time") == sum(row["run_time"] for row in rows)
+
+
+def test_rows_may_be_added_to_a_packed_table() -> None:
+    table = TaskTable.of([{"tid": 1}])
+    table.pack()
+    table.add((2,) + (0,) * (len(TASK_COLUMNS) - 1))
+    assert list(table.column("tid")) == [1, 2]
+    assert list(TaskTable().column("duration")) == []
+    with pytest.raises(KeyError, match="runtime"):
+        TaskTable.of([{"runtime": 5}])
+
+
+def test_what_follows_from_the_columns_is_as_spark_has_it() -> None:
+    parts = {"run_time": 700, "deserialize_time": 100, "serialize_time": 50}
+    table = TaskTable.of(
+        [
+            {"launch": 1000, "finish": 2000, "getting_result": 1950, "status": SUCCESS, **parts},
+            {"launch": 1000, "finish": 1500, "status": FAILED, **parts},
+            {"launch": 1000, "status": RUNNING},
+        ]
+    )
+    found = {name: list(table.column(name)) for name in DERIVED_COLUMNS}
+    assert found == {"duration": [1000, 500, 0], "getting": [50, 0, 0], "scheduler_delay": [100, 0, 0]}
+
+
+def test_columns_of_equal_values_take_no_memory() -> None:
+    rows = [{"tid": number, "launch": 1_700_000_000_000 + 5 * number} for number in range(100_000)]
+    table = TaskTable.of(rows)
+    table.pack()
+    assert sum(map(len, table._packed)) < 4 * len(rows)
+
+
+def test_peaks_of_a_stage() -> None:
+    assert Stage(1).peaks == {}
+
+
+@pytest.mark.parametrize("code", NOTES)
+def test_every_note_has_a_text(code: str) -> None:
+    assert "{" not in Note(code, 3, "x").text

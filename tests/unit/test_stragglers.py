@@ -1,0 +1,139 @@
+"""Stragglers and their causes, in stages with one slow task of a known cause."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from hprofiler.report.spark_blocked import blocked_lines, straggler_lines
+from hprofiler.spark.application import LOCALITIES
+from hprofiler.spark.blocked import blocked_time
+from hprofiler.spark.findings import sentence, spark_findings
+from hprofiler.spark.replay import Replay
+from hprofiler.spark.stragglers import Stragglers, stragglers, stragglers_record
+from tests.unit.spark_application import Made
+
+Task = tuple[int, int, dict[str, int]]
+
+
+def analyzed(made: Made) -> Stragglers:
+    return stragglers(made.application, Replay(made.application))
+
+
+def one_stage(tasks: list[Task], **cores: int) -> Stragglers:
+    """The stragglers of a stage with these tasks, on hosts `host-a`, `host-b`."""
+    made = Made(**(cores or {"a": 16, "b": 16}))
+    end = max(launch + time for launch, time, _ in tasks)
+    made.job(0, 0, end, (0,))
+    made.stage(0, 0, end, tasks)
+    return analyzed(made)
+
+
+# Nine of ten tasks read 1000 bytes in 1 s; before them, one ended on each executor.
+def usual(count: int = 9, **more: int) -> list[Task]:
+    earlier: list[Task] = [(0, 1000, {"input_bytes": 1000, "executor": number, **more}) for number in (0, 1)]
+    later: list[Task] = [
+        (1000, 1000, {"input_bytes": 1000, "executor": number % 2, **more}) for number in range(count - 2)
+    ]
+    return [*earlier, *later]
+
+
+def slow(**more: int) -> Task:
+    return (1000, 4000, {"input_bytes": 1000, "tid": 77, **more})
+
+
+def test_a_task_that_reads_more_is_none() -> None:
+    assert one_stage([*usual(), (1000, 4000, {"input_bytes": 4000})]).count == 0
+
+
+def test_a_slow_task_and_what_it_costs() -> None:
+    found = one_stage([*usual(), slow()])
+    ((task, gain),) = found.worst
+    assert (task.tid, task.host, task.times, task.lost, task.causes) == (77, "host-a", 4.0, 3000, ())
+    # All slots are free in the replay: it takes 4 s, and 1 s without the straggler.
+    (stage,) = found.stages
+    assert gain and stage.gain and gain.share == stage.gain.share == found.gain.share == 0.75
+    assert stage.by_bytes and stage.stragglers == 1
+
+
+def test_without_input_rates_are_durations() -> None:
+    tasks = [(0, 1000, {"executor": number % 2}) for number in range(5)]
+    found = one_stage([*tasks, (0, 1600, {})])
+    assert not found.stages[0].by_bytes and found.count == 1
+
+
+@pytest.mark.parametrize(
+    ("cause", "columns"),
+    [
+        ("gc", {"gc_time": 3500}),
+        ("shuffle read", {"fetch_wait": 3000}),
+        ("shuffle write", {"shuffle_write_time": 2_600_000_000}),
+        ("scheduler", {"run_time": 1000}),
+        ("output", {"shuffle_write_bytes": 4000}),
+        ("spill", {"disk_spilled": 9}),
+        ("locality", {"locality": LOCALITIES.index("ANY")}),
+        ("cpu", {"cpu_time": 1_000_000_000}),
+    ],
+)
+def test_causes(cause: str, columns: dict[str, int]) -> None:
+    normal = {"shuffle_write_bytes": 1000, "cpu_time": 900_000_000, "gc_time": 50}
+    found = one_stage(
+        [*usual(**normal), slow(**{"cpu_time": 3_600_000_000, "shuffle_write_bytes": 1000, **columns})]
+    )
+    assert [task.causes for task, _ in found.worst] == [(cause,)]
+
+
+def test_time_that_all_spend_is_no_cause() -> None:
+    """Without the fetches, the slow task is as much slower than the others."""
+    found = one_stage([*usual(fetch_wait=900), slow(fetch_wait=3600)])
+    assert [task.causes for task, _ in found.worst] == [()]
+
+
+def test_cold_tasks_are_like_one_another() -> None:
+    cold = [(0, 2000, {"input_bytes": 1000, "executor": number}) for number in (0, 1)]
+    warm = [(2000, 1000, {"input_bytes": 1000, "executor": number % 2}) for number in range(8)]
+    found = one_stage([*cold, *warm])
+    assert [task.causes for task, _ in found.worst] == [("cold",), ("cold",)]
+    waves = found.stages[0].waves
+    assert (waves.first, waves.later, waves.times) == (2, 8, 2.0)
+
+
+def test_a_slow_host() -> None:
+    tasks = [(0, 1000, {"executor": number % 2, "input_bytes": 1000}) for number in range(10)]
+    slow_ones = [(0, 3000, {"executor": 2, "input_bytes": 1000}) for _ in range(3)]
+    found = one_stage([*tasks, *slow_ones], a=8, b=8, c=8)
+    assert found.count == 3
+    assert all("host" in task.causes and task.host == "host-c" for task, _ in found.worst)
+
+
+def test_few_tasks_and_tasks_without_input() -> None:
+    assert one_stage([(0, 100, {}), (0, 900, {})]).count == 0
+    found = one_stage([*usual(), slow(), (0, 5000, {"input_bytes": 0})])
+    assert found.count == 1 and found.stages[0].without_rate == 1
+
+
+def test_record() -> None:
+    record = msgspec.json.decode(msgspec.json.encode(stragglers_record(one_stage([*usual(), slow()]))))
+    assert record["count"] == 1 and record["tasks"][0]["taskId"] == 77
+    assert record["stages"][0]["laterWaves"]["tasks"] == 8
+    assert stragglers_record(analyzed(Made()))["stages"] == []
+
+
+def test_what_stands_out_is_one_sentence() -> None:
+    made = Made(a=2, b=2)
+    made.executor("c", 1, host="node7")
+    made.job(0, 0, 10_000, (14, 15))
+    fetch = {"fetch_wait": 2600, "input_bytes": 1000}
+    made.stage(14, 0, 6100, [(0, 6000, {**fetch, "executor": 2, "gc_time": 100}), *[(0, 3000, fetch)] * 4])
+    made.stage(15, 6100, 10_000, [(6100, 3900)], parents=(14,))
+    replay = Replay(made.application)
+    blocked, found = blocked_time(made.application, replay), stragglers(made.application, replay)
+    told = spark_findings(blocked, found)
+    assert [one.code for one in told] == ["stage-share", "stage-wait", "straggler"]
+    assert sentence(told) == (
+        "Stage 14.0 takes 61% of the job; 72% of its task time is shuffle fetch; "
+        "the straggler on node7 costs 3 s."
+    )
+    text = "\n".join([*blocked_lines(blocked), *straggler_lines(found)])
+    assert "network: waits for shuffle blocks" in text and "never add up" in text
+    assert "task 14000 of stage 14.0, executor c on node7: 6 s, 2.0 x the median" in text
