@@ -193,9 +193,7 @@ def _with_lines(results: tuple[HostResult, ...], lines: Sequence[Outcome]) -> tu
     )
 
 
-def _record(
-    request: RunRequest, results: Sequence[HostResult], started: datetime, stop: Stop
-) -> RunRecord:
+def _record(request: RunRequest, results: Sequence[HostResult], started: datetime, stop: Stop) -> RunRecord:
     """The content of run.json. The time limit of a recording that ended as planned was not its length."""
     hosts = tuple(map(host_record, results))
     lengths = [one.seconds for result in results for one in result.recordings if stop.finished]

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from hprofiler.base.errors import HprofilerError
@@ -50,12 +51,7 @@ class Progress:
         if not self._began:
             return False
         ready = [one for one in self._stages.values() if one in ("record", "fetch", "clean", *_FINAL)]
-        return len(ready) >= self._hosts or self.seconds >= together
-
-    @property
-    def seconds(self) -> float:
-        """How long the recording has lasted."""
-        return time.monotonic() - self._began if self._began else 0.0
+        return len(ready) >= self._hosts or time.monotonic() - self._began >= together
 
     def say(self, line: str) -> None:
         """A line that stays."""
@@ -92,9 +88,7 @@ def explained() -> Iterator[None]:
 def show(value: object) -> None:
     """Show a value as a notebook shows the value of a cell; outside a notebook nothing."""
     if _is_notebook():
-        from IPython.display import display
-
-        display(value)
+        _display()(value)
 
 
 def _is_notebook() -> bool:
@@ -104,8 +98,8 @@ def _is_notebook() -> bool:
 
 def _cell() -> Any:
     """A part of the cell's output that can be replaced; None outside a notebook."""
-    if not _is_notebook():
-        return None
-    from IPython.display import display
+    return _display()({"text/plain": ""}, raw=True, display_id=True) if _is_notebook() else None
 
-    return display({"text/plain": ""}, raw=True, display_id=True)
+
+def _display() -> Any:
+    return import_module("IPython.display").display  # not a dependency: a notebook has it

@@ -99,7 +99,7 @@ def record(
 
 
 class Recording:
-    """A recording that lasts as long as a `with` block; the block gets its `Run`, which is there afterwards."""
+    """Records while a `with` block runs; the block gets its `Run`, which is there afterwards."""
 
     def __init__(self, spark: object, words: Sequence[str]) -> None:
         self._spark = spark
@@ -199,7 +199,9 @@ def _with_this_machine(reach: Reach, become: str | None) -> Reach:
 
     return replace(
         reach,
-        transport_for=lambda host: LocalTransport(host, become) if is_here(host) else reach.transport_for(host),
+        transport_for=lambda host: (
+            LocalTransport(host, become) if is_here(host) else reach.transport_for(host)
+        ),
     )
 
 
@@ -219,8 +221,11 @@ class _Work:
         limit = self._plan.request.sampling.duration
         if not self._result.done():
             self._stop.finish() if as_planned else self._stop.request()
-        elif self._progress.seconds >= limit:
-            self._progress.say(f"the recording ended at its limit of {limit:g} s, before the block: raise limit=")
+        else:
+            self._progress.say(
+                f"the recording ended before the block: its processes ended, or its limit of {limit:g} s was "
+                "reached (limit=)"
+            )
 
     def wait_for_the_start(self) -> None:
         """Until all hosts record that can. Raises HprofilerError if there is none."""

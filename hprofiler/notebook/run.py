@@ -136,7 +136,9 @@ class Run:
             if size <= MOST_INLINE:
                 content = escape(self.page.read_text(encoding="utf-8", errors="replace"))
                 style = f"width:100%;height:{_HEIGHT}px;border:0"
-                return f'<iframe srcdoc="{content}" sandbox="{_SANDBOX}" style="{style}"></iframe>{self._link()}'
+                return (
+                    f'<iframe srcdoc="{content}" sandbox="{_SANDBOX}" style="{style}"></iframe>{self._link()}'
+                )
         except OSError as error:
             return f"<p>hprofiler: {escape(str(self.page))} cannot be read: {escape(str(error.strerror))}</p>"
         why = f"The page has {size / (1 << 20):.0f} MiB, too much to show in a notebook."

@@ -75,7 +75,9 @@ def _pid(context: Any) -> int:
     path = str(context._jvm.java.io.File("/proc/self").getCanonicalPath())
     found = _PID.match(path)
     if found is None:
-        raise UsageError("the session's JVM is not on Linux, where hprofiler records", "run the notebook there")
+        raise UsageError(
+            "the session's JVM is not on Linux, where hprofiler records", "run the notebook there"
+        )
     return int(found.group(1))
 
 
@@ -86,7 +88,9 @@ def _hadoop(context: Any) -> dict[str, str]:
     ids = str(configuration.get(f"{manager}.ha.rm-ids") or "").split(",")
     names = ["yarn.http.policy", f"{manager}.ha.enabled", f"{manager}.ha.rm-ids"]
     for suffix in ("", *(f".{one.strip()}" for one in ids if one.strip())):
-        names += [f"{manager}.{name}{suffix}" for name in ("hostname", "webapp.address", "webapp.https.address")]
+        names += [
+            f"{manager}.{name}{suffix}" for name in ("hostname", "webapp.address", "webapp.https.address")
+        ]
     for name in names:
         value = configuration.get(name)
         if value is not None:

@@ -23,7 +23,19 @@ if TYPE_CHECKING:
 Row = Mapping[str, object]
 
 PROCESSES = (
-    *("host", "pid", "process", "role", "executor", "user", "main_class", "jvm", "event", "engine", "started"),
+    *(
+        "host",
+        "pid",
+        "process",
+        "role",
+        "executor",
+        "user",
+        "main_class",
+        "jvm",
+        "event",
+        "engine",
+        "started",
+    ),
     *("seconds", "samples", "expected", "total", "unit", "status", "reason"),
 )
 METHODS = ("event", "method", "self", "total", "self_share", "total_share", "unit")
@@ -174,8 +186,16 @@ def jobs(spark: SparkFacts) -> Iterator[Row]:
 def outcomes(record: RunRecord) -> Iterator[Row]:
     for host in record.hosts:
         for one in host.outcomes:
-            known: dict[str, Any] = {name: getattr(one, name) for name in ("stage", "code", "reason", "remedy")}
-            yield {"host": host.name, "pid": one.pid, "process": one.label, "status": one.status.value, **known}
+            known: dict[str, Any] = {
+                name: getattr(one, name) for name in ("stage", "code", "reason", "remedy")
+            }
+            yield {
+                "host": host.name,
+                "pid": one.pid,
+                "process": one.label,
+                "status": one.status.value,
+                **known,
+            }
 
 
 def _moment(milliseconds: float) -> datetime | None:

@@ -1,6 +1,6 @@
 """Notebooks of tests: cells that run in a kernel of their own, and what they show.
 
-    python -m tests.lab.notebook FILE       runs a notebook, and writes its output into it
+python -m tests.lab.notebook FILE       runs a notebook, and writes its output into it
 """
 
 from __future__ import annotations
@@ -23,11 +23,16 @@ def execute(
     environment: Mapping[str, str],
     wrap: Callable[[list[str]], list[str]] = lambda command: command,
 ) -> list[list[dict[str, Any]]]:
-    """Run the cells in the file's folder; the output of each. An error in a cell ends it, and fails the test."""
+    """Run the cells in the file's folder; the output of each. An error in a cell fails the test."""
     nbformat.write(nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, cells))), file)
     command = wrap([sys.executable, "-m", "tests.lab.notebook", str(file)])
     done = subprocess.run(
-        command, env=dict(environment), cwd=file.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        command,
+        env=dict(environment),
+        cwd=file.parent,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-5000:]
     return [cell.outputs for cell in nbformat.read(file, 4).cells]

@@ -18,7 +18,7 @@ from tests.needed import lacking
 
 pytestmark = pytest.mark.timeout(600)
 
-WORK = 'spark.range(0, 20_000_000, 1, 4).selectExpr("sum(crc32(cast(id as binary)))").collect()'
+WORK = 'spark.range(0, 10_000_000, 1, 4).selectExpr("sum(crc32(cast(id as string)))").collect()'
 
 
 @pytest.fixture(scope="module")

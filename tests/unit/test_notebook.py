@@ -1,4 +1,4 @@
-"""`hprofiler.record` and `hprofiler.Run`: which application is meant, how a block is recorded, tables, page."""
+"""`hprofiler.record` and `hprofiler.Run`: the session’s application, a recorded block, tables, page."""
 
 from __future__ import annotations
 
@@ -201,7 +201,8 @@ def test_a_block_that_outlasts_the_limit(made: Record, capsys: Any) -> None:
         assert block._work is not None
         block._work._result.result()
     assert not run.interrupted and described(run)["sampling"]["duration"] == 0.1
-    assert "ended at its limit of 0.1 s, before the block: raise limit=" in capsys.readouterr().err
+    said = "the recording ended before the block: its processes ended, or its limit of 0.1 s was reached"
+    assert f"{said} (limit=)" in capsys.readouterr().err
 
 
 def test_nothing_recorded_is_an_error_before_the_block_runs(made: Record, tmp_path: Path) -> None:
@@ -209,8 +210,9 @@ def test_nothing_recorded_is_an_error_before_the_block_runs(made: Record, tmp_pa
         pytest.fail("the block ran")
     reason = "nothing recorded: none of 1 matching processes could be recorded; n1 pid 7 (M): refuses attach"
     assert str(error.value) == f"{reason}\n  use --become sudo"
-    with pytest.raises(HprofilerError, match="no process matches 'any'; searched n1"), made(
-        "hello(); found(); read()"
+    with (
+        pytest.raises(HprofilerError, match="no process matches 'any'; searched n1"),
+        made("hello(); found(); read()"),
     ):
         pytest.fail("the block ran")
 
