@@ -5,11 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from hprofiler._flamegraph import Profile
-from hprofiler.analysis.blocked_stacks import EVENTS, BlockedRules
+from hprofiler.analysis.blocked_stacks import EVENTS, BlockedRules, most_first
 from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.analysis.subject import Finding
+from hprofiler.analysis.words import percent
 from hprofiler.model import Recording
+from hprofiler.model.measures import duration
 from hprofiler.spark import (
     SEVERAL,
     Assignment,
@@ -24,6 +28,13 @@ from hprofiler.spark import (
 _TASK = (r"^\[Executor task l", r"^L?org[./]apache[./]spark[./]executor[./]Executor\$TaskRunner[.;:]+run\b")
 _IDLE = (r"^L?java[./]util[./]concurrent[./]ThreadPoolExecutor[.;:]+getTask\b",)
 _KNOWN_ENOUGH = 0.95
+# Of a sentence on the stage with most samples: least samples of all tasks, its least part of them, the least
+# part that is blocked, and of a slow task how many there are at least, and how many medians it takes.
+_FEWEST = 100
+_WORTH_A_SENTENCE = 0.2
+_WAIT = 0.1
+_FEWEST_TASKS = 3
+_SLOW = 1.5
 _TIMERS = ("ctimer", "itimer")
 
 
@@ -185,3 +196,42 @@ def _cpu_of_sample(recording: Recording) -> float:
 def stage_labels(spark: SparkFacts) -> Mapping[str, str]:
     """The call site of each stage, by the name of its slice."""
     return {stage_name(one.id, one.attempt): one.name for one in spark.stages}
+
+
+def stage_finding(spark: SparkFacts | None, shares: StageShares | None, share_of: str) -> Finding | None:
+    """The stage that takes most of the tasks' samples, what they are blocked on, and its slowest task."""
+    tasks = sum(one.samples for one in shares.stages) + shares.several if shares else 0
+    if spark is None or shares is None or tasks < _FEWEST:
+        return None
+    most = shares.stages[0]
+    if most.samples < _WORTH_A_SENTENCE * tasks:
+        return None
+    parts = [f"{most.name} takes {percent(most.samples, tasks)} of the {share_of} of tasks"]
+    for wait, count in list(most_first(most.blocked))[:1]:
+        if count >= _WAIT * most.samples:
+            parts.append(f"{percent(count, most.samples)} of that is {wait}")
+    slowest = _slowest(spark, most.name)
+    if slowest:
+        parts.append(slowest)
+    text = "; ".join(parts)
+    return Finding(f"{text[:1].upper()}{text[1:]}.")
+
+
+def _slowest(spark: SparkFacts, name: str) -> str:
+    """ "its slowest task, on node7, takes 38 s longer than the median", if that is far longer."""
+    tasks = [
+        (finish - launch, executor)
+        for executor, table in spark.tasks.items()
+        for _, stage, attempt, launch, finish, _ in table.rows()
+        if finish and stage_name(stage, attempt) == name
+    ]
+    if len(tasks) < _FEWEST_TASKS:
+        return ""
+    usual = median(time for time, _ in tasks)
+    time, executor = max(tasks)
+    longer = (time - usual) / 1000
+    if time <= _SLOW * usual or longer < 1:
+        return ""
+    host = next((one.host for one in spark.executors if one.id == executor and one.host), "")
+    where = host or f"executor {executor}"
+    return f"its slowest task, on {where}, takes {duration(longer)} longer than the median"

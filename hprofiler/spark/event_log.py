@@ -40,9 +40,9 @@ from hprofiler.spark.sql import MOST_EXECUTIONS, MOST_PACKED, SqlLog
 
 _LONGEST_LINE = 64 << 20
 _LONGEST_TEXT = 1000
-_LONGEST_DETAILS = 20_000
-_MOST_DETAILS = 2000
-"""Different call stacks of stages that are kept."""
+_LONGEST_MESSAGE = 20_000
+_MOST_MESSAGES = 2000
+"""Different call stacks, descriptions and reasons that are kept as they are."""
 _MOST_REASONS = 50
 _MOST_RUNNING = 200_000
 _MOST_PENDING = 20_000
@@ -127,7 +127,9 @@ def read_event_log(path: Path, since: float, until: float, clock_of: ClockOf) ->
             facts.Executor(one.id, one.host, max(0, one.cores)) for one in application.executors.values()
         ),
         jobs=tuple(
-            facts.Job(one.id, one.start, one.end, one.description or one.name, one.stage_ids[:_MOST_LISTED])
+            facts.Job(
+                one.id, one.start, one.end, _short(one.description) or one.name, one.stage_ids[:_MOST_LISTED]
+            )
             for one in application.jobs.values()
             if found.is_meant(one.start, one.end)
         ),
@@ -165,7 +167,7 @@ class EventReader:
         self._skipped = 0
         self._executors: list[Executor] = []
         self._numbers: dict[str, int] = {}
-        self._details: dict[str, str] = {}
+        self._messages: dict[str, str] = {}
         self._peaks: dict[tuple[int, int], dict[str, tuple[int, str]]] = {}
         self._no_peaks = b""
         self._loose: dict[tuple[int, int], Stage] = {}
@@ -354,7 +356,7 @@ class EventReader:
 
     def _executor_removed(self, event: events.ExecutorRemoved) -> None:
         executor = self._executor(event.id)
-        executor.removed, executor.reason = event.time, _short(event.reason)
+        executor.removed, executor.reason = event.time, self._message(event.reason)
         self._seen(event.time)
 
     def _block_manager(self, event: events.BlockManagerAdded) -> None:
@@ -389,6 +391,16 @@ class EventReader:
             self._numbers[id_] = number
         return number
 
+    def _message(self, text: object) -> str:
+        """A text with its line breaks. Each is kept once; where there are too many, only its beginning."""
+        kept = text[:_LONGEST_MESSAGE] if isinstance(text, str) else ""
+        if kept in self._messages:
+            return self._messages[kept]
+        if len(self._messages) >= _MOST_MESSAGES:
+            return _short(kept)
+        self._messages[kept] = kept
+        return kept
+
     def _seen(self, moment: int) -> None:
         if moment > self._application.last_event:
             self._application.last_event = moment
@@ -409,7 +421,7 @@ class EventReader:
             start=event.time,
             status="RUNNING",
             name=_short(last.name if last else ""),
-            description=_short(properties.get("spark.job.description")),
+            description=self._message(properties.get("spark.job.description")),
             group=_short(properties.get("spark.jobGroup.id")),
             stage_ids=stages,
             num_tasks=sum(info.tasks for info in event.infos if info.end is None),
@@ -470,7 +482,7 @@ class EventReader:
         self._describe(stage, info)
         properties = event.properties or {}
         stage.status = "ACTIVE"
-        stage.description = _short(properties.get("spark.job.description"))
+        stage.description = self._message(properties.get("spark.job.description"))
         stage.pool = _short(properties.get("spark.scheduler.pool")) or "default"
         stage.jobs = self._jobs_of_stage.get(info.id, ())
         self._sql.stage_submitted(info.id, info.attempt)
@@ -483,7 +495,7 @@ class EventReader:
             return
         self._describe(stage, info)
         stage.end = info.end or 0
-        stage.failure = _short(info.failure)
+        stage.failure = self._message(info.failure)
         # Spark's rule: a stage that was never submitted was skipped.
         stage.status = "FAILED" if info.failure is not None else "COMPLETE" if stage.start else "SKIPPED"
         stage.tasks.pack()
@@ -515,10 +527,7 @@ class EventReader:
         stage.parents = tuple(info.parents[:_MOST_PARENTS])
         stage.rdds = tuple(rdd.id for rdd in info.rdds[:_MOST_PARENTS])
         stage.resource_profile = info.profile
-        details = info.details[:_LONGEST_DETAILS]
-        if details not in self._details and len(self._details) < _MOST_DETAILS:
-            self._details[details] = details
-        stage.details = self._details.get(details, "")
+        stage.details = self._message(info.details)
 
     # Tasks
 
@@ -643,7 +652,7 @@ class EventReader:
         killed = reason in ("TaskKilled", "TaskCommitDenied")
         counts = stage.kills if killed else stage.failures
         said = (event.reason.kill if killed else event.reason.kind or event.reason.loss) or reason
-        key = _short(said)
+        key = self._message(said)
         if key in counts or len(counts) < _MOST_REASONS:
             counts[key] = counts.get(key, 0) + 1
         return KILLED if killed else FAILED

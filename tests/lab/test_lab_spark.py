@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from hprofiler.base.text import printable
 from tests.lab.cache import Unavailable
 from tests.lab.spark import logs
 from tests.lab.spark.logs import Logged
@@ -72,6 +71,10 @@ NOT_OURS = {
 }
 OURS = {"query": {"rootExecutionId", "stageIds", "errorMessage", "desc"}}
 """What we say beyond the history server, or that of Spark 3."""
+_PEAKS = {"peakExecutorMetrics", "peakMemoryMetrics"}
+"""Where 0 means that nothing was sampled, and we leave it out."""
+_MIXED = {"duration", "schedulerDelay", "gettingResultTime"}
+"""Quantiles that Spark takes over failed and killed tasks, too."""
 
 
 @cache
@@ -92,24 +95,9 @@ def ours(log: Path) -> dict[str, Any]:
     return answer
 
 
-_SHORT = {"failureReason", "removeReason", "killedTasksSummary"}
-"""Messages, which we put on one line of at most 1000 letters."""
-_PEAKS = {"peakExecutorMetrics", "peakMemoryMetrics"}
-"""Where 0 means that nothing was sampled, and we leave it out."""
-
-
-_MIXED = {"duration", "schedulerDelay", "gettingResultTime"}
-
-
-def shortened(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {shortened(name): one for name, one in value.items()}
-    return printable(value[:1000])
-
-
 def as_ours(record: dict[str, Any]) -> dict[str, Any]:
     """An answer of the history server with our form of what is listed above."""
-    made = {name: shortened(value) if name in _SHORT else value for name, value in record.items()}
+    made = dict(record)
     for name in _PEAKS & made.keys():
         made[name] = {metric: value for metric, value in made[name].items() if value}
     return {name: value for name, value in made.items() if value or name not in _PEAKS}

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hprofiler.base.errors import UsageError
+from hprofiler.base.paths import is_folder
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json_members
@@ -32,21 +35,48 @@ def command(options: argparse.Namespace) -> int:
     from hprofiler.app.spark_source import read_source
     from hprofiler.spark.figures import figures
 
+    page = _page(options.output)
     application = read_source(options.source, yarn_options.cluster(options))
     found = figures(application)
     _export(options, application, found)
-    print_answer(application, found, options.json)
+    print_answer(application, found, options.json, page)
     return _exit(application)
 
 
-def print_answer(application: Application, found: Figures, as_json: bool) -> None:
+def _page(name: str | None) -> Path | None:
+    """Refuses a bad output before anything is read."""
+    if name is None:
+        return None
+    path = Path(name)
+    if path.suffix != ".html":
+        raise UsageError(f"cannot write {path}: the name must end with .html", "see docs/spark-log.md")
+    if is_folder(path) or not is_folder(path.parent):
+        raise UsageError(f"cannot write {path}: no such folder", "create it, or choose another file with -o")
+    return path
+
+
+def print_answer(application: Application, found: Figures, as_json: bool, page: Path | None = None) -> None:
+    """Print the answer, and write it into a page."""
     sections = _sections()
+    parts = []
+    if page or not as_json:
+        parts = [lines for one in sections if (lines := one.lines(application, found))]
+    if page:
+        _write_page(application, found, parts, page)
     if as_json:
         print_json_members((one.key, one.record(application, found)) for one in sections if one.key)
     else:
-        parts = (lines for one in sections if (lines := one.lines(application, found)))
-        for number, lines in enumerate(parts):
-            print("\n" if number else "", "\n".join(lines), sep="")
+        print("\n\n".join("\n".join(lines) for lines in parts))
+
+
+def _write_page(application: Application, found: Figures, parts: Sequence[list[str]], out: Path) -> None:
+    from hprofiler.report.spark_page import write_page
+
+    try:
+        write_page(application, found, parts, out)
+    except OSError as error:
+        reason = f"cannot write {out}: {error.strerror or error}"
+        raise UsageError(reason, "choose another file with -o") from error
 
 
 def _sections() -> list[Section]:
@@ -136,8 +166,6 @@ def _sections() -> list[Section]:
 
 def _export(options: argparse.Namespace, application: Application, found: Figures) -> None:
     if options.csv or options.parquet:
-        from pathlib import Path
-
         from hprofiler.spark import export
 
         if options.csv:

@@ -402,6 +402,9 @@ def _spark_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print all as JSON, with the names of Spark's REST interface",
     )
+    group.add_argument(
+        "-o", "--output", type=named, metavar="FILE.html", help="also write a page with the timeline"
+    )
     group.add_argument("--csv", type=named, metavar="DIR", help="also write tables as CSV files into DIR")
     group.add_argument(
         "--parquet", type=named, metavar="DIR", help="also write tables as Parquet files into DIR"
