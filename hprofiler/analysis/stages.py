@@ -19,6 +19,7 @@ from hprofiler.spark import (
     Assignment,
     SparkFacts,
     Tasks,
+    Waits,
     assignment,
     stage_name,
     stage_times,
@@ -45,7 +46,8 @@ class StageShare:
     `cpu` is the CPU time in seconds that its samples stand for; None for other events. The page's is
     more: there all CPU time of the processes is spread over the samples, also what no sampler saw.
     `spark_cpu` is Spark's own count for the parts of its tasks that lie in the recordings; None if that is
-    not known. `blocked` are the samples that wait, by rules of `blocked_stacks`, of wall-clock time.
+    not known. `blocked` are the samples that wait, by rules of `blocked_stacks`, of wall-clock time,
+    and `spark_waits` what Spark counts of all its tasks.
     """
 
     name: str
@@ -55,6 +57,7 @@ class StageShare:
     cpu: float | None
     spark_cpu: float | None
     blocked: Mapping[str, int] = field(default_factory=dict)
+    spark_waits: Waits = field(default_factory=Waits)
 
     @property
     def samples(self) -> int:
@@ -164,6 +167,7 @@ class StageSums:
         is_cpu = self._facts.event == "cpu"
         times = stage_times(spark, self._recorded) if is_cpu else {}
         labels = stage_labels(spark)
+        waits = {stage_name(one.id, one.attempt): one.waits for one in spark.stages}
         stages = []
         for name in dict.fromkeys(name for name, _ in self._samples if name != SEVERAL):
             known = times.get(name)
@@ -176,6 +180,7 @@ class StageSums:
                     cpu=self._cpu[name] if is_cpu else None,
                     spark_cpu=known.cpu if known and known.known >= _KNOWN_ENOUGH else None,
                     blocked=self._blocked.get(name, {}),
+                    spark_waits=waits.get(name, Waits()) if self._rules is not None else Waits(),
                 )
             )
         stages.sort(key=lambda one: (-one.samples, one.name))

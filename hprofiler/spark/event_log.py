@@ -110,7 +110,7 @@ def read_event_log(path: Path, since: float, until: float, clock_of: ClockOf) ->
             if not found.is_meant(stage.start, stage.end):
                 continue
             found.stages[stage.key] = facts.Stage(
-                stage.id, stage.attempt, stage.name, stage.start, stage.end, stage.num_tasks
+                stage.id, stage.attempt, stage.name, stage.start, stage.end, stage.num_tasks, _waits(stage)
             )
         _add_tasks(found, application.executor_ids, stage)
     damaged = [note.count for note in application.notes if note.code in ("damaged", "cut", "too-long")]
@@ -138,6 +138,12 @@ def read_event_log(path: Path, since: float, until: float, clock_of: ClockOf) ->
         damaged=sum(damaged),
         notes=(*found.notes(), *(text[:_LONGEST_TEXT] for text in kept)),
     )
+
+
+def _waits(stage: Stage) -> facts.Waits:
+    columns = ("run_time", "fetch_wait", "shuffle_write_time", "gc_time")
+    run, fetch, write, gc = (min(stage.tasks.total(name), facts.LARGEST) for name in columns)
+    return facts.Waits(run, fetch, write // 1_000_000, gc)
 
 
 def _add_tasks(found: Collected, executors: Sequence[str], stage: Stage) -> None:

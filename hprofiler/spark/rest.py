@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from hprofiler.base.answers import member, number, objects, text
-from hprofiler.spark.facts import Collected, DriverClock, Executor, Job, SparkError, SparkFacts, Stage
+from hprofiler.spark.facts import Collected, DriverClock, Executor, Job, SparkError, SparkFacts, Stage, Waits
 
 PAGE = 500
 """Tasks of one answer; Spark's own default is 20."""
@@ -70,6 +70,12 @@ def fetch_facts(
             from_=moment(one, "submissionTime"),
             to=moment(one, "completionTime"),
             tasks=number(one, "numTasks"),
+            waits=Waits(
+                number(one, "executorRunTime"),
+                number(one, "shuffleFetchWaitTime"),
+                number(one, "shuffleWriteTime") // 1_000_000,
+                number(one, "jvmGcTime"),
+            ),
         )
         if found.is_meant(stage.from_, stage.to):
             found.stages[stage.id, stage.attempt] = stage

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from hprofiler.spark.application import Application, Stage
 
@@ -40,9 +41,24 @@ class Timeline:
     most: list[int]
     parts: dict[str, list[float]] = field(default_factory=dict)
 
+    def record(self) -> dict[str, Any]:
+        return {
+            "start": self.start,
+            "bucketMilliseconds": self.width,
+            "activeTasks": self.active,
+            "mostActiveTasks": self.most,
+            "cores": {_in_one_word(name): values for name, values in self.parts.items()},
+            "coresAre": SPREAD,
+        }
+
+
+def _in_one_word(name: str) -> str:
+    first, *others = name.split()
+    return first + "".join(map(str.capitalize, others))
+
 
 def timeline(application: Application, buckets: int = 200, stages: Iterable[Stage] | None = None) -> Timeline:
-    """The time from the first task's launch to the last one's end; of these stages, else of all."""
+    """From the begin of the first stage to the end of the last one; of these stages, else of all."""
     chosen = list(application.stages.values() if stages is None else stages)
     until = application.until
     launches: list[int] = []
@@ -53,7 +69,9 @@ def timeline(application: Application, buckets: int = 200, stages: Iterable[Stag
             ends.append(max(launch, finish or until))
     if not launches:
         return Timeline(application.start, 1, [], [], {name: [] for name in PARTS})
-    start, end = min(launches), max(ends)
+    ran = [stage for stage in chosen if len(stage.tasks)]
+    start = min(min(launches), *(stage.start or launches[0] for stage in ran))
+    end = max(max(ends), *(stage.end for stage in ran))
     width = max(1, -(-(end - start) // max(1, min(buckets, MOST_BUCKETS))))
     count = (end - start) // width + 1
     spread = _Spread(start, width, count, 1 + len(PARTS))

@@ -31,6 +31,16 @@ def test_tasks_and_what_they_did() -> None:
     assert found.parts["run"] == [0.8, 1.8, 1.0, 1.0, 0.0]
 
 
+def test_it_begins_with_the_first_stage() -> None:
+    """A stage may wait for executors before its first task."""
+    task = {"launch": 3000, "finish": 5000, "fetch_wait": 1000}
+    stage = Stage(0, start=1000, end=5000, tasks=TaskTable.of([task]))
+    found = timeline(Application(stages={(0, 0): stage}), buckets=2)
+    assert (found.start, found.active, found.most) == (1000, [0.0, 1.0, 0.0], [0, 1, 0])
+    record = found.record()
+    assert record["cores"]["shuffleRead"] == [0.0, 0.5, 0.0] and set(record["cores"]) >= {"cpu", "gc"}
+
+
 def test_a_task_that_runs_lasts_until_the_last_event() -> None:
     found = timeline(application({"launch": 1000, "finish": 2000}, {"launch": 1500}, end=3000), buckets=4)
     assert found.active == [1.0, 2.0, 1.0, 1.0, 0.0]

@@ -98,6 +98,8 @@ def _sections() -> list[Section]:
             made.append(judge(application))
         return made[0]
 
+    from hprofiler.spark.timeline import timeline
+
     def nothing(application: Application, found: Figures) -> list[str]:
         return []
 
@@ -153,6 +155,7 @@ def _sections() -> list[Section]:
             ],
             text.sql_lines,
         ),
+        Section("timeline", lambda application, _: timeline(application).record(), nothing),
         Section(
             "notes",
             lambda application, _: [
@@ -176,5 +179,5 @@ def _export(options: argparse.Namespace, application: Application, found: Figure
 
 def _exit(application: Application) -> Exit:
     """3 if something of the log was lost; a log without an end may be that of a running application."""
-    lost = [note for note in application.notes if note.code not in ("no-end", "cut")]
+    lost = [note for note in application.notes if note.code not in ("no-end", "cut", "by-rest")]
     return Exit.PARTIAL if lost else Exit.OK
