@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
@@ -60,22 +60,27 @@ SUMS = {
     "shuffleRecordsWritten": "shuffle_write_records",
 }
 """sparkMeasure's names of sums over tasks, and their columns. CPU and shuffle write are nanoseconds."""
+_TASK_TIME = list(SUMS).index("taskTime")
 _STATUSES = {"succeeded": SUCCESS, "failed": FAILED, "killed": KILLED}
 
 
-@dataclass
+@dataclass(slots=True)
 class Work:
-    """Sums over tasks of one status (`SUMS`), their number, and maxima."""
+    """Sums over tasks of one status, in the order of `SUMS`; their number, and maxima."""
 
     tasks: int = 0
-    sums: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SUMS, 0))
+    values: tuple[int, ...] = (0,) * len(SUMS)
     peak_memory: int = 0
     largest_result: int = 0
 
+    @property
+    def sums(self) -> dict[str, int]:
+        """By the names of `SUMS`. A stage keeps them without names: an application may have 200,000."""
+        return dict(zip(SUMS, self.values, strict=True))
+
     def add(self, other: Work) -> None:
         self.tasks += other.tasks
-        for name, value in other.sums.items():
-            self.sums[name] += value
+        self.values = tuple(map(int.__add__, self.values, other.values))
         self.peak_memory = max(self.peak_memory, other.peak_memory)
         self.largest_result = max(self.largest_result, other.largest_result)
 
@@ -92,11 +97,12 @@ class Work:
         }
 
 
+_NO_COPIES: Mapping[int, int] = {}
 _NO_WORK = Work()
 """Of most stages, nothing failed and nothing was killed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StageFigures:
     """A stage's work by status, and how evenly its succeeded tasks ran. Durations are milliseconds.
 
@@ -125,7 +131,7 @@ class StageFigures:
     @property
     def task_time(self) -> int:
         """Of all tasks, failed and killed ones too."""
-        return sum(one.sums["taskTime"] for one in self.work.values())
+        return sum(one.values[_TASK_TIME] for one in self.work.values())
 
 
 @dataclass(frozen=True)
@@ -210,11 +216,10 @@ def stage_figures(stage: Stage) -> StageFigures:
             works[name] = _NO_WORK
             continue
         work = works[name] = Work(count)
-        for figure, column in SUMS.items():
-            values = _where(
-                durations if column == "duration" else table.column(column), status, wanted, count
-            )
-            work.sums[figure] = sum(values)
+        work.values = tuple(
+            sum(_where(durations if column == "duration" else table.column(column), status, wanted, count))
+            for column in SUMS.values()
+        )
         work.peak_memory = max(_where(table.column("peak_memory"), status, wanted, count))
         work.largest_result = max(_where(table.column("result_size"), status, wanted, count))
     done = works["succeeded"].tasks
@@ -231,7 +236,7 @@ def stage_figures(stage: Stage) -> StageFigures:
         median,
         longest,
         {LOCALITIES[number]: count for number, count in sorted(localities.items())},
-        Counter(copies),
+        Counter(copies) if copies else _NO_COPIES,
     )
 
 

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from hprofiler.base.answers import member, number, objects, text
+from hprofiler.base.errors import HprofilerError
 from hprofiler.base.text import printable
 from hprofiler.spark.application import (
     FAILED,
@@ -26,12 +27,16 @@ from hprofiler.spark.application import (
     Stage,
 )
 from hprofiler.spark.event_log import masked
+from hprofiler.spark.facts import SparkError
 from hprofiler.spark.rest import Ask, Server, find_application, moment
+from hprofiler.spark.sql import MOST_PACKED, Details, Metric, PlanNode, SqlExecution, pack_details
 
 _PAGE = 1000
+_QUERIES = {"details": "true", "planDescription": "true", "offset": "0", "length": "1000"}
 _SECONDS = 600.0
 _MOST_STAGES = 5000
 _MOST_WAITING = 100
+_MOST_METRICS = 100
 _LONGEST = 1000
 _LONGEST_DETAILS = 20_000
 _STATUSES = {"SUCCESS": SUCCESS, "FAILED": FAILED, "KILLED": KILLED}
@@ -82,6 +87,7 @@ def fetch_application(ask: Ask, wanted: str | None) -> Application:
         found.stages[stage.key] = stage
         if stage.status not in ("PENDING", "SKIPPED"):
             _add_tasks(found, stage, server, f"{api}/stages/{stage.id}/{stage.attempt}/taskList")
+    _add_queries(found, server, f"{api}/sql")
     waiting: dict[int, tuple[int, ...]] = {}
     for job in found.jobs.values():
         for id_ in job.stage_ids:
@@ -159,6 +165,64 @@ def _job(one: dict[str, Any]) -> Job:
         num_tasks=number(one, "numTasks"),
         num_skipped_tasks=number(one, "numSkippedTasks"),
     )
+
+
+def _add_queries(found: Application, server: Server, path: str) -> None:
+    """Those that the server has. An application without Spark SQL has no such path."""
+    try:
+        answer = server.get(path, _QUERIES)
+    except SparkError:
+        raise
+    except HprofilerError:
+        return
+    size = 0
+    for one in objects({"list": answer}, "list")[:_PAGE]:
+        query = _query(found, one)
+        packed = pack_details(_details(one))
+        size += len(packed)
+        query.packed = packed if size < MOST_PACKED else b""
+        found.sql[query.id] = query
+
+
+def _query(found: Application, one: dict[str, Any]) -> SqlExecution:
+    start, id_ = moment(one, "submissionTime"), number(one, "id")
+    status, message = text(one, "status", limit=20), text(one, "errorMessage", limit=_LONGEST)
+    root = number(one, "rootExecutionId") if "rootExecutionId" in one else id_
+    query = SqlExecution(id_, root, text(one, "description", limit=_LONGEST), start)
+    query.query = text(one, "queryId", limit=_LONGEST)
+    if status != "RUNNING":
+        query.end = start + number(one, "duration")
+        query.error = message or ("it failed" if status == "FAILED" else "")
+    for name, state in (("running", "RUNNING"), ("success", "SUCCEEDED"), ("failed", "FAILED")):
+        jobs = member(one, f"{name}JobIds")
+        for job in jobs if isinstance(jobs, list) else []:
+            if type(job) is int and job >= 0:
+                query.jobs[job] = state
+                query.stages.update(dict.fromkeys(found.jobs[job].stage_ids if job in found.jobs else ()))
+    return query
+
+
+def _details(one: dict[str, Any]) -> Details:
+    """Its plan. Accumulators are not in the answer: metrics are numbered anew."""
+    found = Details(text=_raw(one, "planDescription"))
+    for node in objects(one, "nodes")[:_PAGE]:
+        metrics = []
+        for metric in objects(node, "metrics")[:_MOST_METRICS]:
+            metrics.append(Metric(text(metric, "name", limit=_LONGEST), len(found.metrics)))
+            found.metrics[len(found.metrics)] = _raw(metric, "value")
+        codegen = number(node, "wholeStageCodegenId") if "wholeStageCodegenId" in node else None
+        name, described = text(node, "nodeName", limit=_LONGEST), text(node, "desc", limit=_LONGEST)
+        found.nodes.append(PlanNode(number(node, "nodeId"), name, described, metrics, codegen))
+    found.nodes.reverse()
+    edges = objects(one, "edges")[: 2 * _PAGE]
+    found.edges = [(number(edge, "fromId"), number(edge, "toId")) for edge in edges]
+    return found
+
+
+def _raw(value: dict[str, Any], name: str) -> str:
+    """A text with its line breaks."""
+    found = member(value, name)
+    return found[:_LONGEST_DETAILS] if isinstance(found, str) else ""
 
 
 def _stage(one: dict[str, Any]) -> Stage:

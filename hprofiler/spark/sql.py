@@ -286,7 +286,7 @@ class SqlLog:
             if any(value > most for value in known):
                 place = _DRIVER
             details.metrics[accumulator] = metric_text(kind, values + known, place)
-        packed = zlib.compress(msgspec.msgpack.encode(details), 1)
+        packed = pack_details(details)
         if self._packed + len(packed) > MOST_PACKED:
             self.without_details += 1
             return
@@ -511,6 +511,10 @@ class _Same:
 def _codegen_number(name: str | None) -> int | None:
     found = re.fullmatch(rf"{_CODEGEN} \((\d{{1,9}})\)", name.strip()) if name else None
     return int(found.group(1)) if found else None
+
+
+def pack_details(details: Details) -> bytes:
+    return zlib.compress(msgspec.msgpack.encode(details), 1)
 
 
 def metric_text(kind: str, values: list[int], place: str) -> str:

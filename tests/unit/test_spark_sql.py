@@ -6,6 +6,7 @@ tests/lab/test_lab_spark.py compares real ones with Spark's history server.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -13,6 +14,8 @@ import pytest
 
 from hprofiler.spark import sql
 from hprofiler.spark.events import SQL_PREFIX
+from hprofiler.spark.rest import Answer
+from hprofiler.spark.rest_application import fetch_application
 from hprofiler.spark.sql import SqlLog, bytes_text, duration_text, metric_text, rest_execution
 
 TIMES = [{"name": "time", "accumulatorId": 1, "metricType": "timing"}]
@@ -73,6 +76,27 @@ def test_metrics_of_nodes() -> None:
     record = rest_execution(log.finish()[0], 9000)
     assert (record["status"], record["duration"], record["successJobIds"]) == ("COMPLETED", 2500, [7])
     assert (record["stageIds"], record["planDescription"]) == ([3], "the plan")
+
+
+def test_queries_of_a_running_driver() -> None:
+    """What the REST interface says comes out again; jobs lead to stages."""
+    log = started()
+    log.job_started(7, 0, [(3, 1)])
+    log.task_ended(3, 0, 10, 0, True, updates(_1=900, _2=5))
+    log.job_ended(7, False)
+    said = rest_execution(log.finish()[0], 9000) | {"status": "FAILED", "errorMessage": "it broke"}
+    applications = {"id": "app-1", "name": "job", "attempts": [{"startTime": "1970-01-01T00:00:01.000GMT"}]}
+    jobs = [{"jobId": 7, "stageIds": [3]}]
+    answers: dict[str, Any] = {"": applications, "/jobs": jobs, "/sql": [said]}
+
+    def ask(path: str, parameters: Mapping[str, str]) -> Answer:
+        return Answer(answers.get(path.removeprefix("/applications/app-1"), []), 0, 0)
+
+    application = fetch_application(ask, "app-1")
+    assert rest_execution(application.sql[0], 9000) == said
+    for wrong in ([None, 5, {"id": -1, "nodes": [{"metrics": 5}, 7], "edges": 3, "jobs": "x"}], "x", {}):
+        answers["/sql"] = wrong
+        fetch_application(ask, "app-1")
 
 
 def test_a_second_attempt_of_a_stage_counts_alone() -> None:

@@ -22,7 +22,10 @@ def configured(environment: Mapping[str, str] = os.environ) -> tuple[str, ...] |
     Raises UsageError for a file that cannot be used.
     """
     folder = _folder(environment)
-    return _addresses(properties_of(folder / "yarn-site.xml"), folder) if folder else None
+    if folder is None:
+        return None
+    file = folder / "yarn-site.xml"
+    return resource_managers(properties_of(file), str(file))
 
 
 def is_configured(environment: Mapping[str, str] = os.environ) -> bool:
@@ -67,14 +70,15 @@ def _decoded(content: bytes) -> str:
         return content.decode("latin-1")
 
 
-def _addresses(properties: Mapping[str, str], folder: Path) -> tuple[str, ...]:
+def resource_managers(properties: Mapping[str, str], where: str) -> tuple[str, ...]:
+    """Base addresses from Hadoop's properties; `where` says whose they are. UsageError if there are none."""
     https = value_of(properties, "yarn.http.policy").upper() == "HTTPS_ONLY"
     is_ha = value_of(properties, "yarn.resourcemanager.ha.enabled").lower() == "true"
     names = value_of(properties, "yarn.resourcemanager.ha.rm-ids") if is_ha else ""
     suffixes = [f".{name.strip()}" for name in names.split(",") if name.strip()] or [""]
     found = tuple(address for suffix in suffixes if (address := _address(properties, suffix, https)))
     if not found:
-        reason = f"{folder / 'yarn-site.xml'} does not say where the ResourceManager is"
+        reason = f"{where} does not say where the ResourceManager is"
         raise UsageError(reason, "name it with -c http://rm:8088")
     return found
 

@@ -1,9 +1,10 @@
-"""Hadoop and Spark for the lab, in its cache: jars by coordinates, jobs compiled against them."""
+"""Hadoop, Spark and PySpark for the lab, in its cache: jars by coordinates, jobs compiled against them."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from tests.lab.cache import Unavailable
 
 HERE = Path(__file__).parent
 JDK = 17
+PYSPARK = "4.3.0"
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,13 @@ def software() -> Software:
         raise Unavailable("the YARN lab needs mvn to fetch Hadoop and Spark")
     hadoop, spark = _jars("hadoop"), _jars("spark")
     return Software(hadoop, spark, _jobs(spark), jdks.home(JDK))
+
+
+def pyspark() -> Path:
+    """PySpark's own folder, with its jars: a SPARK_HOME. Fetched once. Raises Unavailable."""
+    wanted = f"pyspark=={PYSPARK}"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target"]
+    return _made("pyspark", wanted.encode(), lambda folder: _run(*install, str(folder), wanted)) / "pyspark"
 
 
 def _jars(name: str) -> Path:
