@@ -1,7 +1,8 @@
 """hprofiler: where does a distributed JVM job spend its time and memory?
 
-`hprofiler.Profile` reads, merges, filters, compares and writes profiles of every format; it is loaded when it
-is first asked for.
+`hprofiler.record` profiles the Spark application of a notebook, and `hprofiler.Run` opens what was recorded.
+`hprofiler.Profile` reads, merges, filters, compares and writes profiles of every format. Each is loaded when
+it is first asked for.
 """
 
 from __future__ import annotations
@@ -11,17 +12,25 @@ TYPE_CHECKING = (
 )
 if TYPE_CHECKING:
     from hprofiler._flamegraph import Profile
+    from hprofiler.notebook import Run, record
 
 __version__ = "0.1.0"
-__all__ = ["Profile", "__version__"]
+__all__ = ["Profile", "Run", "__version__", "record"]
+
+_LOADED_FROM = {
+    "Profile": "hprofiler._flamegraph",
+    "Run": "hprofiler.notebook",
+    "record": "hprofiler.notebook",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name == "Profile":
-        from hprofiler._flamegraph import Profile
+    if name in _LOADED_FROM:
+        from importlib import import_module
 
-        globals()[name] = Profile
-        return Profile
+        found: object = getattr(import_module(_LOADED_FROM[name]), name)
+        globals()[name] = found
+        return found
     raise AttributeError(f"module 'hprofiler' has no attribute {name!r}")
 
 

@@ -16,6 +16,7 @@ COMMANDS = [
     "convert",
     "report",
     "diff",
+    "spark",
     "outliers",
     "cleanup",
     "demo",

@@ -14,14 +14,15 @@ from hprofiler._flamegraph import MeanMerger, Method, Profile
 from hprofiler.analysis.attribution import Attribution, attribute
 from hprofiler.analysis.coverage import Coverage, coverage, recorded_for
 from hprofiler.analysis.facts import HostFacts, RunFacts, read_facts
-from hprofiler.analysis.findings import findings
+from hprofiler.analysis.findings import MOST, findings
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
-from hprofiler.analysis.stages import StageShares, StageSums
+from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
 from hprofiler.analysis.subject import Evidence, Finding
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.base.errors import UsageError
 from hprofiler.model import Outcome, Recording, Status
+from hprofiler.model.measures import measure_of
 from hprofiler.runfolder import RunFolder
 from hprofiler.spark import SparkError
 from hprofiler.spark import read_facts as read_spark_facts
@@ -249,6 +250,9 @@ def analyze_event(folder: RunFolder, facts: RunFacts, names: Names, sink: Profil
     of_cluster = attribute(facts, cluster) if cluster is not None else None
     if cluster is not None and of_cluster is not None:
         found = findings(facts, cluster, of_cluster, compared, evidence, problems)
+        of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)
+        if of_stage is not None:
+            found = [found[0], of_stage, *found[1 : MOST - 1]]
         analysis = replace(
             analysis,
             hosts=tuple(hosts),

@@ -5,16 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from hprofiler._flamegraph import Profile
-from hprofiler.analysis.blocked_stacks import EVENTS, BlockedRules
+from hprofiler.analysis.blocked_stacks import EVENTS, BlockedRules, most_first
 from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.analysis.subject import Finding
+from hprofiler.analysis.words import percent
 from hprofiler.model import Recording
+from hprofiler.model.measures import duration
 from hprofiler.spark import (
     SEVERAL,
     Assignment,
     SparkFacts,
     Tasks,
+    Waits,
     assignment,
     stage_name,
     stage_times,
@@ -24,6 +29,13 @@ from hprofiler.spark import (
 _TASK = (r"^\[Executor task l", r"^L?org[./]apache[./]spark[./]executor[./]Executor\$TaskRunner[.;:]+run\b")
 _IDLE = (r"^L?java[./]util[./]concurrent[./]ThreadPoolExecutor[.;:]+getTask\b",)
 _KNOWN_ENOUGH = 0.95
+# Of a sentence on the stage with most samples: least samples of all tasks, its least part of them, the least
+# part that is blocked, and of a slow task how many there are at least, and how many medians it takes.
+_FEWEST = 100
+_WORTH_A_SENTENCE = 0.2
+_WAIT = 0.1
+_FEWEST_TASKS = 3
+_SLOW = 1.5
 _TIMERS = ("ctimer", "itimer")
 
 
@@ -31,10 +43,11 @@ _TIMERS = ("ctimer", "itimer")
 class StageShare:
     """A stage: the name of its slice, its call site, how many samples belong to it.
 
-    `cpu` is the CPU time in seconds for which its samples were taken; None for other events. The page's is
+    `cpu` is the CPU time in seconds that its samples stand for; None for other events. The page's is
     more: there all CPU time of the processes is spread over the samples, also what no sampler saw.
     `spark_cpu` is Spark's own count for the parts of its tasks that lie in the recordings; None if that is
-    not known. `blocked` are the samples that wait, by rules of `blocked_stacks`, of wall-clock time.
+    not known. `blocked` are the samples that wait, by rules of `blocked_stacks`, of wall-clock time,
+    and `spark_waits` what Spark counts of all its tasks.
     """
 
     name: str
@@ -44,6 +57,7 @@ class StageShare:
     cpu: float | None
     spark_cpu: float | None
     blocked: Mapping[str, int] = field(default_factory=dict)
+    spark_waits: Waits = field(default_factory=Waits)
 
     @property
     def samples(self) -> int:
@@ -140,9 +154,9 @@ class StageSums:
                 blocked = self._blocked.setdefault(slice_[0], {})
                 for rule, waiting in self._rules.counts(profile.in_slice(number)).items():
                     blocked[rule] = blocked.get(rule, 0) + waiting
-        begin = times.start
+        begin = recording.times.start if recording.times else times.start
         if self._facts.time is not None and self._facts.start is not None:
-            begin, _ = self._facts.time.microseconds(self._facts.start)
+            begin = max(begin, self._facts.time.microseconds(self._facts.start)[0])
         self._recorded.append((executor, begin, begin + round(recording.seconds * 1e6)))
 
     def shares(self) -> StageShares | None:
@@ -153,6 +167,7 @@ class StageSums:
         is_cpu = self._facts.event == "cpu"
         times = stage_times(spark, self._recorded) if is_cpu else {}
         labels = stage_labels(spark)
+        waits = {stage_name(one.id, one.attempt): one.waits for one in spark.stages}
         stages = []
         for name in dict.fromkeys(name for name, _ in self._samples if name != SEVERAL):
             known = times.get(name)
@@ -165,6 +180,7 @@ class StageSums:
                     cpu=self._cpu[name] if is_cpu else None,
                     spark_cpu=known.cpu if known and known.known >= _KNOWN_ENOUGH else None,
                     blocked=self._blocked.get(name, {}),
+                    spark_waits=waits.get(name, Waits()) if self._rules is not None else Waits(),
                 )
             )
         stages.sort(key=lambda one: (-one.samples, one.name))
@@ -173,7 +189,7 @@ class StageSums:
 
 
 def _cpu_of_sample(recording: Recording) -> float:
-    """For how many seconds of CPU time a sample was taken.
+    """The seconds of CPU time that a sample stands for.
 
     Perf events count exactly. Timers fire once a tick of the kernel at most, whichever thread runs.
     """
@@ -185,3 +201,42 @@ def _cpu_of_sample(recording: Recording) -> float:
 def stage_labels(spark: SparkFacts) -> Mapping[str, str]:
     """The call site of each stage, by the name of its slice."""
     return {stage_name(one.id, one.attempt): one.name for one in spark.stages}
+
+
+def stage_finding(spark: SparkFacts | None, shares: StageShares | None, share_of: str) -> Finding | None:
+    """The stage that takes most of the tasks' samples, what they are blocked on, and its slowest task."""
+    tasks = sum(one.samples for one in shares.stages) + shares.several if shares else 0
+    if spark is None or shares is None or tasks < _FEWEST:
+        return None
+    most = shares.stages[0]
+    if most.samples < _WORTH_A_SENTENCE * tasks:
+        return None
+    parts = [f"{most.name} takes {percent(most.samples, tasks)} of the {share_of} of tasks"]
+    for wait, count in list(most_first(most.blocked))[:1]:
+        if count >= _WAIT * most.samples:
+            parts.append(f"{percent(count, most.samples)} of that is {wait}")
+    slowest = _slowest(spark, most.name)
+    if slowest:
+        parts.append(slowest)
+    text = "; ".join(parts)
+    return Finding(f"{text[:1].upper()}{text[1:]}.")
+
+
+def _slowest(spark: SparkFacts, name: str) -> str:
+    """ "its slowest task, on node7, takes 38 s longer than the median", if that is far longer."""
+    tasks = [
+        (finish - launch, executor)
+        for executor, table in spark.tasks.items()
+        for _, stage, attempt, launch, finish, _ in table.rows()
+        if finish and stage_name(stage, attempt) == name
+    ]
+    if len(tasks) < _FEWEST_TASKS:
+        return ""
+    usual = median(time for time, _ in tasks)
+    time, executor = max(tasks)
+    longer = (time - usual) / 1000
+    if time <= _SLOW * usual or longer < 1:
+        return ""
+    host = next((one.host for one in spark.executors if one.id == executor and one.host), "")
+    where = host or f"executor {executor}"
+    return f"its slowest task, on {where}, takes {duration(longer)} longer than the median"

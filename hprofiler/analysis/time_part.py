@@ -26,20 +26,38 @@ def facts_of_range(folder: RunFolder, facts: RunFacts, time: TimeRange) -> RunFa
     """
     if facts.start is None:
         raise UsageError(f"it is not known when the samples of {folder.path} were taken", WITHOUT_TIMES)
-    ends = [(one.times.start - facts.start) / 1e6 + one.seconds for one in facts.recordings if one.times]
-    length = min(max(ends), time.end) - time.begin
+    end = max(recorded_in(one, facts.start)[1] for one in facts.recordings if one.times)
+    length = min(end, time.end) - time.begin
     if length <= 0:
-        raise UsageError(f"no samples {time}: {folder.path} is of {max(ends):.6g} s", "name an earlier time")
-    hosts = (_of_range(folder, facts.start, host, time, length) for host in facts.hosts)
+        raise UsageError(f"no samples {time}: {folder.path} is of {end:.6g} s", "name an earlier time")
+    hosts = (_of_range(folder, facts.start, host, time) for host in facts.hosts)
     return replace(facts, hosts=tuple(hosts), time=time, duration=length)
 
 
-def _of_range(folder: RunFolder, start: int, host: HostFacts, time: TimeRange, length: float) -> HostFacts:
+def recorded_in(recording: Recording, start: int, time: TimeRange | None = None) -> tuple[float, float]:
+    """The seconds of a run, which begins at `start`, in which a process was recorded; those of a range.
+
+    Without times the recording may be anywhere: then the range is all of it.
+    """
+    begin, end = 0.0, recording.seconds
+    if recording.times is not None:
+        begin = (recording.times.start - start) / 1e6
+        end += begin
+    elif time is not None:
+        begin, end = time.begin, min(time.end, time.begin + end)
+    if time is None:
+        return begin, end
+    begin = max(begin, time.begin)
+    return begin, max(begin, min(end, time.end))
+
+
+def _of_range(folder: RunFolder, start: int, host: HostFacts, time: TimeRange) -> HostFacts:
     recordings = []
     for one in host.recordings:
         path = folder.times_path(host.name, one.pid, one.event)
         part = _part(one, path, time.microseconds(start))
-        recordings.append(replace(part, seconds=length, timeline=()))
+        begin, end = recorded_in(one, start, time)
+        recordings.append(replace(part, seconds=end - begin, timeline=()))
     # How long processes were recorded is no more a part of the duration.
     outcomes = tuple(replace(outcome, seconds=None) for outcome in host.outcomes)
     return replace(host, recordings=tuple(recordings), outcomes=outcomes)

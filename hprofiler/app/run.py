@@ -80,15 +80,15 @@ class RecordLost(HprofilerError):
         self.coverage = coverage
 
 
-def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
-    """Record, keep and draw.
+def run(request: RunRequest, reach: Reach, listener: Listener, stop: Stop | None = None) -> RunResult:
+    """Record, keep and draw. With `stop`, another thread may end the recording.
 
     Raises RunFolderError if nothing can be written (before anything is touched), RecordLost if run.json
     cannot be written, PicturesError if the recordings are kept but the report cannot be made.
     """
     folder = RunFolder.create(request.output, request.force)
     try:
-        result = _run_into(folder, request, reach, listener)
+        result = _run_into(folder, request, reach, listener, stop or Stop())
         matched = result.coverage.processes.found or result.interrupted or failures(result.results)
         if request.keep_empty or matched:
             return result
@@ -98,11 +98,12 @@ def run(request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
         folder.release()
 
 
-def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Listener) -> RunResult:
+def _run_into(
+    folder: RunFolder, request: RunRequest, reach: Reach, listener: Listener, stop: Stop
+) -> RunResult:
     from hprofiler.runfolder.sink import FolderSink
 
     started = datetime.now(timezone.utc)
-    stop = Stop()
     sink = FolderSink(folder)
     with on_interrupt(stop.request):  # until run.json is written
         results = tuple(
@@ -120,7 +121,7 @@ def _run_into(folder: RunFolder, request: RunRequest, reach: Reach, listener: Li
         new_processes = _ask_for_new_processes(request.located, results[0].host.name)
         # Parts of the target that cannot be visited count as hosts.
         results += tuple(HostResult(Host(one.host, ""), None, (), (one,)) for one in request.located.absent)
-        record = _record(request, results, started, stop.level > 0)
+        record = _record(request, results, started, stop)
         try:
             folder.write(record)
         except RunFolderError as error:
@@ -192,11 +193,11 @@ def _with_lines(results: tuple[HostResult, ...], lines: Sequence[Outcome]) -> tu
     )
 
 
-def _record(
-    request: RunRequest, results: Sequence[HostResult], started: datetime, interrupted: bool
-) -> RunRecord:
-    """The content of run.json."""
+def _record(request: RunRequest, results: Sequence[HostResult], started: datetime, stop: Stop) -> RunRecord:
+    """The content of run.json. The time limit of a recording that ended as planned was not its length."""
     hosts = tuple(map(host_record, results))
+    lengths = [one.seconds for result in results for one in result.recordings if stop.finished]
+    sampling = replace(request.sampling, duration=max(lengths)) if lengths else request.sampling
     return RunRecord(
         hprofiler=__version__,
         command=request.command,
@@ -204,11 +205,11 @@ def _record(
         notes=tuple(request.located.notes),
         selector=request.selector.text,
         roots=request.selector.roots,
-        sampling=request.sampling,
+        sampling=sampling,
         care=asdict(request.care),
         started=started.isoformat(timespec="seconds"),
         finished=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        interrupted=interrupted,
+        interrupted=stop.level > 0 and not stop.finished,
         coverage=Coverage.of(hosts, len(request.sampling.events)),
         hosts=hosts,
     )

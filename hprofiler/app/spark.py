@@ -96,7 +96,8 @@ def _clocks(results: Iterable[HostResult]) -> ClockOf:
         clock = DriverClock(result.clock.offset, result.clock.uncertainty, source)
         for name in (result.host.name, result.host.address):
             by_name.setdefault(_short(name), clock)
-        if any(one.process.labels.get("role") == "driver" for one in result.recordings):
+        labels = [result.host.labels, *(one.process.labels for one in result.recordings)]
+        if any(one.get("role") == "driver" for one in labels):
             of_driver = clock
     return lambda driver: of_driver or by_name.get(_short(driver))
 

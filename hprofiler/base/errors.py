@@ -6,6 +6,8 @@ Foreign exceptions (paramiko, YAML, the operating system) are translated where t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hprofiler.base.text import printable
 
 _LONGEST = 4096
@@ -15,10 +17,11 @@ _LONGEST = 4096
 class HprofilerError(Exception):
     """Anything that ends a command with a message instead of a traceback.
 
-    `code` is one of docs/reference/outcomes.md.
+    `code` is one of docs/reference/outcomes.md, `parameters` are its figures.
     """
 
     code = "failed"
+    parameters: Mapping[str, str | int | float] = {}
 
     def __init__(self, reason: str, remedy: str = "") -> None:
         super().__init__(reason)
@@ -43,15 +46,28 @@ class HostError(HprofilerError):
 
     usual_code = ""
 
-    def __init__(self, stage: str, reason: str, remedy: str = "", code: str = "") -> None:
+    def __init__(
+        self,
+        stage: str,
+        reason: str,
+        remedy: str = "",
+        code: str = "",
+        parameters: Mapping[str, str | int | float] | None = None,
+    ) -> None:
         super().__init__(printable(reason[:_LONGEST]), printable(remedy[:_LONGEST]))
         self.stage = stage
         self.code = code or self.usual_code or f"{stage}-failed"
+        self.parameters = parameters or {}
 
     def at(self, stage: str) -> HostError:
         """The same, at another stage."""
         code = "" if self.code == f"{self.stage}-failed" else self.code
-        return type(self)(stage, self.reason, self.remedy, code)
+        return type(self)(stage, self.reason, self.remedy, code, self.parameters)
+
+    def reworded(self, reason: str, *remedies: str) -> HostError:
+        """The same with another reason, and with what to do besides."""
+        remedy = "; ".join(filter(None, (self.remedy, *remedies)))
+        return type(self)(self.stage, reason, remedy, self.code, self.parameters)
 
 
 class ConnectionLost(HostError):

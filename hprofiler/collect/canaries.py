@@ -63,7 +63,7 @@ class Canaries:
         except HostError as lost:
             verdict = f"the canary for {kind} failed: the host of {who} was lost: {lost.reason}"
             reason = f"{lost.reason}; {who} was being recorded as a canary"
-            raise type(lost)(lost.stage, reason, lost.remedy, lost.code) from lost
+            raise lost.reworded(reason) from lost
         finally:
             self._store(kind, verdict)
         return verdict

@@ -132,7 +132,15 @@ class _CheckingVisit(_FindingVisit):
         )
         self._clock_ahead = ahead(checked.time, asked, time.time())
         too_many_checked = (
-            CheckedProcess(one.pid, one.status, one.stage, one.reason, one.remedy, code=one.code)
+            CheckedProcess(
+                one.pid,
+                one.status,
+                one.stage,
+                one.reason,
+                one.remedy,
+                code=one.code,
+                parameters=one.parameters,
+            )
             for one in too_many
         )
         processes = (*map(_cautioned, checked.processes), *too_many_checked)
@@ -140,7 +148,7 @@ class _CheckingVisit(_FindingVisit):
             try:
                 refuse_busy(self.facts)
             except HostError as why:  # a run skips a busy host, but it is checked anyway
-                self.note(Status.FAILED, why.stage, why.reason, why.remedy, why.code)
+                self.note(Status.FAILED, why.stage, why.reason, why.remedy, why.code, why.parameters)
                 processes = tuple(_failed(one, why) for one in processes)
         self._checked = checked.replace(processes=processes)
 
@@ -168,7 +176,14 @@ class _CheckingVisit(_FindingVisit):
 
 def _failed(one: CheckedProcess, why: HostError) -> CheckedProcess:
     return CheckedProcess(
-        one.pid, Status.FAILED, why.stage, why.reason, why.remedy, code=why.code, findings=one.findings
+        one.pid,
+        Status.FAILED,
+        why.stage,
+        why.reason,
+        why.remedy,
+        code=why.code,
+        parameters=why.parameters,
+        findings=one.findings,
     )
 
 

@@ -123,6 +123,7 @@ class Fetching:
                 f"not kept: its host has more than {most >> 20} MiB of {what}",
                 remedy,
                 code="too-large",
+                parameters={"most": most},
             )
         self._kept[kind] += size
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hprofiler.agent import Ended, Found, ProcessOutcome
-from hprofiler.model import Outcome, Pauses, Process, Recording, Status
+from hprofiler.model import Outcome, Params, Pauses, Process, Recording, Status
 
 _LOST = "its host was lost: "
 _AFTER_IT_BEGAN = ("start", "record", "fetch", "clean")
@@ -56,6 +56,16 @@ class Ledger:
     def recorded(self, recording: Recording) -> None:
         """A profile was received and stored."""
         self._recordings[recording.process.pid, recording.event] = recording
+        if recording.times_off:
+            reason = (
+                f"the times of its {recording.event} samples are {recording.times_off:.0f} s off: left out"
+            )
+            remedy = "look whether the host's clock was set during the recording, and record again"
+            line = self._made(recording.process, Status.DEGRADED, "fetch", reason, remedy)
+            off: Params = {"event": recording.event, "seconds": recording.times_off}
+            self._problems.setdefault(recording.pid, []).append(
+                replace(line, code="times-impossible", parameters=off)
+            )
 
     def paused(self, pauses: Pauses) -> None:
         self._pauses[pauses.pid] = pauses

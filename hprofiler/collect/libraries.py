@@ -48,6 +48,7 @@ def wanted(binaries: AgentBinaries, engine: str, arch: str, selector: Selector) 
                 f"there is no async-profiler library for the architecture {arch}",
                 "name one with --async-profiler, or record with --engine perf",
                 code="library-missing",
+                parameters={"architecture": arch},
             )
     return found
 

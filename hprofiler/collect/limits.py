@@ -66,11 +66,23 @@ def refuse_busy(facts: HostFacts) -> None:
     anyway = "or record anyway with --force-busy"
     if facts.load > BUSY * facts.cpus:
         busy = f"the host is busy: load {facts.load:.0f} on {facts.cpus} processors"
-        raise HostError("find", busy, f"wait until it has less to do, {anyway}", code="host-busy")
+        raise HostError(
+            "find",
+            busy,
+            f"wait until it has less to do, {anyway}",
+            code="host-busy",
+            parameters={"load": facts.load, "cpus": facts.cpus},
+        )
     free = facts.memory_available
     if free is not None and free < LITTLE_MEMORY:
         short = f"the host has only {free >> 20} MiB of memory free"
-        raise HostError("find", short, f"free some of its memory, {anyway}", code="host-busy")
+        raise HostError(
+            "find",
+            short,
+            f"free some of its memory, {anyway}",
+            code="host-busy",
+            parameters={"memory_available": free},
+        )
 
 
 def first_processes(
@@ -91,7 +103,15 @@ def first_processes(
     reason = f"{len(processes)} processes exceed the limit of {MAX_RECORDED} per host"
     remedy = "use a narrower selector, or name processes: -j pid:PID"
     return processes[:MAX_RECORDED], tuple(
-        ProcessOutcome(one.pid, Status.FAILED, "prepare", reason, remedy, code="too-many-processes")
+        ProcessOutcome(
+            one.pid,
+            Status.FAILED,
+            "prepare",
+            reason,
+            remedy,
+            code="too-many-processes",
+            parameters={"processes": len(processes), "most": MAX_RECORDED},
+        )
         for one in processes[MAX_RECORDED:]
     )
 

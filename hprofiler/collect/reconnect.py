@@ -117,7 +117,7 @@ class Reconnect:
                 self._visit.note_left(other.bye())
             reason = f"{why.reason}; the agent ended, and what was not fetched before is lost"
             remedies = (why.remedy, "run `hprofiler cleanup`, then record again")
-            raise HostError(why.stage, reason, "; ".join(filter(None, remedies)), why.code)
+            raise HostError(why.stage, reason, "; ".join(filter(None, remedies)), why.code, why.parameters)
 
     def _given_up(self, why: HostError, waited: float, last: HostError) -> HostError:
         reason = f"{why.reason}, and could not be restored within {waited:.0f} s: {last.reason}"

@@ -122,7 +122,7 @@ class _RecordingVisit(Visit):
             if self.facts and not self._care.busy:
                 refuse_busy(self.facts)
         except HostError as why:
-            self.note(Status.FAILED, why.stage, why.reason, why.remedy, why.code)
+            self.note(Status.FAILED, why.stage, why.reason, why.remedy, why.code, why.parameters)
             self._end(session)
             self.report("failed", why.reason)
             return None

@@ -31,6 +31,15 @@ class Stop:
             return
         self.level += 1
 
+    def finish(self) -> None:
+        """End the recording as planned: what was recorded is all that was wanted."""
+        self.level = self.level or 1
+
+    @property
+    def finished(self) -> bool:
+        """It ended as planned, before its time limit; nothing interrupted it."""
+        return self.level > 0 and not self.signal
+
 
 @contextmanager
 def on_interrupt(action: Callable[[int], None]) -> Iterator[None]:

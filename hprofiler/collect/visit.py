@@ -19,7 +19,7 @@ from hprofiler.base.errors import AgentEnded, HostError, HprofilerError, TimedOu
 from hprofiler.collect.audit import VisitAudit
 from hprofiler.collect.containers import Contained
 from hprofiler.collect.visit_group import HostProgress, VisitGroup
-from hprofiler.model import DOING, Host, HostFacts, Outcome, Selector, Status
+from hprofiler.model import DOING, Host, HostFacts, Outcome, Params, Selector, Status
 from hprofiler.transport import LocalTransport, NoShell, Transport
 
 _LAST_WORDS = 3.0
@@ -109,7 +109,7 @@ class Visit(ABC):
             if why is None:
                 remedy = "raise --timeout, or leave the host out"
                 reason = f"timed out after {self._seconds:.3g} s while {DOING[self.ledger_stage]}"
-                why = TimedOut(self.ledger_stage, reason, remedy)
+                why = TimedOut(self.ledger_stage, reason, remedy, parameters={"seconds": self._seconds})
             self._deadline = self._last_deadline = inf
         self._abort_in_background(why)
 
@@ -147,8 +147,7 @@ class Visit(ABC):
         """The failure to report for an error that ended the work."""
         why = self._why or error
         if self.session and isinstance(why, (TimedOut, AgentEnded)):
-            remedies = (why.remedy, "run `hprofiler cleanup` to remove possible leftovers")
-            return type(why)(why.stage, why.reason, "; ".join(filter(None, remedies)), why.code)
+            return why.reworded(why.reason, "run `hprofiler cleanup` to remove possible leftovers")
         return why
 
     # Connections
@@ -283,9 +282,18 @@ class Visit(ABC):
         if self._why:
             raise self._why
 
-    def note(self, status: Status, stage: str, reason: str, remedy: str = "", code: str = "") -> None:
+    def note(
+        self,
+        status: Status,
+        stage: str,
+        reason: str,
+        remedy: str = "",
+        code: str = "",
+        parameters: Params | None = None,
+    ) -> None:
         """A ledger line of the host."""
-        self.outcomes.append(Outcome(self.host.name, status, stage, reason, remedy, code=code))
+        line = Outcome(self.host.name, status, stage, reason, remedy, code=code, parameters=parameters or {})
+        self.outcomes.append(line)
 
     def failed(self, why: HprofilerError) -> None:
         """The outcome of a failed host; the first failure is the cause."""
@@ -297,7 +305,7 @@ class Visit(ABC):
             self.needless = self.host.optional and isinstance(why, NoShell)
             status = Status.DEGRADED if self.needless else Status.FAILED
             reason = f"{why.reason}{self._contained.missing(self.unseen())}"
-            self.note(status, stage, reason, why.remedy, why.code)
+            self.note(status, stage, reason, why.remedy, why.code, why.parameters)
         self.report("failed", why.reason)
 
     def leave_behind(self) -> None:
@@ -323,7 +331,7 @@ class Visit(ABC):
         except HostError as error:
             why = self._explained(error)
             remedy = why.remedy or "run `hprofiler cleanup`"
-            self.note(Status.DEGRADED, "clean", why.reason, remedy, why.code)
+            self.note(Status.DEGRADED, "clean", why.reason, remedy, why.code, why.parameters)
 
     def note_left(self, left: Sequence[str]) -> None:
         if left:

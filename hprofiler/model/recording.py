@@ -62,7 +62,8 @@ class Recording:
     `interval` is what one sample stands for (nanoseconds or bytes), 0 if it has no meaning. `timeline` has
     the number of samples in each second; `totals` are the profile's sums by name. `attach_seconds` is the
     time of the attach, None without one; `bytes_received` is the size of the profile on the wire; `times` is
-    None if it is not known when samples were taken.
+    None if it is not known when samples were taken; `times_off` is then by how many seconds they were
+    impossible, 0 if there were none.
     """
 
     process: Process
@@ -78,6 +79,7 @@ class Recording:
     attach_seconds: Seconds | None = None
     bytes_received: Count | None = None
     times: SampleTimes | None = None
+    times_off: Seconds = 0.0
 
     @property
     def pid(self) -> int:

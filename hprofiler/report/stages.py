@@ -17,6 +17,10 @@ from hprofiler.spark import SparkFacts, stage_name
 _STAGES_SHOWN = 10
 _ROWS = 4
 _MOST_SPANS = 5000
+_NEVER_ADD_UP = (
+    "  Blocked is by stacks, of the recorded time. Spark counts whole waits, of all run time, in some places."
+    "\n  Both see the same waits by other means: they never add up."
+)
 
 Span = tuple[float, float, str]
 
@@ -60,18 +64,19 @@ def stages_text(shares: StageShares) -> str:
     lines = [f"by Spark stage ({certain} of task samples certain, {likely} likely; {others}):"]
     total = shares.none + shares.several + sum(one.samples for one in shares.stages)
     has_cpu = any(one.cpu is not None for one in shares.stages)
-    waits = [_waits(one) for one in shares.stages]
-    more_columns = ("CPU", "of Spark's") if has_cpu else ("blocked on",) if any(waits) else ()
+    waits = [(_waits(one), _spark_waits(one)) for one in shares.stages]
+    has_waits = any(wait for wait, _ in waits)
+    more_columns = ("CPU", "of Spark's") if has_cpu else ("blocked on", "Spark counts") if has_waits else ()
     rows: list[tuple[str, ...]] = [("samples", *more_columns, "stage")]
     for one, wait in list(zip(shares.stages, waits, strict=True))[:_STAGES_SHOWN]:
         cpu = [duration(one.cpu or 0.0), _ratio(one.cpu, one.spark_cpu)] if has_cpu else []
         share = plain(percent(one.samples, total))
-        rows.append(
-            (share, *cpu, *([wait] if any(waits) else []), printable(f"{one.name} {one.label}".rstrip()))
-        )
+        stage = printable(f"{one.name} {one.label}".rstrip())
+        rows.append((share, *cpu, *(wait if has_waits else ()), stage))
     lines += table_lines(rows, right=range(3 if has_cpu else 1), indent=2)
     more = len(shares.stages) - _STAGES_SHOWN
-    return "\n".join([*lines, *([f"  … and {more} more stages"] if more > 0 else [])])
+    lines += [f"  … and {more} more stages"] if more > 0 else []
+    return "\n".join([*lines, *([_NEVER_ADD_UP] if has_waits else [])])
 
 
 def _waits(one: StageShare) -> str:
@@ -79,6 +84,14 @@ def _waits(one: StageShare) -> str:
     return ", ".join(
         f"{text} {plain(percent(count, one.samples))}" for text, count in most_first(one.blocked)
     )
+
+
+def _spark_waits(one: StageShare) -> str:
+    """The same by Spark's own count, as parts of the run time of all tasks."""
+    waits = one.spark_waits
+    run = waits.run
+    known = (("shuffle fetch", waits.fetch), ("shuffle write", waits.shuffle_write), ("GC", waits.gc))
+    return ", ".join(f"{text} {plain(percent(time, run))}" for text, time in known if time and run)
 
 
 def _ratio(cpu: float | None, spark_cpu: float | None) -> str:
@@ -95,6 +108,7 @@ def stages_record(shares: StageShares) -> dict[str, object]:
                 "cpu_seconds": one.cpu,
                 "spark_cpu_seconds": one.spark_cpu,
                 "blocked": dict(one.blocked),
+                "spark_waits": members(one.spark_waits, "run", "fetch", "shuffle_write", "gc"),
             }
             for one in shares.stages
         ],

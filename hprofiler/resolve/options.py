@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from hprofiler.resolve.host_names import HostEntry
 
 if TYPE_CHECKING:
     from hprofiler.kubernetes.cluster import Cluster
+    from hprofiler.resolve.yarn.rest import Body
 
 _STARTED_TOLD = 20
 
@@ -75,11 +77,12 @@ class SparkDriver:
     None).
 
     `get` takes a path below `/api/v1` and its parameters, and returns the JSON and the answer's `Date`. It
-    may raise HprofilerError.
+    may raise HprofilerError. `open` takes a path, too, and gives a body of any length, None if it cannot.
     """
 
     application: str | None
     get: Callable[[str, Mapping[str, str]], tuple[object, str | None]]
+    open: Callable[[str], AbstractContextManager[Body]] | None = None
 
 
 @dataclass(frozen=True)

@@ -100,8 +100,11 @@ class FolderSink:
         with self._counted(host, recording, totals):
             profile.with_labels(labels).write(path, "pprof", thread_label=True)
             recording = replace(recording, totals=totals)
-            if not profile.times or not self._is_of_this_run(profile.times):
+            if not profile.times:
                 return recording
+            off = self._off(profile.times)
+            if off > _SLACK:  # one host's impossible times would stretch those of all others
+                return replace(recording, times_off=off)
             try:
                 arrived.replace(self._folder.times_path(host.name, process.pid, recording.event))
             except OSError:
@@ -109,9 +112,9 @@ class FolderSink:
                 raise
             return replace(recording, times=SampleTimes(profile.times.start, profile.times.width))
 
-    def _is_of_this_run(self, times: Times) -> bool:
-        """One host's impossible times would stretch those of all others."""
-        return self._began - _SLACK <= times.start / 1e6 and times.end / 1e6 <= time.time() + _SLACK
+    def _off(self, times: Times) -> float:
+        """By how many seconds times lie outside the run."""
+        return max(self._began - times.start / 1e6, times.end / 1e6 - time.time(), 0.0)
 
     @contextmanager
     def _counted(self, host: Host, recording: Recording, totals: Mapping[str, int]) -> Iterator[None]:

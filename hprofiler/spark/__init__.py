@@ -11,6 +11,7 @@ from hprofiler.spark.facts import (
     SparkFacts,
     Stage,
     Tasks,
+    Waits,
     read_facts,
     write_facts,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "Stage",
     "StageTime",
     "Tasks",
+    "Waits",
     "assignment",
     "fetch_facts",
     "read_event_log",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -85,6 +85,8 @@ NOTES = {
     "stages-not-kept": "{count:,} stages beyond the first {detail} are left out",
     "jobs-not-kept": "{count:,} jobs beyond the first {detail} are left out",
     "executors-not-kept": "{count:,} executors beyond the first {detail} are left out",
+    "sql-not-kept": "{count:,} SQL executions beyond the first {detail} are left out",
+    "plans-not-kept": "the plans of {count:,} SQL executions are left out: those before took {detail}",
     "files-missing": "{count:,} files of the rolling log are missing ({detail})",
     "by-rest": "read by the REST interface, which keeps only the newest stages and does not say which stages "
     "wait for which: name the event log for more",
@@ -160,7 +162,17 @@ class TaskTable:
 
     def columns(self, *names: str) -> Iterator[tuple[int, ...]]:
         """The values of several columns, task by task."""
-        return zip(*(self.column(name) for name in names), strict=True)
+        if not set(names).isdisjoint(DERIVED_COLUMNS):
+            return zip(*(self.column(name) for name in names), strict=True)
+        return self._stored([_NUMBERS[name] for name in names])
+
+    def _stored(self, numbers: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """The same of TASK_COLUMNS by number, with one part in memory at a time."""
+        for part in self._packed:
+            columns = msgspec.msgpack.decode(part)
+            yield from zip(*(_unpacked(columns[number], columns[-1]) for number in numbers), strict=True)
+        for row in self._open:
+            yield tuple(row[number] for number in numbers)
 
     def rows(self) -> Iterator[dict[str, int]]:
         """All tasks, as dictionaries."""
@@ -204,9 +216,10 @@ def _unpacked(column: Any, count: int) -> Iterable[int]:
 
 
 class Executor(msgspec.Struct):
-    """An executor, or the driver. `peak` are the maxima of its memory metrics by Spark's names, of all events;
-    `logged_peak` those of StageExecutorMetrics alone, which is what a history server shows. Both are empty if
-    Spark did not log them; 0 means that it was not sampled.
+    """An executor, or the driver.
+
+    `peak` are the maxima of its memory metrics by Spark's names. It is empty if Spark did not log them; 0
+    means that it was not sampled.
 
     Counts are as Spark counts: of tasks that ended before the executor was removed.
     """
@@ -223,7 +236,6 @@ class Executor(msgspec.Struct):
     max_offheap: int = 0
     resource_profile: int = 0
     peak: dict[str, int] = field(default_factory=dict)
-    logged_peak: dict[str, int] = field(default_factory=dict)
     attributes: dict[str, str] = field(default_factory=dict)
     active_tasks: int = 0
     completed_tasks: int = 0
@@ -237,9 +249,10 @@ class Executor(msgspec.Struct):
 
 
 class Job(msgspec.Struct):
-    """A job. `status` is SUCCEEDED, FAILED, RUNNING or UNKNOWN. `sql` is the id of its SQL execution, if it is
-    part of one. `stage_ids` hold the stages that it skipped, too. `num_tasks` are those of stages that had not
-    ended when it began.
+    """A job. `status` is SUCCEEDED, FAILED, RUNNING or UNKNOWN.
+
+    `sql` is the id of its SQL execution, if it has one. `stage_ids` hold the stages that it skipped, too.
+    `num_tasks` are those of stages that had not ended when it began.
     """
 
     id: int
@@ -307,6 +320,7 @@ class Application(msgspec.Struct):
     version: str = ""
     start: int = 0
     end: int = 0
+    exit_code: int | None = None
     last_event: int = 0
     java: str = ""
     scala: str = ""

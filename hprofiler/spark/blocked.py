@@ -28,13 +28,15 @@ class Resource:
     """Something that tasks wait for.
 
     `time` gives milliseconds of each task of a stage; it is None where an event log has nothing of it.
-    `contains` and `lacks` say what is counted and what is not.
+    `contains` and `lacks` say what is counted and what is not. Some of it may be `without_slot`, when the
+    task's slot already had another task.
     """
 
     name: str
     time: Callable[[ReplayStage], Sequence[float]] | None
     contains: str = ""
     lacks: str = ""
+    without_slot: bool = False
 
 
 def _fetch(stage: ReplayStage) -> Sequence[float]:
@@ -70,7 +72,11 @@ RESOURCES = (
     ),
     Resource("gc", _gc, "all collectors’ time while a task ran", ""),
     Resource(
-        "scheduler", _scheduler, "launch and result of tasks, on the driver’s clock", "gaps between stages"
+        "scheduler",
+        _scheduler,
+        "launches and results, on the driver’s clock",
+        "gaps between stages",
+        without_slot=True,
     ),
     Resource("python", None, lacks="needs stacks: record the executors with -e wall"),
     Resource("locks", None, lacks="needs stacks: record the executors with -e wall"),
@@ -88,7 +94,7 @@ class Blocked:
     gain: Gain | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StageBlocked:
     """A stage: its part of the application's time, the time of its tasks, and what they waited for, by
     resource; milliseconds."""
@@ -181,8 +187,12 @@ def blocked_time(application: Application, replay: Replay) -> BlockedTime:
             times = resource.time(stage)
             if any(times):
                 sums[number] = sum(times)
-                pairs = zip(stage.duration, times, strict=True)
-                shorter[number] = array("d", (max(0.0, whole - time) for whole, time in pairs))
+                # What was without a slot is no part of `held`.
+                whole = stage.duration if resource.without_slot else stage.held
+                columns = zip(stage.held, whole, times, strict=True)
+                shorter[number] = array(
+                    "f", (max(0.0, min(held, all_ - time)) for held, all_, time in columns)
+                )
         gain = replay.gain(shorter) if shorter else Gain(0.0, 0.0)
         resources.append(Blocked(resource, sum(sums), gain))
     return BlockedTime(

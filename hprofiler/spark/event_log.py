@@ -1,303 +1,733 @@
-"""Spark's event logs: one file, or the folder of a rolling log. Read line by line; no field is required."""
+"""Reads event logs: line by line, in bounded memory, whatever is damaged or missing.
+
+An event that cannot be read is counted and skipped. Nothing in a log is fatal but that it has no event.
+"""
 
 from __future__ import annotations
 
-import gzip
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import msgspec
-from msgspec import field
 
-from hprofiler.base.paths import is_file, is_folder
-from hprofiler.base.text import printable
-from hprofiler.spark.facts import Collected, Executor, Job, Number, SparkError, SparkFacts, Stage
+from hprofiler.base.text import printable, some
+from hprofiler.spark import events, facts
+from hprofiler.spark.application import (
+    FAILED,
+    KILLED,
+    LOCALITIES,
+    MOST_EXECUTORS,
+    MOST_JOBS,
+    MOST_STAGES,
+    MOST_TASKS,
+    RUNNING,
+    SUCCESS,
+    TASK_COLUMNS,
+    Application,
+    Executor,
+    Job,
+    Note,
+    Stage,
+)
+from hprofiler.spark.codecs import Decoded
+from hprofiler.spark.facts import Collected, SparkError, SparkFacts
+from hprofiler.spark.log_files import LogFile, gaps, local_files
 from hprofiler.spark.rest import ClockOf
+from hprofiler.spark.sql import MOST_EXECUTIONS, MOST_PACKED, SqlLog
 
 _LONGEST_LINE = 64 << 20
 _LONGEST_TEXT = 1000
-_MOST_RUNNING = 1_000_000
-_MOST_STAGES = 5000
-_SLACK = 120.0  # seconds around the recording: the driver's clock may differ from ours
-_EVENTS = re.compile(rb'\{"Event":"SparkListener(\w+)"')
-_ROLLED = re.compile(r"events_(\d{1,9})_.*")
-_MARKS = (".inprogress", ".compact")
-_CODECS = ("zstd", "lz4", "lzf", "snappy")
+_LONGEST_MESSAGE = 20_000
+_MOST_MESSAGES = 2000
+"""Different call stacks, descriptions and reasons that are kept as they are."""
+_MOST_REASONS = 50
+_MOST_RUNNING = 200_000
+_MOST_PENDING = 20_000
+_LONGEST_JOB = 100_000
+_MOST_STAGE_IDS = 5_000_000
+_MOST_PROPERTIES = 10_000
+_MOST_ATTRIBUTES = 50
+_MOST_PROFILES = 1000
+_MOST_PARENTS = 1000
+_MOST_WAITING = 100
+_MOST_METRICS = 100
+_LOOSE_TASKS = 50_000
+_MOST_LISTED = 5000
+_SLACK = 120.0  # seconds around a recording: the driver's clock may differ from ours
+_AGAIN = "Resubmitted"
+_START = b'{"Event":"'
+_LONGEST_NAME = 200
+_LOCALITY = {name: number for number, name in enumerate(LOCALITIES)}
+_NO_PREFERENCE = LOCALITIES.index("NO_PREF")
+_NO_METRICS = events.TaskMetrics()
+_NO_READ = events.ShuffleRead()
+_NO_WRITE = events.ShuffleWrite()
+_NO_INPUT = events.Input()
+_NO_OUTPUT = events.Output()
+DRIVERS = ("driver", "<driver>")
+"""The driver's id among executors; Spark 1 wrote it with brackets."""
+MASK = "*********(redacted)"
+_SECRET = re.compile(
+    r"secret|passw(?:or)?d|passphrase|token|credential|(?:access|account|private|api|encryption)[._-]?key"
+    r"|[./]sas\b|signature|://[^/@\s:]+:[^/@\s]+@",
+    re.IGNORECASE,
+)
 
 
-class _TaskInfo(msgspec.Struct):
-    tid: Number = field(default=0, name="Task ID")
-    executor: str = field(default="", name="Executor ID")
-    launch: Number = field(default=0, name="Launch Time")
-    getting_result: Number = field(default=0, name="Getting Result Time")
-    finish: Number = field(default=0, name="Finish Time")
+def read_application(files: Iterable[LogFile]) -> Application:
+    """The application of an event log: of its files, oldest first.
 
-
-class _TaskMetrics(msgspec.Struct):
-    cpu: Number = field(default=0, name="Executor CPU Time")
-    deserialize: Number = field(default=0, name="Executor Deserialize CPU Time")
-
-
-class _Task(msgspec.Struct):
-    """TaskStart and TaskEnd."""
-
-    stage: Number = field(default=0, name="Stage ID")
-    attempt: Number = field(default=0, name="Stage Attempt ID")
-    info: _TaskInfo = field(default_factory=_TaskInfo, name="Task Info")
-    metrics: _TaskMetrics | None = field(default=None, name="Task Metrics")
-
-
-class _StageInfo(msgspec.Struct):
-    id: Number = field(default=0, name="Stage ID")
-    attempt: Number = field(default=0, name="Stage Attempt ID")
-    name: str = field(default="", name="Stage Name")
-    tasks: Number = field(default=0, name="Number of Tasks")
-    from_: Number = field(default=0, name="Submission Time")
-    to: Number = field(default=0, name="Completion Time")
-
-
-class _Stage(msgspec.Struct):
-    info: _StageInfo = field(default_factory=_StageInfo, name="Stage Info")
-
-
-class _Job(msgspec.Struct):
-    """JobStart and JobEnd."""
-
-    id: Number = field(default=0, name="Job ID")
-    from_: Number = field(default=0, name="Submission Time")
-    to: Number = field(default=0, name="Completion Time")
-    stages: list[Number] = field(default_factory=list, name="Stage IDs")
-    infos: list[_StageInfo] = field(default_factory=list, name="Stage Infos")
-    properties: dict[str, Any] | None = field(default=None, name="Properties")
-
-
-class _ExecutorInfo(msgspec.Struct):
-    host: str = field(default="", name="Host")
-    cores: Number = field(default=0, name="Total Cores")
-
-
-class _Executor(msgspec.Struct):
-    id: str = field(default="", name="Executor ID")
-    info: _ExecutorInfo = field(default_factory=_ExecutorInfo, name="Executor Info")
-
-
-class _BlockManager(msgspec.Struct):
-    id: str = field(default="", name="Executor ID")
-    host: str = field(default="", name="Host")
-
-
-class _BlockManagerAdded(msgspec.Struct):
-    manager: _BlockManager = field(default_factory=_BlockManager, name="Block Manager ID")
-
-
-class _Application(msgspec.Struct):
-    name: str = field(default="", name="App Name")
-    id: str | None = field(default=None, name="App ID")
-    attempt: str | None = field(default=None, name="App Attempt ID")
-
-
-class _LogStart(msgspec.Struct):
-    version: str = field(default="", name="Spark Version")
-
-
-_DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
-    name: msgspec.json.Decoder(kind)
-    for name, kind in {
-        b"LogStart": _LogStart,
-        b"ApplicationStart": _Application,
-        b"ExecutorAdded": _Executor,
-        b"BlockManagerAdded": _BlockManagerAdded,
-        b"JobStart": _Job,
-        b"JobEnd": _Job,
-        b"StageSubmitted": _Stage,
-        b"StageCompleted": _Stage,
-        b"TaskStart": _Task,
-        b"TaskEnd": _Task,
-    }.items()
-}
+    Raises SparkError if a file cannot be read, or none has an event of Spark.
+    """
+    reader = EventReader()
+    names = []
+    for file in files:
+        names.append(file.name)
+        reader.read(file)
+    if not reader.events:
+        shown = names[0] if names else "the log"
+        raise SparkError(f"{shown} is not an event log of Spark: it has none of its events", "check the path")
+    application = reader.application()
+    lacking, where = gaps(name.rpartition("/")[2] for name in names)
+    if lacking:
+        application.notes.append(Note("files-missing", lacking, where))
+    return application
 
 
 def read_event_log(path: Path, since: float, until: float, clock_of: ClockOf) -> SparkFacts:
-    """The facts of a recording from an event log. Raises SparkError if there is none, or it cannot be read.
+    """The facts of a recording from a local event log. Raises SparkError if there is none.
 
     `since` and `until` are the recording, in seconds since 1970 by this machine's clock. `clock_of` gives the
     clock of the driver's host.
     """
-    log = _Log(Collected((since - _SLACK) * 1000, (until + _SLACK) * 1000))
-    try:
-        for file in log_files(path):
-            with _opened(file) as lines:
-                for line in _lines(lines):
-                    log.take(line)
-    except (OSError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise SparkError(f"{path}: {reason}", "check the path, and that you may read it") from error
-    if not log.events:
-        raise SparkError(f"{path} is not an event log of Spark: it has none of its events", "check the path")
-    facts = log.facts()
-    return msgspec.structs.replace(facts, clock=clock_of(facts.driver))
-
-
-def log_files(path: Path) -> list[Path]:
-    """The files of an event log, oldest first: itself, or those of a rolling log's folder."""
-    if is_file(path):
-        return [path]
-    if not is_folder(path):
-        raise SparkError(f"{path} does not exist", "name an event log, or the address of the Spark driver")
-    numbered = sorted(
-        (int(match.group(1)), ".compact" in file.name, file)
-        for file in path.iterdir()
-        if (match := _ROLLED.fullmatch(file.name)) and is_file(file)
+    application = read_application(local_files(path))
+    found = Collected((since - _SLACK) * 1000, (until + _SLACK) * 1000)
+    for stage in application.stages.values():
+        if stage.start:
+            if not found.is_meant(stage.start, stage.end):
+                continue
+            found.stages[stage.key] = facts.Stage(
+                stage.id, stage.attempt, stage.name, stage.start, stage.end, stage.num_tasks, _waits(stage)
+            )
+        _add_tasks(found, application.executor_ids, stage)
+    damaged = [note.count for note in application.notes if note.code in ("damaged", "cut", "too-long")]
+    kept = [note.text for note in application.notes if note.code.endswith(("-not-kept", "unreadable"))]
+    return SparkFacts(
+        application=application.id,
+        attempt=application.attempt,
+        name=application.name,
+        version=application.version,
+        read=int(time.time() * 1000),
+        driver=application.driver,
+        clock=clock_of(application.driver),
+        executors=tuple(
+            facts.Executor(one.id, one.host, max(0, one.cores)) for one in application.executors.values()
+        ),
+        jobs=tuple(
+            facts.Job(
+                one.id, one.start, one.end, _short(one.description) or one.name, one.stage_ids[:_MOST_LISTED]
+            )
+            for one in application.jobs.values()
+            if found.is_meant(one.start, one.end)
+        ),
+        stages=tuple(found.stages.values()),
+        tasks=found.tasks,
+        damaged=sum(damaged),
+        notes=(*found.notes(), *(text[:_LONGEST_TEXT] for text in kept)),
     )
-    if not numbered:
-        remedy = "name the event log of one application, a file or a folder eventlog_v2_…"
-        raise SparkError(f"{path} holds no event log", remedy)
-    # A compacted file has what is left of all files before it, and of the one with its own number.
-    compact = max((number for number, is_compact, _ in numbered if is_compact), default=-1)
-    return [
-        file
-        for number, is_compact, file in numbered
-        if number > compact or (number == compact and is_compact)
-    ]
 
 
-def _opened(path: Path) -> BinaryIO:
-    name = path.name
-    for mark in _MARKS:
-        name = name.removesuffix(mark)
-    codec = name.rpartition(".")[2]
-    if codec in _CODECS:
-        remedy = "unpack it first, or name the address of the driver or the history server"
-        raise SparkError(f"{path} is compressed with {codec}, which hprofiler does not read yet", remedy)
-    opener = gzip.open if codec == "gz" else open
-    return cast(BinaryIO, opener(path, "rb"))
+def _waits(stage: Stage) -> facts.Waits:
+    columns = ("run_time", "fetch_wait", "shuffle_write_time", "gc_time")
+    run, fetch, write, gc = (min(stage.tasks.total(name), facts.LARGEST) for name in columns)
+    return facts.Waits(run, fetch, write // 1_000_000, gc)
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Lines; of one that is too long only the beginning, which is no JSON."""
-    while line := file.readline(_LONGEST_LINE):
-        whole = line.endswith(b"\n") or len(line) < _LONGEST_LINE
-        yield line
-        while not whole:
-            rest = file.readline(_LONGEST_LINE)
-            whole = rest.endswith(b"\n") or not rest
+def _add_tasks(found: Collected, executors: Sequence[str], stage: Stage) -> None:
+    """Tasks end when the driver begins to fetch their result; those whose end was lost, with their stage."""
+    table = stage.tasks
+    names = ("tid", "executor", "launch", "finish", "getting_result", "cpu_time", "deserialize_cpu_time")
+    for tid, executor, launch, finish, getting, cpu, more in table.columns(*names):
+        end = getting or finish or stage.end
+        if min(tid, launch, end, cpu, more) >= 0:
+            found.add_task(executors[executor], tid, stage.id, stage.attempt, launch, end, cpu + more)
 
 
-class _Log:
-    """Facts in the making, event by event. Damaged lines are counted."""
+class EventReader:
+    """An application in the making, event by event."""
 
-    def __init__(self, found: Collected) -> None:
+    def __init__(self) -> None:
         self.events = 0
-        self._found = found
-        self._damaged = 0
-        self._start = _Application()
-        self._version = ""
-        self._driver = ""
-        self._running: dict[int, _Task] = {}
-        self._take: dict[bytes, Callable[[Any], None]] = {
-            b"LogStart": self._log_start,
-            b"ApplicationStart": self._application,
-            b"ExecutorAdded": self._executor,
-            b"BlockManagerAdded": self._block_manager,
-            b"JobStart": self._job_start,
-            b"JobEnd": self._job_end,
-            b"StageSubmitted": self._stage,
-            b"StageCompleted": self._stage,
-            b"TaskStart": self._task_start,
-            b"TaskEnd": self._task_end,
+        self._application = Application()
+        self._counts: dict[str, int] = {}
+        self._damage = ""
+        self._applications = 0
+        # By task id: the stage, and the beginning of the row of a task that has not ended.
+        self._running: dict[int, tuple[Stage, tuple[int, ...]]] = {}
+        self._jobs_of_stage: dict[int, tuple[int, ...]] = {}
+        self._stage_ids = 0
+        self._pending: dict[int, Stage] = {}
+        self._skipped = 0
+        self._executors: list[Executor] = []
+        self._numbers: dict[str, int] = {}
+        self._messages: dict[str, str] = {}
+        self._peaks: dict[tuple[int, int], dict[str, tuple[int, str]]] = {}
+        self._no_peaks = b""
+        self._loose: dict[tuple[int, int], Stage] = {}
+        self._loose_tasks = 0
+        self._tasks = 0
+        self._sql = SqlLog()
+        take: Mapping[str, Callable[[Any], None]] = {
+            "LogStart": self._log_start,
+            "ApplicationStart": self._application_start,
+            "ApplicationEnd": self._application_end,
+            "EnvironmentUpdate": self._environment,
+            "ResourceProfileAdded": self._resource_profile,
+            "ExecutorAdded": self._executor_added,
+            "ExecutorRemoved": self._executor_removed,
+            "BlockManagerAdded": self._block_manager,
+            "JobStart": self._job_start,
+            "JobEnd": self._job_end,
+            "StageSubmitted": self._stage_submitted,
+            "StageCompleted": self._stage_completed,
+            "TaskStart": self._task_start,
+            "TaskEnd": self._task_end,
+            "StageExecutorMetrics": self._stage_metrics,
+            "ExecutorMetricsUpdate": self._executor_metrics,
         }
+        names = {f"SparkListener{name}".encode(): method for name, method in take.items()}
+        self._take: dict[bytes, tuple[Callable[[bytes], Any], Callable[[Any], None]]]
+        self._take = {name: (events.DECODERS[name].decode, method) for name, method in names.items()}
+        self._take.update(self._sql.takers())
 
-    def take(self, line: bytes) -> None:
-        kind = _EVENTS.match(line)
-        if kind is None:
-            # Events of other libraries have full class names.
-            self._damaged += not line.startswith(b'{"Event":"') and not line.isspace()
-            return
-        self.events += 1
-        decoder = _DECODERS.get(kind.group(1))
-        if decoder is None:
-            return
+    def read(self, file: LogFile) -> None:
+        """Take all lines of a file. Raises SparkError if it cannot be read."""
         try:
-            event = decoder.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            self._damaged += 1
-        else:
-            self._take[kind.group(1)](event)
+            with file.open() as stream:
+                decoded = Decoded(stream)
+                last = self._take_lines(decoded)
+        except (OSError, EOFError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise SparkError(f"{file.name}: {reason}", "check the path, and that you may read it") from error
+        if decoded.damage:
+            self._count("unreadable")
+            self._damage = f"{file.name}: {decoded.damage}"
+        if (last and not self.take(last)) or (decoded.cut and not last):
+            self._count("cut")
 
-    def facts(self) -> SparkFacts:
-        found = self._found
-        for task in self._running.values():
-            stage = found.stages.get((task.stage, task.attempt))
-            if stage is not None:  # where it is over, the end of its task was lost
-                self._add(task, stage.to)
-        return SparkFacts(
-            application=_short(self._start.id),
-            attempt=_short(self._start.attempt),
-            name=_short(self._start.name),
-            version=_short(self._version),
-            read=int(time.time() * 1000),
-            driver=_short(self._driver),
-            executors=tuple(found.executors.values()),
-            jobs=tuple(one for one in found.jobs.values() if found.is_meant(one.from_, one.to)),
-            stages=tuple(one for one in found.stages.values() if found.is_meant(one.from_, one.to)),
-            tasks=found.tasks,
-            damaged=self._damaged,
-            notes=tuple(found.notes()),
+    def take(self, line: bytes) -> bool:
+        """Take one line. False if it is damaged."""
+        if line.startswith(_START):
+            end = line.find(b'"', len(_START), _LONGEST_NAME)
+            name = line[len(_START) : end] if end > 0 else b""
+        else:
+            name = _name_inside(line)
+        found = self._take.get(name)
+        if found is None:
+            self.events += name.startswith(b"SparkListener")
+            return bool(name) or line.isspace()
+        decode, method = found
+        self.events += 1
+        try:
+            event = decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return False
+        method(event)
+        return True
+
+    def application(self) -> Application:
+        """What was read. Nothing can be taken afterwards."""
+        application = self._application
+        for stage, head in self._running.values():
+            self._add_row(stage, head + (0,) * (len(TASK_COLUMNS) - len(head)))
+        for stage in self._loose.values():
+            stage.tasks.pack()
+        for key in list(self._peaks):
+            self._pack_peaks(key)
+        application.sql = self._sql.finish()
+        application.notes = list(self._notes())
+        return application
+
+    def _take_lines(self, blocks: Iterable[bytes]) -> bytes:
+        """Take whole lines. Returns the last one, if it has no end."""
+        held: list[bytes] = []
+        size = 0
+        take = self.take
+        for block in blocks:
+            lines = block.split(b"\n")
+            last = lines.pop()
+            if lines:
+                if size > _LONGEST_LINE:
+                    self._count("too-long")
+                    lines[0] = b""
+                elif held:
+                    lines[0] = b"".join((*held, lines[0]))
+                held, size = [], 0
+                for line in lines:
+                    if line and not take(line):
+                        self._count("damaged")
+            size += len(last)
+            if size > _LONGEST_LINE:
+                held = []
+            elif last:
+                held.append(last)
+        if size > _LONGEST_LINE:
+            self._count("too-long")
+            return b""
+        return b"".join(held)
+
+    def _count(self, code: str, number: int = 1) -> None:
+        self._counts[code] = self._counts.get(code, 0) + number
+
+    def _notes(self) -> Iterator[Note]:
+        application = self._application
+        details = {
+            "unreadable": self._damage,
+            "too-long": f"{_LONGEST_LINE >> 20} MiB",
+            "tasks-not-kept": f"{MOST_TASKS:,}",
+            "stages-not-kept": f"{MOST_STAGES:,}",
+            "jobs-not-kept": f"{MOST_JOBS:,}",
+            "executors-not-kept": f"{MOST_EXECUTORS:,}",
+        }
+        if self._applications > 1:
+            self._counts["several-applications"] = self._applications
+        for code, count in self._counts.items():
+            yield Note(code, count, details.get(code, ""))
+        if self._sql.left_out:
+            yield Note("sql-not-kept", self._sql.left_out, f"{MOST_EXECUTIONS:,}")
+        if self._sql.without_details:
+            yield Note("plans-not-kept", self._sql.without_details, f"{MOST_PACKED >> 20} MiB")
+        if not application.end:
+            yield Note("no-end")
+        missing = {}
+        for stage in application.stages.values():
+            if stage.status == "COMPLETE" and len(stage.tasks) < stage.num_tasks:
+                missing[stage.key] = stage.num_tasks - len(stage.tasks)
+            elif stage.end:
+                lost = stage.tasks.column("status").count(RUNNING)
+                missing.update({stage.key: lost} if lost else {})
+        if missing:
+            shown = [f"stage {number}.{attempt}" for number, attempt in list(missing)[:5]]
+            yield Note("tasks-missing", sum(missing.values()), some(shown, 4))
+        if application.end:
+            active = sum(stage.status == "ACTIVE" for stage in application.stages.values())
+            running = sum(job.status == "RUNNING" for job in application.jobs.values())
+            yield from (Note("stages-missing", active) for _ in range(active > 0))
+            yield from (Note("jobs-missing", running) for _ in range(running > 0))
+
+    # Application and executors
+
+    def _log_start(self, event: events.LogStart) -> None:
+        self._application.version = self._application.version or _short(event.version)
+
+    def _application_start(self, event: events.ApplicationStart) -> None:
+        self._applications += 1
+        if self._applications > 1:
+            return
+        found = self._application
+        found.id, found.name, found.user = _short(event.id), _short(event.name), _short(event.user)
+        found.attempt, found.start = _short(event.attempt), event.time
+
+    def _application_end(self, event: events.ApplicationEnd) -> None:
+        self._application.end, self._application.exit_code = event.time, event.exit_code
+
+    def _environment(self, event: events.EnvironmentUpdate) -> None:
+        found = self._application
+        found.java = _short(event.jvm.get("Java Version"))
+        found.scala = _short(event.jvm.get("Scala Version"))
+        for name, value in list(event.properties.items())[:_MOST_PROPERTIES]:
+            found.properties[_short(name)] = masked(_short(name), _short(value))
+
+    def _resource_profile(self, event: events.ResourceProfileAdded) -> None:
+        if len(self._application.resource_profiles) < _MOST_PROFILES:
+            self._application.resource_profiles[event.id] = {
+                "executor": {_short(name): one.amount for name, one in event.executor.items()},
+                "task": {_short(name): one.amount for name, one in event.task.items()},
+            }
+
+    def _executor_added(self, event: events.ExecutorAdded) -> None:
+        executor = self._executor(event.id)
+        executor.host, executor.cores = _short(event.info.host), event.info.cores
+        executor.added = executor.added or event.time
+        executor.removed, executor.reason = 0, ""
+        executor.resource_profile = event.info.profile
+        executor.attributes = {
+            _short(name): masked(_short(name), _short(value))
+            for name, value in list(event.info.attributes.items())[:_MOST_ATTRIBUTES]
+        }
+        self._seen(event.time)
+
+    def _executor_removed(self, event: events.ExecutorRemoved) -> None:
+        executor = self._executor(event.id)
+        executor.removed, executor.reason = event.time, self._message(event.reason)
+        self._seen(event.time)
+
+    def _block_manager(self, event: events.BlockManagerAdded) -> None:
+        manager = event.manager
+        executor = self._executor(manager.id)
+        executor.host, executor.port = executor.host or _short(manager.host), manager.port
+        executor.added = executor.added or event.time
+        executor.max_memory = event.memory
+        executor.max_onheap, executor.max_offheap = event.onheap or 0, event.offheap or 0
+        if manager.id in DRIVERS:
+            self._application.driver = _short(manager.host)
+
+    def _executor(self, id_: str, host: str = "") -> Executor:
+        number = self._numbers.get(id_)
+        return self._executors[self._executor_number(id_, host) if number is None else number]
+
+    def _executor_number(self, id_: str, host: str) -> int:
+        """The number of an executor, which may be new."""
+        if len(self._executors) >= MOST_EXECUTORS:
+            self._count("executors-not-kept")
+            id_, host = "others", ""
+        key = _short(id_)
+        number = self._numbers.get(key)
+        if number is None:
+            number = len(self._executors)
+            executor = Executor(key, _short(host))
+            self._executors.append(executor)
+            self._application.executors[key] = executor
+            self._application.executor_ids.append(key)
+            self._numbers[key] = number
+        if len(self._numbers) < 2 * MOST_EXECUTORS:
+            self._numbers[id_] = number
+        return number
+
+    def _message(self, text: object) -> str:
+        """A text with its line breaks. Each is kept once; where there are too many, only its beginning."""
+        kept = text[:_LONGEST_MESSAGE] if isinstance(text, str) else ""
+        if kept in self._messages:
+            return self._messages[kept]
+        if len(self._messages) >= _MOST_MESSAGES:
+            return _short(kept)
+        self._messages[kept] = kept
+        return kept
+
+    def _seen(self, moment: int) -> None:
+        if moment > self._application.last_event:
+            self._application.last_event = moment
+
+    # Jobs and stages
+
+    def _job_start(self, event: events.JobStart) -> None:
+        application = self._application
+        stages = tuple(event.stages[:_LONGEST_JOB])
+        self._stage_ids += len(stages)
+        if event.id < 0 or len(application.jobs) >= MOST_JOBS or self._stage_ids > _MOST_STAGE_IDS:
+            self._count("jobs-not-kept" if event.id >= 0 else "damaged")
+            return
+        properties = event.properties or {}
+        last = max(event.infos, key=lambda info: info.id, default=None)
+        application.jobs[event.id] = Job(
+            event.id,
+            start=event.time,
+            status="RUNNING",
+            name=_short(last.name if last else ""),
+            description=self._message(properties.get("spark.job.description")),
+            group=_short(properties.get("spark.jobGroup.id")),
+            stage_ids=stages,
+            num_tasks=sum(info.tasks for info in event.infos if info.end is None),
+            sql=_whole(properties.get("spark.sql.execution.id")),
+        )
+        job = application.jobs[event.id]
+        if job.sql is not None:
+            self._sql.job_started(job.id, job.sql, [(info.id, info.tasks) for info in event.infos])
+        for id_ in stages:
+            waiting = self._jobs_of_stage.get(id_, ())
+            if len(waiting) < _MOST_WAITING:
+                self._jobs_of_stage[id_] = (*waiting, event.id)
+        for info in event.infos:
+            self._add_pending(info)
+        self._seen(event.time)
+
+    def _add_pending(self, info: events.StageInfo) -> None:
+        """A stage of a job that has just begun. It may never start."""
+        stage = self._application.stages.get((info.id, info.attempt))
+        if stage is not None:
+            if not stage.end:
+                stage.jobs = self._jobs_of_stage.get(info.id, ())
+        elif self._skipped + len(self._pending) < _MOST_PENDING:
+            stage = self._new_stage((info.id, info.attempt))
+            if stage is not None:
+                self._describe(stage, info)
+                stage.jobs = self._jobs_of_stage.get(info.id, ())
+                self._pending[info.id] = stage
+
+    def _job_end(self, event: events.JobEnd) -> None:
+        job = self._application.jobs.get(event.id)
+        if job is None or job.end:
+            return
+        job.end = event.time
+        job.status = "SUCCEEDED" if event.result.result == "JobSucceeded" else "FAILED"
+        job.error = _short(event.result.error.message if event.result.error else "")
+        self._sql.job_ended(job.id, job.status == "SUCCEEDED")
+        skipped = []
+        for id_ in job.stage_ids:
+            waiting = tuple(one for one in self._jobs_of_stage.pop(id_, ()) if one != job.id)
+            if waiting:
+                self._jobs_of_stage[id_] = waiting
+            stage = self._pending.pop(id_, None)
+            if stage is not None:
+                stage.status = "SKIPPED"
+                skipped.append(id_)
+                job.num_skipped_tasks += stage.num_tasks
+        self._skipped += len(skipped)
+        job.skipped = tuple(skipped)
+        self._seen(event.time)
+
+    def _stage_submitted(self, event: events.StageEvent) -> None:
+        info = event.info
+        stage = self._stage((info.id, info.attempt))
+        if stage is None:
+            return
+        self._pending.pop(info.id, None)
+        self._describe(stage, info)
+        properties = event.properties or {}
+        stage.status = "ACTIVE"
+        stage.description = self._message(properties.get("spark.job.description"))
+        stage.pool = _short(properties.get("spark.scheduler.pool")) or "default"
+        stage.jobs = self._jobs_of_stage.get(info.id, ())
+        self._sql.stage_submitted(info.id, info.attempt)
+        self._seen(stage.start)
+
+    def _stage_completed(self, event: events.StageEvent) -> None:
+        info = event.info
+        stage = self._stage((info.id, info.attempt))
+        if stage is None:
+            return
+        self._describe(stage, info)
+        stage.end = info.end or 0
+        stage.failure = self._message(info.failure)
+        # Spark's rule: a stage that was never submitted was skipped.
+        stage.status = "FAILED" if info.failure is not None else "COMPLETE" if stage.start else "SKIPPED"
+        stage.tasks.pack()
+        self._loose.pop(stage.key, None)
+        self._pack_peaks(stage.key)
+        self._seen(stage.end)
+
+    def _stage(self, key: tuple[int, int]) -> Stage | None:
+        """A stage by its id and attempt, which may be new. None if it cannot be kept."""
+        stage = self._application.stages.get(key)
+        if stage is None and key[0] >= 0:
+            stage = self._new_stage(key)
+            if stage is not None:
+                stage.status = "ACTIVE"
+        return stage
+
+    def _new_stage(self, key: tuple[int, int]) -> Stage | None:
+        stages = self._application.stages
+        if len(stages) >= MOST_STAGES:
+            self._count("stages-not-kept")
+            return None
+        stages[key] = stage = Stage(*key)
+        return stage
+
+    def _describe(self, stage: Stage, info: events.StageInfo) -> None:
+        stage.name = _short(info.name)
+        stage.num_tasks = info.tasks
+        stage.start = info.start or stage.start
+        stage.parents = tuple(info.parents[:_MOST_PARENTS])
+        stage.rdds = tuple(rdd.id for rdd in info.rdds[:_MOST_PARENTS])
+        stage.resource_profile = info.profile
+        stage.details = self._message(info.details)
+
+    # Tasks
+
+    def _task_start(self, event: events.TaskStart) -> None:
+        info = event.info
+        stage = self._stage((event.stage, event.attempt))
+        if stage is None or info.tid < 0:
+            return
+        if info.launch < stage.first_task_launched or not stage.first_task_launched:
+            stage.first_task_launched = info.launch
+        executor = self._executor(info.executor, info.host)
+        if not executor.removed:
+            executor.active_tasks += 1
+            executor.total_tasks += 1
+        if len(self._running) < _MOST_RUNNING:
+            self._running[info.tid] = (stage, self._head(info, RUNNING))
+
+    def _task_end(self, event: events.TaskEnd) -> None:
+        info = event.info
+        self._running.pop(info.tid, None)
+        stage = self._stage((event.stage, event.attempt))
+        if stage is None or info.tid < 0:
+            self._count("tasks-not-kept" if info.tid >= 0 else "damaged")
+            return
+        status = self._status(stage, event)
+        metrics = event.metrics or _NO_METRICS
+        read, write = metrics.read or _NO_READ, metrics.write or _NO_WRITE
+        input_, output = metrics.input or _NO_INPUT, metrics.output or _NO_OUTPUT
+        again = event.reason.reason == _AGAIN
+        executor = self._executor(info.executor, info.host)
+        if not executor.removed:
+            executor.active_tasks -= 1
+            executor.completed_tasks += status == SUCCESS
+            executor.failed_tasks += status == FAILED
+            executor.total_duration += info.finish - info.launch if info.finish else 0
+            if not again:
+                executor.total_gc_time += metrics.gc
+                executor.total_input_bytes += input_.size
+                executor.total_shuffle_read += read.local_bytes + read.remote_bytes
+                executor.total_shuffle_write += write.size
+        if again:  # the task had ended before, and stands in the table
+            stage.resubmitted += 1
+            return
+        if stage.first_task_launched == 0:
+            stage.first_task_launched = info.launch
+        self._seen(info.finish)
+        row = (
+            *self._head(info, status),
+            metrics.run,
+            metrics.cpu,
+            metrics.deserialize,
+            metrics.deserialize_cpu,
+            metrics.gc,
+            metrics.serialize,
+            read.fetch_wait,
+            write.time,
+            read.remote_requests,
+            metrics.result_size,
+            metrics.peak,
+            metrics.memory_spilled,
+            metrics.disk_spilled,
+            input_.size,
+            input_.records,
+            output.size,
+            output.records,
+            read.remote_bytes,
+            read.local_bytes,
+            read.remote_to_disk,
+            read.remote_blocks,
+            read.local_blocks,
+            read.records,
+            write.size,
+            write.records,
+        )
+        self._add_row(stage, row)
+        self._sql.task_ended(
+            stage.id, stage.attempt, info.tid, info.index, status == SUCCESS, info.accumulables
+        )
+        peaks = bytes(event.peaks)
+        if peaks and peaks != self._no_peaks:
+            self._add_peaks(stage, executor, peaks)
+
+    def _head(self, info: events.TaskInfo, status: int) -> tuple[int, ...]:
+        """The first columns of a task's row."""
+        return (
+            info.tid,
+            info.index,
+            info.attempt,
+            info.index if info.partition is None else info.partition,
+            self._numbers.get(info.executor, 0),
+            info.launch,
+            info.finish if status else 0,
+            info.getting_result,
+            status,
+            info.speculative,
+            _LOCALITY.get(info.locality, _NO_PREFERENCE),
         )
 
-    def _log_start(self, event: _LogStart) -> None:
-        self._version = event.version
+    def _add_row(self, stage: Stage, row: tuple[int, ...]) -> None:
+        if self._tasks >= MOST_TASKS:
+            self._count("tasks-not-kept")
+            return
+        self._tasks += 1
+        stage.tasks.add(row)
+        self._loose[stage.key] = stage
+        self._loose_tasks += 1
+        if self._loose_tasks > _LOOSE_TASKS:
+            for loose in self._loose.values():
+                loose.tasks.pack()
+            self._loose.clear()
+            self._loose_tasks = 0
 
-    def _application(self, event: _Application) -> None:
-        self._start = event
-
-    def _executor(self, event: _Executor) -> None:
-        key = _short(event.id)
-        self._found.executors[key] = Executor(key, _short(event.info.host), event.info.cores)
-
-    def _block_manager(self, event: _BlockManagerAdded) -> None:
-        if event.manager.id in ("driver", "<driver>"):
-            self._driver = event.manager.host
-
-    def _job_start(self, event: _Job) -> None:
-        described = (event.properties or {}).get("spark.job.description")
-        if not isinstance(described, str):  # as Spark does: the call site of its last stage
-            described = max(event.infos, key=lambda one: one.id, default=_StageInfo()).name
-        stages = tuple(event.stages[:_MOST_STAGES])
-        self._found.jobs[event.id] = Job(event.id, event.from_, 0, _short(described), stages)
-
-    def _job_end(self, event: _Job) -> None:
-        started = self._found.jobs.pop(event.id, Job(event.id))
-        done = msgspec.structs.replace(started, to=event.to)
-        if self._found.is_meant(done.from_, done.to):
-            self._found.jobs[event.id] = done
-
-    def _stage(self, event: _Stage) -> None:
+    def _status(self, stage: Stage, event: events.TaskEnd) -> int:
+        reason = event.reason.reason
+        if reason == "Success":
+            return SUCCESS
+        if reason == _AGAIN:
+            return FAILED
         info = event.info
-        key = (info.id, info.attempt)
-        if self._found.is_meant(info.from_, info.to):
-            name = _short(info.name)
-            self._found.stages[key] = Stage(info.id, info.attempt, name, info.from_, info.to, info.tasks)
-        else:
-            self._found.stages.pop(key, None)
+        if not reason:
+            return KILLED if info.killed else FAILED if info.failed else SUCCESS
+        killed = reason in ("TaskKilled", "TaskCommitDenied")
+        counts = stage.kills if killed else stage.failures
+        said = (event.reason.kill if killed else event.reason.kind or event.reason.loss) or reason
+        key = self._message(said)
+        if key in counts or len(counts) < _MOST_REASONS:
+            counts[key] = counts.get(key, 0) + 1
+        return KILLED if killed else FAILED
 
-    def _task_start(self, event: _Task) -> None:
-        if len(self._running) < _MOST_RUNNING:
-            self._running[event.info.tid] = event
+    # Memory
 
-    def _task_end(self, event: _Task) -> None:
-        self._running.pop(event.info.tid, None)
-        self._add(event, event.info.getting_result or event.info.finish)
+    def _stage_metrics(self, event: events.StageExecutorMetrics) -> None:
+        executor = self._executor(event.executor)
+        stage = self._stage((event.stage, event.attempt))
+        self._add_peaks(stage, executor, bytes(event.peaks))
+        if stage is not None and stage.end:
+            self._pack_peaks(stage.key)
 
-    def _add(self, task: _Task, finish: int) -> None:
-        info, metrics = task.info, task.metrics or _TaskMetrics()
-        cpu = metrics.cpu + metrics.deserialize
-        executor = _short(info.executor)
-        self._found.add_task(executor, info.tid, task.stage, task.attempt, info.launch, finish, cpu)
+    def _executor_metrics(self, event: events.ExecutorMetricsUpdate) -> None:
+        """Of heartbeats. Those that come after the end of a stage are not its own, whatever they say."""
+        for update in event.updates:
+            stage = self._application.stages.get((update.stage, update.attempt))
+            running = stage if stage is not None and not stage.end else None
+            self._add_peaks(running, self._executor(event.executor), bytes(update.peaks))
+
+    def _add_peaks(self, stage: Stage | None, executor: Executor, packed: bytes) -> None:
+        """Maxima of memory metrics, for the executor and the stage."""
+        try:
+            values = events.MEMORY.decode(packed)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return
+        if len(values) > _MOST_METRICS:
+            return
+        if not any(values.values()):
+            self._no_peaks = packed
+            return
+        _raise(executor.peak, values)
+        if stage is not None:
+            known = self._peaks.get(stage.key)
+            if known is None:
+                known = self._peaks[stage.key] = dict(stage.peaks)
+            for name, value in values.items():
+                if value > known.get(name, (0, ""))[0]:
+                    known[name] = (value, executor.id)
+
+    def _pack_peaks(self, key: tuple[int, int]) -> None:
+        known = self._peaks.pop(key, None)
+        if known:
+            self._application.stages[key].packed_peaks = msgspec.msgpack.encode(known)
 
 
-def _short(text: str | None) -> str:
-    return printable((text or "")[:_LONGEST_TEXT])
+def masked(name: str, value: str) -> str:
+    """A property's value, or a mask if it may be a secret."""
+    return MASK if _SECRET.search(name) or _SECRET.search(value) else value
+
+
+def _name_inside(line: bytes) -> bytes:
+    """The event of a line that does not begin with it, or b""."""
+    try:
+        return events.ANY.decode(line).name.encode() if line.startswith((b"{", b" ")) else b""
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return b""
+
+
+def _raise(peaks: dict[str, int], values: Mapping[str, int]) -> None:
+    for name, value in values.items():
+        if value > peaks.get(name, -1):
+            peaks[name] = value
+
+
+def _short(text: object) -> str:
+    return printable(text[:_LONGEST_TEXT]) if isinstance(text, str) else ""
+
+
+def _whole(text: object) -> int | None:
+    known = isinstance(text, str) and text.isdecimal() and len(text) < 16
+    return int(text) if known and isinstance(text, str) else None

@@ -22,7 +22,8 @@ MOST_BYTES = 256 << 20
 MOST_TASKS = 1_000_000
 """Tasks that are kept: those of a recording, which is shorter than most applications."""
 
-Number = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
+LARGEST = 1 << 53
+Number = Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
 Text = Annotated[str, msgspec.Meta(max_length=1000)]
 
 
@@ -57,6 +58,16 @@ class Job(msgspec.Struct, frozen=True, rename={"from_": "from"}):
     stages: tuple[Number, ...] = ()
 
 
+class Waits(msgspec.Struct, frozen=True):
+    """What Spark counts of a stage's tasks, in milliseconds: run time, and in it waits for shuffle blocks,
+    writes of shuffles, and garbage collection. `run` is 0 where nothing is known."""
+
+    run: Number = 0
+    fetch: Number = 0
+    shuffle_write: Number = 0
+    gc: Number = 0
+
+
 class Stage(msgspec.Struct, frozen=True, rename={"from_": "from"}):
     """One attempt of a stage. `name` is its call site, such as `collect at App.scala:42`; `to` is 0 while it
     runs."""
@@ -67,6 +78,7 @@ class Stage(msgspec.Struct, frozen=True, rename={"from_": "from"}):
     from_: Number = 0
     to: Number = 0
     tasks: Number = 0
+    waits: Waits = Waits()
 
 
 class Tasks(msgspec.Struct):

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hprofiler.model.measures import duration
-from hprofiler.spark.blocked import BlockedTime, StageBlocked
-from hprofiler.spark.stragglers import CAUSES, Stragglers
+from hprofiler.spark.application import Application
+from hprofiler.spark.blocked import BlockedTime, StageBlocked, blocked_time
+from hprofiler.spark.replay import Replay
+from hprofiler.spark.stragglers import CAUSES, Stragglers, stragglers
 from hprofiler.spark.windows import stage_name
 
 _STAGE = 0.2
@@ -42,6 +44,26 @@ class SparkFinding:
     @property
     def text(self) -> str:
         return TEXTS[self.code].format(**self.parameters)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What an application would gain without waits and stragglers, and what stands out of that."""
+
+    blocked: BlockedTime
+    stragglers: Stragglers
+    findings: tuple[SparkFinding, ...]
+
+
+def judge(application: Application) -> Judged:
+    replay = Replay(application)
+    blocked, found = blocked_time(application, replay), stragglers(application, replay)
+    return Judged(blocked, found, tuple(spark_findings(blocked, found)))
+
+
+def findings_record(found: Sequence[SparkFinding]) -> list[dict[str, object]]:
+    """The section of `--json`."""
+    return [{"code": one.code, "parameters": one.parameters, "text": one.text} for one in found]
 
 
 def spark_findings(blocked: BlockedTime, found: Stragglers) -> list[SparkFinding]:

@@ -18,6 +18,8 @@ from hprofiler.spark.application import FAILED, KILLED, RUNNING, SUCCESS, Applic
 
 _SAME_QUERY = 16
 """A job waits for so many jobs of its SQL execution: those that ended last before it began."""
+_LONGEST = 0xFFFFFFFF
+"""Milliseconds of the longest task: 49 days."""
 _KINDS = {FAILED: "failed", KILLED: "killed", RUNNING: "running"}
 
 
@@ -37,20 +39,41 @@ class ReplayStage:
     """A stage with all its attempts: of each partition the successful task that ended last, by launch.
 
     `lag` is the time from when it could start to the launch of its first task, without what that waited for a
-    slot; `tail` is the time from the end of its last task to its own.
+    slot; `tail` is the time from the end of its last task to its own. `held` is how long tasks had a slot:
+    the driver gives it to the next task before it has noted a task's end.
     """
+
+    __slots__ = (
+        "_rows",
+        "attempt",
+        "attempts",
+        "duration",
+        "end",
+        "first_launch",
+        "held",
+        "id",
+        "jobs",
+        "lag",
+        "launch",
+        "name",
+        "parents",
+        "start",
+        "tail",
+    )
 
     def __init__(self, attempts: Sequence[Stage], left_out: LeftOut) -> None:
         self.attempts = sorted(attempts, key=lambda one: one.attempt)
         last = self.attempts[-1]
         self.id, self.attempt, self.name, self.parents = last.id, last.attempt, last.name, last.parents
         self.jobs = sorted({job for one in self.attempts for job in one.jobs})
-        self._places = _last_successful(self.attempts, left_out)
-        self.launch = self.column("launch")
-        self.duration = array("q", (max(0, time) for time in self.column("duration")))
-        ended = max(max(one.tasks.column("finish"), default=0) for one in self.attempts)
-        launched = (launch for one in self.attempts for launch in one.tasks.column("launch") if launch)
-        self.first_launch = min(launched, default=0)
+        launch, finish = self._whole("launch"), self._whole("finish")
+        self._rows = _last_successful(self.attempts, launch, finish, left_out)
+        self.launch = array("q", map(launch.__getitem__, self._rows))
+        ends = zip(map(finish.__getitem__, self._rows), self.launch, strict=True)
+        self.duration = array("I", (min(max(0, end - begin), _LONGEST) for end, begin in ends))
+        self.held = self.duration
+        self.first_launch = min(filter(None, launch), default=0)
+        ended = max(finish, default=0)
         starts = [one.start for one in self.attempts if one.start]
         self.start = min(starts) if starts else self.first_launch
         self.end = max(self.start, max(one.end for one in self.attempts) or ended)
@@ -58,38 +81,52 @@ class ReplayStage:
         self.lag = 0
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._rows)
 
     def column(self, name: str) -> array[int]:
         """A column of the tasks, by launch."""
-        columns = [one.tasks.column(name) for one in self.attempts]
-        return array("q", [columns[attempt][row] for attempt, row in self._places])
+        return array("q", map(self._whole(name).__getitem__, self._rows))
+
+    def _whole(self, name: str) -> array[int]:
+        """A column of all tasks of all attempts."""
+        first, *others = (one.tasks.column(name) for one in self.attempts)
+        for values in others:
+            first.extend(values)
+        return first
 
     def attempt_of(self, place: int) -> int:
         """The attempt in which a task ran."""
-        return self.attempts[self._places[place][0]].attempt
+        row = self._rows[place]
+        for one in self.attempts:
+            if row < len(one.tasks):
+                return one.attempt
+            row -= len(one.tasks)
+        return self.attempt
 
 
-def _last_successful(attempts: Sequence[Stage], left_out: LeftOut) -> list[tuple[int, int]]:
-    """The attempts and rows of the tasks that are kept, by launch. All others are counted."""
-    best: dict[int, tuple[int, int, int, int, int]] = {}
-    for attempt, stage in enumerate(attempts):
-        columns = stage.tasks.columns("partition", "status", "speculative", "launch", "finish", "duration")
-        for row, (partition, status, speculative, launch, finish, duration) in enumerate(columns):
+def _last_successful(
+    attempts: Sequence[Stage], launch: Sequence[int], finish: Sequence[int], left_out: LeftOut
+) -> array[int]:
+    """The rows of the tasks that are kept, by launch. All others are counted."""
+    best: dict[int, int] = {}
+    row = 0
+    for stage in attempts:
+        for partition, status, speculative in stage.tasks.columns("partition", "status", "speculative"):
             if status == SUCCESS:
-                one = (finish, launch, attempt, row, duration)
-                known = best.get(partition)
-                if known is not None:
-                    left_out.add("repeated", min(known, one)[4])
-                    one = max(known, one)
-                best[partition] = one
+                known = best.get(partition, row)
+                if known != row:
+                    worse = min(known, row, key=finish.__getitem__)
+                    left_out.add("repeated", finish[worse] - launch[worse])
+                if known == row or finish[row] >= finish[known]:
+                    best[partition] = row
             else:
-                left_out.add("speculative" if speculative else _KINDS.get(status, "failed"), duration)
-    kept = sorted((launch, attempt, row) for _, launch, attempt, row, _ in best.values())
-    return [(attempt, row) for _, attempt, row in kept]
+                kind = "speculative" if speculative else _KINDS.get(status, "failed")
+                left_out.add(kind, finish[row] - launch[row] if finish[row] else 0)
+            row += 1
+    return array("I", sorted(best.values(), key=launch.__getitem__))
 
 
-@dataclass
+@dataclass(slots=True)
 class _Job:
     """A job, or a stage of which no job is known. `after` are the jobs it waits for, `lag` is the time from
     the last of them to its start, and `tail` from the end of its last stage to its own."""
@@ -127,9 +164,13 @@ class Replay:
                 attempts.setdefault(stage.id, []).append(stage)
         self.stages = [ReplayStage(attempts[id_], self.left_out) for id_ in sorted(attempts)]
         self.slots = Slots(application, self.stages)
+        _find_held(self.stages, self.slots.of_executor)
         self.jobs = _jobs(application, self.stages)
         self.owners = _owners(self.jobs, len(self.stages))
-        self.parents = _parents(self.stages)
+        if any(note.code == "by-rest" for note in application.notes):
+            self.parents = _guessed_parents(self.stages, self.jobs)
+        else:
+            self.parents = _parents(self.stages)
         self._find_lags()
         self.start = min((job.start for job in self.jobs), default=0)
         self.end = max((job.end for job in self.jobs), default=0)
@@ -142,8 +183,8 @@ class Replay:
         return self.as_it_was / self.measured - 1 if self.measured else 0.0
 
     def gain(self, durations: Mapping[int, Sequence[float]]) -> Gain:
-        """How much shorter the application would be, if tasks took so long: those of these stages, by
-        their place in `stages`, in the order of their launch."""
+        """How much shorter the application would be, if tasks had their slots for so long: those of
+        these stages, by their place in `stages`, in the order of their launch."""
         ratio = self.run(durations) / self.as_it_was if self.as_it_was else 1.0
         # Shorter tasks can make a first-in, first-out schedule longer. That says nothing about the job.
         share = max(0.0, 1 - ratio)
@@ -154,12 +195,25 @@ class Replay:
         return _Schedule(self, durations or {}).run() if self.jobs else 0.0
 
     def _find_lags(self) -> None:
+        running = _running(self.stages)
         for number, stage in enumerate(self.stages):
             parents = (self.stages[one].end for one in self.parents[number])
             could = max([self.jobs[self.owners[number][0]].start, *parents])
             stage.lag = max(0, stage.start - could)
-            if stage.launch and self.slots.are_free(stage.start):
+            if running[stage.start] < self.slots.at(stage.start):
                 stage.lag += max(0, stage.first_launch - stage.start)
+
+
+def _running(stages: Sequence[ReplayStage]) -> dict[int, int]:
+    """How many tasks ran when each stage was submitted, by that moment."""
+    moments = sorted({stage.start for stage in stages})
+    changes = [0] * (len(moments) + 1)
+    for stage in stages:
+        for launch, time in zip(stage.launch, stage.duration, strict=True):
+            if time:
+                changes[bisect_right(moments, launch)] += 1
+                changes[bisect_left(moments, launch + time)] -= 1
+    return dict(zip(moments, accumulate(changes), strict=False))
 
 
 def _parents(stages: Sequence[ReplayStage]) -> list[list[int]]:
@@ -169,6 +223,18 @@ def _parents(stages: Sequence[ReplayStage]) -> list[list[int]]:
         sorted({numbers[id_] for id_ in stage.parents if id_ < stage.id and id_ in numbers})
         for stage in stages
     ]
+
+
+def _guessed_parents(stages: Sequence[ReplayStage], jobs: Sequence[_Job]) -> list[list[int]]:
+    """The same where nobody says it: the stage of its job that ended last before it began."""
+    parents: list[set[int]] = [set() for _ in stages]
+    for job in jobs:
+        ends = sorted((stages[number].end, number) for number in job.stages)
+        for number in job.stages:
+            place = bisect_right(ends, (stages[number].start, len(stages)))
+            if place and ends[place - 1][1] != number:
+                parents[number].add(ends[place - 1][1])
+    return [sorted(one) for one in parents]
 
 
 def _jobs(application: Application, stages: Sequence[ReplayStage]) -> list[_Job]:
@@ -226,20 +292,23 @@ def _owners(jobs: Sequence[_Job], stages: int) -> list[list[int]]:
 
 
 class Slots:
-    """How many slots an application has over time: `changes` are (moment, slots more or less), by time."""
+    """How many slots an application has over time: `changes` are (moment, slots more or less), by time, and
+    `of_executor` those of each executor, by number."""
 
     def __init__(self, application: Application, stages: Sequence[ReplayStage]) -> None:
         cpus = _task_cpus(application)
-        busy = _busy(stages)
         workers = {one.id: one for one in application.workers}
         numbers = {id_: number for number, id_ in enumerate(application.executor_ids)}
+        busy = _busy(stages, {numbers[id_]: one.cores for id_, one in workers.items() if id_ in numbers})
         unknown = [id_ for id_, number in numbers.items() if number in busy and id_ not in workers]
         self.changes: list[tuple[int, int]] = []
+        self.of_executor: dict[int, int] = {}
         for id_ in (*workers, *unknown):
             executor, tasks = workers.get(id_, Executor(id_)), busy.get(numbers.get(id_, -1))
-            if tasks is None and not executor.cores:
+            if tasks is None and executor.cores <= 0:
                 continue
-            slots = max(1, executor.cores // cpus if executor.cores else tasks.most if tasks else 0)
+            slots = max(1, executor.cores // cpus if executor.cores > 0 else tasks.most if tasks else 0)
+            self.of_executor[numbers.get(id_, -1)] = slots
             # An executor's events may be missing.
             added = min(executor.added or tasks.first, tasks.first) if tasks else executor.added
             self.changes.append((added, slots))
@@ -249,19 +318,10 @@ class Slots:
         self._moments = [moment for moment, _ in self.changes]
         self._counts = list(accumulate(by for _, by in self.changes))
         self.most = max(1, max(self._counts, default=1))
-        self._launches = sorted(launch for stage in stages for launch in stage.launch)
-        self._finishes = sorted(
-            end for stage in stages for end in map(int.__add__, stage.launch, stage.duration)
-        )
 
     def at(self, moment: int) -> int:
         place = bisect_right(self._moments, moment)
         return self._counts[place - 1] if place else 0
-
-    def are_free(self, moment: int) -> bool:
-        """Whether there were more slots than tasks."""
-        running = bisect_left(self._launches, moment) - bisect_right(self._finishes, moment)
-        return running < self.at(moment)
 
     def time(self, since: int, until: int) -> int:
         """The time of all slots together."""
@@ -269,7 +329,44 @@ class Slots:
         return sum(self.at(begin) * (end - begin) for begin, end in pairwise(moments))
 
 
-@dataclass
+def _find_held(stages: Sequence[ReplayStage], slots: Mapping[int, int]) -> None:
+    """Of each executor, when one task too many is launched, that which ends first had left its slot.
+
+    No task left it before its work was done.
+    """
+    running: dict[int, list[tuple[int, int, int, int]]] = {}
+    columns: dict[int, tuple[array[int], array[int]]] = {}
+    waiting = sorted((stage.launch[0], number, 0) for number, stage in enumerate(stages) if stage.launch)
+    waiting.reverse()
+    ready: list[tuple[int, int, int]] = []
+    while ready or waiting:
+        while waiting and (not ready or waiting[-1] <= ready[0]):
+            heappush(ready, waiting.pop())
+        launch, number, place = ready[0]
+        stage = stages[number]
+        if not place:
+            columns[number] = stage.column("executor"), stage.column("scheduler_delay")
+        executor, delay = (column[place] for column in columns[number])
+        tasks = running.setdefault(executor, [])
+        while tasks and tasks[0][0] <= launch:
+            heappop(tasks)
+        if len(tasks) >= slots.get(executor, len(tasks) + 1):
+            _, number_before, place_before, work = heappop(tasks)
+            before = stages[number_before]
+            if before.held is before.duration:
+                before.held = array("I", before.duration)
+            before.held[place_before] = max(work, launch - before.launch[place_before])
+        finish = launch + stage.duration[place]
+        heappush(tasks, (finish, number, place, max(0, stage.duration[place] - delay)))
+        place += 1
+        if place < len(stage):
+            heapreplace(ready, (stage.launch[place], number, place))
+        else:
+            heappop(ready)
+            del columns[number]
+
+
+@dataclass(slots=True)
 class _Busy:
     """The tasks of an executor: the first launch, the last end, and how many there were at once."""
 
@@ -278,17 +375,23 @@ class _Busy:
     most: int
 
 
-def _busy(stages: Sequence[ReplayStage]) -> dict[int, _Busy]:
+def _busy(stages: Sequence[ReplayStage], cores: Mapping[int, int]) -> dict[int, _Busy]:
+    """The tasks of executors, by number. How many there were at once is found where `cores` are unknown."""
+    busy: dict[int, _Busy] = {}
     changes: dict[int, list[tuple[int, int]]] = {}
     for stage in stages:
         for executor, launch, time in zip(
             stage.column("executor"), stage.launch, stage.duration, strict=True
         ):
-            changes.setdefault(executor, []).extend(((launch, 1), (launch + time, -1)))
-    busy = {}
+            known = busy.get(executor)
+            if known is None:
+                known = busy[executor] = _Busy(launch, launch + time, 1)
+            known.first, known.last = min(known.first, launch), max(known.last, launch + time)
+            if cores.get(executor, 0) <= 0:
+                changes.setdefault(executor, []).extend(((launch, 1), (launch + time, -1)))
     for executor, one in changes.items():
         one.sort()
-        busy[executor] = _Busy(one[0][0], one[-1][0], max(accumulate(by for _, by in one)))
+        busy[executor].most = max(accumulate(by for _, by in one))
     return busy
 
 
@@ -311,7 +414,7 @@ class _Schedule:
         self.stages, self.jobs = replay.stages, replay.jobs
         self.changes, self.most = replay.slots.changes, replay.slots.most
         self.owners = replay.owners
-        self.durations = [durations.get(number, one.duration) for number, one in enumerate(self.stages)]
+        self.durations = [durations.get(number, one.held) for number, one in enumerate(self.stages)]
         self.left = [len(stage) for stage in self.stages]
         self.next = [0] * len(self.stages)
         self.stage_needs = [len(parents) + 1 for parents in replay.parents]

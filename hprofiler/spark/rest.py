@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from hprofiler.base.answers import member, number, objects, text
-from hprofiler.spark.facts import Collected, DriverClock, Executor, Job, SparkError, SparkFacts, Stage
+from hprofiler.spark.facts import Collected, DriverClock, Executor, Job, SparkError, SparkFacts, Stage, Waits
 
 PAGE = 500
 """Tasks of one answer; Spark's own default is 20."""
@@ -49,8 +49,8 @@ def fetch_facts(
     clock of the driver's host; if that is not known, it is measured as well as the driver's answers allow.
     Raises HprofilerError.
     """
-    server = _Server(ask, time.monotonic() + seconds)
-    identity, attempt, name, version = _application(server, application)
+    server = Server(ask, time.monotonic() + seconds)
+    identity, attempt, name, version = find_application(server, application)
     api = f"/applications/{identity}" + (f"/{attempt}" if attempt else "")
     executors: dict[str, Executor] = {}
     for one in objects({"list": server.get(f"{api}/allexecutors")}, "list"):
@@ -70,6 +70,12 @@ def fetch_facts(
             from_=moment(one, "submissionTime"),
             to=moment(one, "completionTime"),
             tasks=number(one, "numTasks"),
+            waits=Waits(
+                number(one, "executorRunTime"),
+                number(one, "shuffleFetchWaitTime"),
+                number(one, "shuffleWriteTime") // 1_000_000,
+                number(one, "jvmGcTime"),
+            ),
         )
         if found.is_meant(stage.from_, stage.to):
             found.stages[stage.id, stage.attempt] = stage
@@ -92,7 +98,7 @@ def fetch_facts(
     )
 
 
-class _Server:
+class Server:
     """Asks until a deadline, and compares clocks."""
 
     def __init__(self, ask: Ask, deadline: float) -> None:
@@ -150,7 +156,7 @@ class _DateClock:
         )
 
 
-def _application(server: _Server, wanted: str | None) -> tuple[str, str, str, str]:
+def find_application(server: Server, wanted: str | None) -> tuple[str, str, str, str]:
     """Id, attempt (if it has several), name and Spark's version."""
     if wanted:
         listed = [server.get(f"/applications/{wanted}")]
@@ -162,7 +168,7 @@ def _application(server: _Server, wanted: str | None) -> tuple[str, str, str, st
     if len(found) > 1:
         some = ", ".join(text(one, "id", limit=200) for one in found[:5])
         raise SparkError(
-            f"it knows {len(found)} applications ({some} …)", "name one: --spark http://HOST:18080/history/ID"
+            f"it knows {len(found)} applications ({some} …)", "name one: http://HOST:18080/history/ID"
         )
     attempts = objects(found[0], "attempts")
     newest = attempts[0] if attempts else {}  # newest first
@@ -178,7 +184,7 @@ def _is_safe(word: str) -> bool:
     return bool(word) and word.isascii() and all(letter.isalnum() or letter in "_-" for letter in word)
 
 
-def _tasks(server: _Server, path: str) -> Iterator[dict[str, Any]]:
+def _tasks(server: Server, path: str) -> Iterator[dict[str, Any]]:
     """All tasks of an attempt of a stage, page by page."""
     offset = 0
     while True:

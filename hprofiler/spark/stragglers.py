@@ -8,8 +8,8 @@ more once the cause took no time in all tasks of the stage (Ousterhout et al., N
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from heapq import nlargest
 from statistics import median, median_low
 from typing import Any
@@ -22,7 +22,7 @@ SLOW = 1.5
 FEWEST = 3
 """Stages with fewer tasks have no stragglers: their median says too little."""
 _MOST_SHOWN = 20
-_MOST_REPLAYED = 5
+_MOST_REPLAYED = 3
 _FAR_BELOW = 0.5
 _FEWEST_ON_A_HOST = 3
 _RATE = ("shuffle_remote_bytes", "shuffle_local_bytes", "input_bytes")
@@ -48,7 +48,7 @@ CAUSES = {
 task has little CPU if it was on one for less than half of the others' part of the time."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Straggler:
     """A straggler. `times` is its rate by the stage's median; `lost` is by how many milliseconds it is longer
     than with the median rate. `causes` are keys of CAUSES, and may be none."""
@@ -65,7 +65,7 @@ class Straggler:
     causes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Waves:
     """The first tasks of a stage on each executor against later ones: how many, and their median rates (see
     StageStragglers.by_bytes); None where there are none."""
@@ -81,7 +81,7 @@ class Waves:
         return self.first_rate / self.later_rate if self.first_rate and self.later_rate else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StageStragglers:
     """The stragglers of a stage. With `by_bytes` rates are milliseconds a byte, else milliseconds.
 
@@ -100,7 +100,7 @@ class StageStragglers:
     lost: float
     causes: dict[str, int]
     waves: Waves
-    gain: Gain | None
+    gain: Gain | None = None
 
 
 @dataclass(frozen=True)
@@ -118,34 +118,39 @@ class Stragglers:
 def stragglers(application: Application, replay: Replay) -> Stragglers:
     """The stragglers of an application, by its replay."""
     usual: dict[int, Sequence[float]] = {}
-    found: list[tuple[int, _Stage]] = []
+    found: list[tuple[int, StageStragglers]] = []
+    worst: list[tuple[float, int, int, Straggler]] = []
     for number, stage in enumerate(replay.stages):
         if len(stage) >= FEWEST:
             one = _Stage(application, stage)
             usual[number] = one.usual
             if one.slow:
-                found.append((number, one))
-    found.sort(key=lambda one: -one[1].lost)
-    gains = [replay.gain({number: usual[number]}) for number, _ in found[:_MOST_REPLAYED]]
-    known = [*gains, *[None] * (len(found) - len(gains))]
+                found.append((number, one.summary()))
+                tasks = ((task.lost, number, place, task) for place, task in one.worst())
+                worst = nlargest(_MOST_SHOWN, [*worst, *tasks], key=lambda row: row[0])
+    found.sort(key=lambda pair: -pair[1].lost)
+    for rank, (number, summary) in enumerate(found[:_MOST_REPLAYED]):
+        gain = replay.gain({number: usual[number]})
+        found[rank] = number, replace(summary, gain=gain)
     return Stragglers(
         replay.gain(usual) if usual else Gain(0.0, 0.0),
-        sum(len(one.slow) for _, one in found),
-        tuple(one.summary(gain) for (_, one), gain in zip(found, known, strict=True)),
-        tuple(_worst(replay, found)),
+        sum(summary.stragglers for _, summary in found),
+        tuple(summary for _, summary in found),
+        tuple(_with_gains(replay, usual, worst)),
     )
 
 
-def _worst(replay: Replay, found: Sequence[tuple[int, _Stage]]) -> Iterator[tuple[Straggler, Gain | None]]:
-    tasks = ((lost, place, number, one) for number, one in found for place, lost in one.slow.items())
-    worst = nlargest(_MOST_SHOWN, tasks, key=lambda row: row[0])
-    for rank, (_, place, number, one) in enumerate(worst):
+def _with_gains(
+    replay: Replay, usual: Mapping[int, Sequence[float]], worst: Sequence[tuple[float, int, int, Straggler]]
+) -> Iterator[tuple[Straggler, Gain | None]]:
+    """The worst tasks, the first few with what the application would gain without each."""
+    for rank, (_, number, place, task) in enumerate(worst):
         gain = None
         if rank < _MOST_REPLAYED:
-            durations = array("d", one.stage.duration)
-            durations[place] = one.usual[place]
+            durations = array("f", replay.stages[number].duration)
+            durations[place] = usual[number][place]
             gain = replay.gain({number: durations})
-        yield one.describe(place), gain
+        yield task, gain
 
 
 class _Stage:
@@ -156,7 +161,7 @@ class _Stage:
     def __init__(self, application: Application, stage: ReplayStage) -> None:
         self.application, self.stage = application, stage
         sizes = [stage.column(name) for name in _RATE]
-        read = list(map(sum, zip(*sizes, strict=True)))
+        read = array("q", map(sum, zip(*sizes, strict=True)))
         # Where most tasks read nothing, the few that do say nothing of how fast the others should be.
         self.by_bytes = 2 * sum(map(bool, read)) > len(stage)
         self.sizes: Sequence[float] = read if self.by_bytes else [1] * len(stage)
@@ -166,22 +171,27 @@ class _Stage:
         self.first = _first(stage, self.executors)
         usual = (
             min(time, self.median * size) if size else time
-            for time, size in zip(stage.duration, self.sizes, strict=True)
+            for time, size in zip(stage.held, self.sizes, strict=True)
         )
-        self.usual = array("d", usual)
+        self.usual = array("f", usual)
         limit = SLOW * self.median
         self.slow = {
-            place: stage.duration[place] - self.usual[place]
+            place: stage.duration[place] - self.median * self.sizes[place]
             for place, rate in enumerate(self.rates)
             if rate > limit
         }
         self.lost = sum(self.slow.values())
         self.causes = self._causes(list(self.slow)) if self.slow else {}
 
-    def _rates(self, durations: Sequence[float], sizes: Sequence[float]) -> list[float]:
-        return [time / size if size else 0.0 for time, size in zip(durations, sizes, strict=True)]
+    def _rates(self, durations: Sequence[float], sizes: Sequence[float]) -> array[float]:
+        pairs = zip(durations, sizes, strict=True)
+        return array("d", (time / size if size else 0.0 for time, size in pairs))
 
-    def describe(self, place: int) -> Straggler:
+    def worst(self) -> list[tuple[int, Straggler]]:
+        places = nlargest(_MOST_SHOWN, self.slow, key=self.slow.__getitem__)
+        return [(place, self._describe(place)) for place in places]
+
+    def _describe(self, place: int) -> Straggler:
         executor, host = self._where(self.executors[place])
         return Straggler(
             self.stage.id,
@@ -196,7 +206,7 @@ class _Stage:
             tuple(cause for cause in CAUSES if place in self.causes[cause]),
         )
 
-    def summary(self, gain: Gain | None) -> StageStragglers:
+    def summary(self) -> StageStragglers:
         first = [rate for rate, is_first in zip(self.rates, self.first, strict=True) if rate and is_first]
         later = [rate for rate, is_first in zip(self.rates, self.first, strict=True) if rate and not is_first]
         return StageStragglers(
@@ -210,7 +220,6 @@ class _Stage:
             self.lost,
             {cause: len(places) for cause, places in self.causes.items() if places},
             Waves(len(first), len(later), _median(first) or None, _median(later) or None),
-            gain,
         )
 
     def _where(self, executor: int) -> tuple[str, str]:
@@ -235,10 +244,9 @@ class _Stage:
         times = self.stage.column(column)
         if not any(times[place] for place in slow):
             return set()
-        without = (
-            max(0.0, time - unit * less) for time, less in zip(self.stage.duration, times, strict=True)
-        )
-        return self._no_more(slow, self._rates(list(without), self.sizes))
+        pairs = zip(self.stage.duration, times, strict=True)
+        without = array("d", (max(0.0, time - unit * less) for time, less in pairs))
+        return self._no_more(slow, self._rates(without, self.sizes))
 
     def _no_more(self, slow: Sequence[int], rates: Sequence[float]) -> set[int]:
         limit = SLOW * _median(rates)
@@ -252,7 +260,7 @@ class _Stage:
 
     def _by_output(self, slow: Sequence[int]) -> set[int]:
         columns = (self.stage.column("output_bytes"), self.stage.column("shuffle_write_bytes"))
-        output = list(map(int.__add__, *columns))
+        output = array("q", map(int.__add__, *columns))
         if 2 * sum(map(bool, output)) <= len(output):
             return set()
         rates = self._rates(self.stage.duration, output)

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # room -> (rooms it may import besides itself, third-party libraries it may import)
 BASE = {"base", "model"}
 ALLOWED = {
-    "__init__": ({"_flamegraph"}, set()),
+    "__init__": ({"_flamegraph", "notebook"}, set()),
     "__main__": ({"cli"}, set()),
     "base": (set(), {"rich"}),
     "model": ({"base"}, {"msgspec"}),
@@ -29,12 +29,13 @@ ALLOWED = {
     "agent": (BASE | {"transport"}, {"msgspec"}),
     "runfolder": (BASE | {"_flamegraph"}, {"msgspec"}),
     "collect": (BASE | {"transport", "agent"}, set()),
-    "spark": (BASE | {"runfolder"}, {"msgspec"}),
+    "spark": (BASE | {"runfolder"}, {"msgspec", "zstandard", "cramjam", "pyarrow"}),
     "analysis": (BASE | {"runfolder", "spark", "_flamegraph"}, set()),
     "report": (BASE | {"analysis", "spark", "runfolder", "_flamegraph"}, set()),
-    "app": (BASE | {"__init__", "resolve", "collect", "spark", "runfolder", "report"}, {"msgspec"}),
+    "app": (BASE | {"__init__", "resolve", "collect", "spark", "runfolder", "report"}, {"msgspec", "fsspec"}),
 }
 ALLOWED["cli"] = ({*ALLOWED, "_flamegraph"}, {"argcomplete", "rich"})
+ALLOWED["notebook"] = ({*ALLOWED, "_flamegraph"}, {"pandas"})
 
 
 def room_of(path: Path) -> str:
@@ -111,6 +112,12 @@ def test_help_imports_nothing_heavy():
     loaded = set(done.stdout.splitlines()[-1].split())
     heavy = {"paramiko", "requests", "lightkube", "rich", "yaml", "cryptography", "ssl", "asyncio"}
     assert not loaded & {*heavy, "hprofiler._flamegraph", "hprofiler.collect"}
+
+
+def test_the_package_loads_its_names_when_they_are_asked_for():
+    code = "import sys, hprofiler; print(*[one for one in sys.modules if one.startswith('hprofiler')])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["hprofiler"]
 
 
 # The Rust crates' rooms, lowest first. A room uses only those below it: so there is no circle between rooms,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from hprofiler.cli.commands.spark import print_answer
 from hprofiler.spark.blocked import BlockedTime, blocked_record, blocked_time
+from hprofiler.spark.figures import figures
 from hprofiler.spark.replay import Replay
 from tests.unit.spark_application import Made
 
@@ -74,3 +76,18 @@ def test_record() -> None:
     assert names == ["network", "disk", "gc", "scheduler", "python", "locks"]
     assert record["resources"][0]["upperBound"] == pytest.approx(800)
     assert record["stages"][1]["blocked"]["network"] == 1600
+
+
+def test_sections_of_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    application = shuffle().application
+    print_answer(application, figures(application), as_json=True)
+    answer = msgspec.json.decode(capsys.readouterr().out)
+    assert answer["blocked"]["replayed"] == 3000 and answer["stragglers"]["count"] == 0
+    assert answer["findings"][0] == {
+        "code": "stage-share",
+        "parameters": {"stage": "stage 1.0", "share": pytest.approx(2 / 3)},
+        "text": "stage 1.0 takes 67% of the job",
+    }
+    print_answer(application, figures(application), as_json=False)
+    text = capsys.readouterr().out
+    assert "Stage 1.0 takes 67% of the job; " in text and "blocked time, and by how much" in text

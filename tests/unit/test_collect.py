@@ -89,6 +89,8 @@ def test_bad_hosts_do_not_affect_others(fleet, limits, short_lease):
     for name, (_, status, stage, reason) in BAD.items():
         found = line(results[name])
         assert found[:2] == (status, stage) and reason in found[2], (name, found)
+    late = [one for one in results["mute"].outcomes if one.code == "timeout"]
+    assert [one.parameters for one in late] == [{"seconds": 600.0}]
     for name in ("torn", "stuck"):
         assert line(results[name], 7)[0] is Status.FAILED and "its host was lost" in line(results[name], 7)[2]
 

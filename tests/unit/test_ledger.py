@@ -14,6 +14,7 @@ from hprofiler.cli.terminal.ledger import (
     print_reasons,
 )
 from hprofiler.collect import with_causes
+from hprofiler.collect.ledger import Ledger
 from hprofiler.model import (
     Clock,
     Host,
@@ -176,6 +177,16 @@ def agent_codes() -> set[str]:
     assert body
     names = re.findall(r"^    (\w+),", body[1], re.MULTILINE)
     return {re.sub(r"(?<!^)([A-Z])", r"-\1", name).lower() for name in names}
+
+
+def test_times_that_were_left_out_are_a_note_of_the_process() -> None:
+    ledger = Ledger("n1", ("cpu",))
+    process = Process("n1", 7, 1, 0, "root", "Job")
+    ledger.found([process])
+    ledger.recorded(Recording(process, "cpu", "perf", "", 1, Samples(1, 1, 0), seconds=1, times_off=86400.0))
+    (line,) = ledger.lines(None)
+    assert (line.status, line.code) == (Status.DEGRADED, "times-impossible")
+    assert line.parameters == {"event": "cpu", "seconds": 86400.0}
 
 
 def coordinator_codes() -> set[str]:

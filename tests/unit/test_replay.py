@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hprofiler.spark.application import FAILED, KILLED
+from hprofiler.spark.application import FAILED, KILLED, Note
+from hprofiler.spark.blocked import blocked_time
 from hprofiler.spark.replay import Replay
 from tests.unit.spark_application import Made
 
@@ -142,3 +143,28 @@ def test_stages_that_wait_for_each_other_do_not_hang() -> None:
     made.stage(3, 60, 100, [(60, 40)], job=1)
     made.stage(5, 10, 50, [(10, 40)], parents=(3,))
     assert Replay(made.application).as_it_was > 0
+
+
+def test_without_parents_stages_wait_for_those_that_ended_before() -> None:
+    """The REST interface does not say which stage waits for which."""
+    made = Made(a=2)
+    made.job(0, 0, 200, (0, 1, 2))
+    made.stage(0, 0, 100, [(0, 100, {"gc_time": 80})])
+    made.stage(1, 0, 50, [(0, 50)])
+    made.stage(2, 100, 200, [(100, 100)])
+    made.application.notes.append(Note("by-rest"))
+    replay = Replay(made.application)
+    assert (replay.as_it_was, without(replay, "gc_time")) == (200, 120)
+
+
+def test_a_slot_is_free_before_the_driver_has_noted_the_end_of_its_task() -> None:
+    made = Made(a=1)
+    made.job(0, 0, 340, (0,))
+    rows = [(0, 130, {"run_time": 80}), (100, 140, {"run_time": 80}), (200, 140, {"run_time": 70})]
+    made.stage(0, 0, 340, rows)
+    replay = Replay(made.application)
+    assert list(replay.stages[0].held) == [100, 100, 140] and replay.as_it_was == 340
+    # 30 and 40 of what the tasks waited for the scheduler were without a slot.
+    scheduler = blocked_time(made.application, replay).resources[3]
+    assert scheduler.resource.name == "scheduler" and scheduler.time == 50 + 60 + 70
+    assert scheduler.gain and scheduler.gain.time == pytest.approx(340 - 230)

@@ -166,13 +166,8 @@ def test_packed_logs(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress((FILES / "event_log").read_bytes()))
     assert finished(by_log(packed)) == finished(by_log())
     packed.write_bytes(packed.read_bytes()[:-100])
-    with pytest.raises(SparkError, match=packed.name):
-        by_log(packed)
-    for codec in ("zstd", "lz4"):
-        path = tmp_path / f"{ID}.{codec}.inprogress"
-        path.touch()
-        with pytest.raises(SparkError, match=f"compressed with {codec}"):
-            by_log(path)
+    facts = by_log(packed)
+    assert facts.damaged == 1 and 0 < len(finished(facts)) <= len(finished(by_log()))
 
 
 def test_what_is_no_event_log(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hprofiler.model.measures import measure_of
 from hprofiler.report import Report, make_report
 from hprofiler.report.stages import spark_lanes, stages_record, stages_text
 from hprofiler.runfolder import RunFolder
-from hprofiler.spark import DriverClock, Job, SparkFacts, Stage, Tasks, write_facts
+from hprofiler.spark import DriverClock, Executor, Job, SparkFacts, Stage, Tasks, Waits, write_facts
 from tests.timed_profile import Row, timed_profile
 from tests.viewer.block import carried, described
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
@@ -227,6 +227,7 @@ def test_words_and_json(tmp_path: Path) -> None:
         "cpu_seconds": pytest.approx(1.8),
         "spark_cpu_seconds": pytest.approx(1.99),
         "blocked": {},
+        "spark_waits": {"run": 0, "fetch": 0, "shuffle_write": 0, "gc": 0},
     }
 
 
@@ -247,8 +248,22 @@ def test_what_a_stage_is_blocked_on(tmp_path: Path) -> None:
     waiting = (*fetch, "java/util/concurrent/LinkedBlockingQueue.take")
     stacks = (FIRST, waiting, waiting, waiting)
     rows = [Row(stack, bucket) for bucket in range(60, 100) for stack in stacks]
-    report = made_report(tmp_path / "run", rows=rows, event="wall")
+    first, second = FACTS.stages
+    waits = Waits(run=2000, fetch=1400, gc=20)
+    facts = msgspec.structs.replace(FACTS, stages=(msgspec.structs.replace(first, waits=waits), second))
+    report = made_report(tmp_path / "run", facts, rows, event="wall")
     stage = shares(report).stages[0]
     assert (stage.samples, stage.blocked) == (160, {"shuffle-fetch": 120})
-    assert "shuffle fetch 75.0%  stage 3.0" in stages_text(shares(report))
+    text = stages_text(shares(report))
+    assert "shuffle fetch 75.0%  shuffle fetch 70.0%, GC 1.0%  stage 3.0" in text and "never add up" in text
     assert stages_record(shares(report))["stages"][0]["blocked"] == {"shuffle-fetch": 120}
+    said = [finding.text.replace("\u202f", "") for finding in report.events[0].findings]
+    assert said[1] == "Stage 3.0 takes 100% of the wall-clock time of tasks; 75.0% of that is shuffle fetch."
+
+
+def test_a_stage_with_a_slow_task(tmp_path: Path) -> None:
+    slow = tasks((3, 1.0, 1.5), (3, 1.0, 1.5), (3, 1.0, 3.0))
+    facts = msgspec.structs.replace(FACTS, tasks={"1": slow}, executors=(Executor("1", "node7"),))
+    rows = [Row(FIRST, bucket, 2) for bucket in range(55, 145)]
+    said = [finding.text for finding in made_report(tmp_path / "run", facts, rows).events[0].findings]
+    assert "its slowest task, on node7, takes 1.5 s longer than the median." in said[1]

@@ -8,7 +8,9 @@ from collections import Counter
 import pytest
 
 from hprofiler._flamegraph import Profile
+from hprofiler.analysis.time_part import recorded_in
 from hprofiler.base.time_range import TimeRange
+from hprofiler.model import Process, Recording, Samples, SampleTimes
 from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
 from tests.timed_profile import Row, timed_profile
@@ -93,6 +95,17 @@ def test_damaged_times_are_in_the_ledger(folder, damage):
     lines = described(report.page)["run"]["ledger"]["lines"]
     said = [line for line in lines if "times of its samples of cpu" in line["reason"]]
     assert [(line["status"], line["host"], line["pid"]) for line in said] == [("degraded", "n2", 8)]
+
+
+@pytest.mark.parametrize(
+    "time,expected",
+    [((1, 5), (2, 5)), ((5, 20), (5, 12)), ((3, 4), (3, 4)), ((13, 14), (13, 13)), (None, (2, 12))],
+)
+def test_a_process_counts_only_for_the_part_of_a_range_in_which_it_was_recorded(time, expected):
+    process = Process("n1", 7, 1, 0, "root", "Job")
+    times = SampleTimes(START + 2_000_000, 20_000)
+    recording = Recording(process, "cpu", "", "", 1, Samples(1, 1, 0), seconds=10, times=times)
+    assert recorded_in(recording, START, time and TimeRange(*time)) == expected
 
 
 def test_a_report_of_a_range(folder):

@@ -1,8 +1,12 @@
 //! Whole files, by format.
 
+use std::io::Write;
+
 use flamegraph::{
     read, read_jfr, Format, Limits, PerfOptions, Profile, ReadOptions, SymbolOptions, Threads,
 };
+
+use flate2::{write::ZlibEncoder, Compression};
 
 use super::coming_back::comes_back;
 
@@ -38,7 +42,17 @@ pub fn jfr(bytes: &[u8]) {
     comes_back(&recording.profile);
 }
 
+/// Reads the bytes as they are, and as a magic number with the plain body: few changed bodies can be inflated.
 pub fn compact(bytes: &[u8]) {
+    read_compact(bytes);
+    if let Some((magic, body)) = bytes.split_at_checked(4) {
+        let mut packed = ZlibEncoder::new(magic.to_vec(), Compression::none());
+        packed.write_all(body).expect("memory can be written");
+        read_compact(&packed.finish().expect("memory can be written"));
+    }
+}
+
+fn read_compact(bytes: &[u8]) {
     let options = options(Some(Format::Compact));
     read_with(bytes, &options);
     let Ok(profile) = read(bytes, &options) else {

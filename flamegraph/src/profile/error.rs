@@ -20,7 +20,7 @@ pub enum Error {
     },
     /// A text broke a rule at this line (the first line is 1).
     Text {
-        /// Whose rule.
+        /// The format that has the rule.
         format: &'static str,
         /// The number of the line.
         line: u64,

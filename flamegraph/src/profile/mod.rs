@@ -67,7 +67,7 @@ pub struct Profile {
     pub(crate) tiers: Option<TierTotals>,
     /// When samples were taken, if that is known; a merged profile does not know it.
     times: Option<Arc<Times>>,
-    /// Of a perf.data file: what of it could not be named.
+    /// What could not be named; only of a perf.data file.
     #[cfg(feature = "recordings")]
     unknown: Option<Unknown>,
 }

@@ -80,7 +80,7 @@ export class Store {
   constructor() {
     this.changed = () => {};
     this.state = parseHash(location.hash);
-    window.addEventListener("popstate", () => this.apply(parseHash(location.hash)));
+    window.addEventListener("popstate", () => this.apply(parseHash(history.state?.hash ?? location.hash)));
   }
 
   /** How many steps of this page one can go back. */
@@ -103,7 +103,7 @@ export class Store {
       ...change,
     });
     if (formatHash(state) === formatHash(this.state)) return;
-    history.pushState({ steps: this.steps + 1 }, "", formatHash(state));
+    this.keep(history.pushState, this.steps + 1, state);
     this.apply(state);
   }
 
@@ -113,8 +113,24 @@ export class Store {
    */
   set(change) {
     const state = this.with(change);
-    history.replaceState({ steps: this.steps }, "", formatHash(state));
+    this.keep(history.replaceState, this.steps, state);
     this.apply(state);
+  }
+
+  /**
+   * Keep a state in the browser's history, and in the address. A page inside another one, as in a notebook, has no
+   * address of its own.
+   * @param {History["pushState"]} put
+   * @param {number} steps
+   * @param {State} state
+   */
+  keep(put, steps, state) {
+    const hash = formatHash(state);
+    try {
+      put.call(history, { steps }, "", hash);
+    } catch {
+      put.call(history, { steps, hash }, "");
+    }
   }
 
   /** @param {Partial<State>} change */

@@ -22,7 +22,7 @@ from hprofiler.cli.terminal.lines import say
 
 if TYPE_CHECKING:
     from hprofiler.analysis.result import EventAnalysis
-    from hprofiler.app.run import RunResult
+    from hprofiler.app.run import RunRequest, RunResult
     from hprofiler.collect import Reach
     from hprofiler.model import HostResult, Recording, Sampling, Selector
     from hprofiler.resolve import Located
@@ -44,11 +44,34 @@ def record(
     options: argparse.Namespace, sampling: Sampling, located: Located, selector: Selector, reach: Reach
 ) -> int:
     """Record, show progress, print the result; returns the exit code."""
-    from hprofiler.app.run import RecordLost, RunRequest, run
+    from hprofiler.app.run import RecordLost, run
     from hprofiler.cli.terminal.progress import display
 
     chosen.print_cautions(sampling)
-    request = RunRequest(
+    request = run_request(options, sampling, located, selector)
+    try:
+        with display(len(located.hosts), sampling.duration) as listener:
+            result = run(request, reach, listener)
+    except RecordLost as lost:
+        print_ledger(lost.results, "")  # run.json will not say it
+        processes, hosts = lost.coverage.processes, lost.coverage.hosts
+        told = f"{processes.recorded} of {processes.found} processes on {hosts.recorded} of {hosts.all} hosts"
+        print(f"recorded {told}", file=sys.stderr)
+        kind = PicturesError if lost.coverage.processes.recorded else HprofilerError
+        raise kind(lost.reason, lost.remedy) from lost
+    if options.json:
+        print_json(result)
+    else:
+        print_summary(result, selector, options.outliers)
+    return exit_code(result)
+
+
+def run_request(
+    options: argparse.Namespace, sampling: Sampling, located: Located, selector: Selector
+) -> RunRequest:
+    from hprofiler.app.run import RunRequest
+
+    return RunRequest(
         located,
         selector,
         sampling,
@@ -64,21 +87,6 @@ def record(
         spark=spark_options.source(options, located),
         slices=getattr(options, "slices", "none") != "none",
     )
-    try:
-        with display(len(located.hosts), sampling.duration) as listener:
-            result = run(request, reach, listener)
-    except RecordLost as lost:
-        _print_ledger(lost.results, "")  # run.json will not say it
-        processes, hosts = lost.coverage.processes, lost.coverage.hosts
-        told = f"{processes.recorded} of {processes.found} processes on {hosts.recorded} of {hosts.all} hosts"
-        print(f"recorded {told}", file=sys.stderr)
-        kind = PicturesError if lost.coverage.processes.recorded else HprofilerError
-        raise kind(lost.reason, lost.remedy) from lost
-    if options.json:
-        print_json(result)
-    else:
-        print_summary(result, selector, options.outliers)
-    return exit_code(result)
 
 
 def exit_code(result: RunResult) -> Exit:
@@ -95,7 +103,7 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
     from hprofiler.analysis.coverage import times_in_words
     from hprofiler.report.text import outliers_table
 
-    _print_ledger(result.results, str(result.report.page) if result.kept else "")
+    print_ledger(result.results, str(result.report.page) if result.kept else "")
     if result.report.empty:
         _print_nothing(result, selector)
         return
@@ -111,7 +119,8 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
     print(f"report: {result.report.page}")
 
 
-def _print_ledger(results: Sequence[HostResult], page: str) -> None:
+def print_ledger(results: Sequence[HostResult], page: str) -> None:
+    """Print what was not recorded, and what is to be known of the rest, on stderr."""
     from hprofiler.app.run import failures
 
     print_failures(failures(results), page)
@@ -142,7 +151,7 @@ def _print_event(event: EventAnalysis) -> None:
 def _print_nothing(result: RunResult, selector: Selector) -> None:
     """Why nothing was recorded, and what to do next."""
     searched = [one.host.name for one in result.results if one.found_nothing]
-    what = _why_nothing(result, selector, searched)
+    what = why_nothing(result, selector, searched)
     print(f"hprofiler: nothing recorded: {what}", file=sys.stderr)
     if not result.coverage.processes.found:
         for hint in _next_steps(result, selector, searched):
@@ -151,7 +160,7 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
         print(f"  see {result.report.page}", file=sys.stderr)
 
 
-def _why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> str:
+def why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> str:
     found = result.coverage.processes.found
     if result.coverage.processes.recorded:
         why = "; ".join(f"{event.event}: {why_empty(event)}" for event in result.report.events)

@@ -32,6 +32,7 @@ VERBS = {
     "convert": ("convert", "merge, filter and convert profiles"),
     "report": ("report", "regenerate or show the report of a run folder"),
     "diff": ("diff", "compare two runs or profiles"),
+    "spark": ("spark", "show what a Spark application did: stages, tasks, executors"),
     "outliers": ("outliers", "show which hosts and processes of a run differ from the others"),
     "cleanup": ("cleanup", "list and remove hprofiler's leftovers on hosts"),
     "demo": ("demo", "profile a small JVM job on this machine"),
@@ -386,6 +387,41 @@ def _outliers_options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example:\n  hprofiler outliers results\n\ndocs/outliers.md explains the numbers."
 
 
+def _spark_options(parser: argparse.ArgumentParser) -> None:
+    _help_option(parser, "-h", "--help")
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="an event log (file or folder; hdfs://, s3:// and others), the address of a history server or "
+        "of a driver, or an application id",
+    )
+    yarn_options.add_cluster_to(parser)
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--json",
+        action="store_true",
+        help="print all as JSON, with the names of Spark's REST interface",
+    )
+    group.add_argument(
+        "-o", "--output", type=named, metavar="FILE.html", help="also write a page with the timeline"
+    )
+    group.add_argument("--csv", type=named, metavar="DIR", help="also write tables as CSV files into DIR")
+    group.add_argument(
+        "--parquet", type=named, metavar="DIR", help="also write tables as Parquet files into DIR"
+    )
+    parser.epilog = (
+        "examples:\n"
+        "  hprofiler spark /logs/application_1700000000000_0042\n"
+        "  hprofiler spark hdfs://namenode:9870/spark-logs/application_1700000000000_0042.zstd\n"
+        "  hprofiler spark http://history:18080/history/application_1700000000000_0042 --json\n"
+        "  hprofiler spark application_1700000000000_0042 -c http://rm:8088\n"
+        "  hprofiler spark http://driver:4040 --csv tables\n\n"
+        "exit status:\n  0  done\n  2  bad usage\n"
+        "  3  a part of the log is damaged or missing (see its notes)\n"
+        "  4  nothing could be read\n\ndocs/spark-log.md explains the figures."
+    )
+
+
 def _apps_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
     parser.add_argument(
@@ -438,6 +474,7 @@ _VERB_OPTIONS = {
     "convert": convert_options.add_to,
     "report": _report_options,
     "diff": diff_options.add_to,
+    "spark": _spark_options,
     "outliers": _outliers_options,
     "cleanup": _cleanup_options,
     "demo": _demo_options,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TextIO
 
 from hprofiler.base.text_table import table_lines
@@ -59,6 +59,23 @@ def age(seconds: float) -> str:
 
 def print_json(value: object) -> None:
     print(json.dumps(value, indent=2))
+
+
+def print_json_members(members: Iterable[tuple[str, object]]) -> None:
+    """The same for an object; values that are iterators are lists, printed item by item."""
+    between = "{\n"
+    for name, value in members:
+        print(f"{between}  {json.dumps(name)}: ", end="")
+        between = ",\n"
+        if isinstance(value, Iterator):
+            items = "["
+            for item in value:
+                print(items, json.dumps(item, indent=2).replace("\n", "\n    "), sep="\n    ", end="")
+                items = ","
+            print("\n  ]" if items == "," else "[]", end="")
+        else:
+            print(json.dumps(value, indent=2).replace("\n", "\n  "), end="")
+    print("\n}")
 
 
 def columns_of(out: TextIO) -> int | None:

@@ -6,18 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hprofiler.base.answers import member, text
 from hprofiler.base.background import in_order
 from hprofiler.base.errors import UsageError
+from hprofiler.base.passwords import shown_url
 from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Host, Labels, Outcome, Target
 from hprofiler.resolve.host_list import mapped, unused_map
 from hprofiler.resolve.host_names import MAX_HOSTS, HostEntry, is_host
-from hprofiler.resolve.options import Located, TooMany, YarnOptions, started
+from hprofiler.resolve.options import Located, SparkDriver, TooMany, YarnOptions, started
 from hprofiler.resolve.yarn.applications import Application, application, parse_filter, running
 from hprofiler.resolve.yarn.containers import Container, containers
 from hprofiler.resolve.yarn.ids import application_id, attempt_of, is_application_id
 from hprofiler.resolve.yarn.rest import ResourceManager, Rest, YarnError, base_urls
 from hprofiler.resolve.yarn.site import configured
-from hprofiler.resolve.yarn.spark import SparkFacts, driver_of, spark_facts
+from hprofiler.resolve.yarn.spark import SparkFacts, driver_at, driver_of, spark_facts
 
 _AT_ONCE = 8
 
@@ -64,6 +66,24 @@ def locate(asked: str, options: YarnOptions) -> Located:
 def running_applications(asked: str, options: YarnOptions) -> list[Application]:
     """The running applications that match a filter, newest first; all for ""."""
     return running(_manager(options), parse_filter(asked))
+
+
+def tracked(asked: str, options: YarnOptions) -> SparkDriver:
+    """Spark's REST interface of an application: its driver while it runs, then the history server that YARN
+    links to. Raises YarnError if there is none."""
+    manager = _manager(options)
+    app = member(manager.get(f"/apps/{asked}"), "app")
+    if text(app, "state") == "RUNNING":
+        return driver_of(manager, asked)
+    page = text(app, "trackingUrl", limit=2000)
+    remedy = "name its event log, or its page: http://history:18080/history/ID"
+    if not page.startswith(("http://", "https://")):
+        raise YarnError(f"{asked} is {text(app, 'state')}, and YARN links to no history server", remedy)
+    with manager.rest.opened(page, anywhere=True) as body:
+        found = driver_at(body.url, options.ca_file)
+    if found.application is None:
+        raise YarnError(f"{asked}: {shown_url(page)} is not the page of a history server", remedy)
+    return found
 
 
 def _manager(options: YarnOptions) -> ResourceManager:

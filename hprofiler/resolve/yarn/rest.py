@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
@@ -23,6 +24,7 @@ from hprofiler.resolve.yarn import spnego
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
+_BODY_SECONDS = 60.0
 _HOPS = 5
 _PIECE = 1 << 16
 _BYTES_OF_VALUE = 16  # the least, since names are longer than values
@@ -72,6 +74,25 @@ class _Session(requests.Session):
         return None
 
 
+class Body:
+    """The body of an answer, read piece by piece; `url` is the address that gave it."""
+
+    def __init__(self, answer: requests.Response, where: str) -> None:
+        self.url = answer.url
+        self._where = where
+        self._pieces = answer.iter_content(_PIECE)
+        self._ahead = b""
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes; none at the end. Raises YarnError if the connection is lost."""
+        try:
+            piece = self._ahead or next(self._pieces, b"")
+        except (OSError, ValueError) as error:
+            raise YarnError(f"{self._where}: the connection was lost: {_cause(error)}", _REACHABLE) from error
+        self._ahead = piece[size:]
+        return piece[:size]
+
+
 class Rest:
     """Gets JSON from servers; one per run, thread-safe."""
 
@@ -115,6 +136,46 @@ class Rest:
             raise YarnError(
                 f"{shown(answer.url)} answered with something that is not JSON", remedy
             ) from error
+
+    @contextmanager
+    def opened(
+        self, url: str, parameters: Mapping[str, str] | None = None, anywhere: bool = False
+    ) -> Iterator[Body]:
+        """The body of the answer at `url`, of any length. Raises NotFound for 404, else YarnError.
+
+        Redirects are followed on the same server; `anywhere`: to any, without the login, as WebHDFS needs.
+        """
+        there, login = url, _of_url(url)
+        for _ in range(_HOPS):
+            try:
+                answer = self._session.get(
+                    there,
+                    params=parameters,
+                    timeout=(CONNECT_SECONDS, _BODY_SECONDS),
+                    stream=True,
+                    verify=self._verify,
+                    auth=login or (self._spnego and self._spnego()),
+                )
+            except spnego.KerberosError as error:
+                raise YarnError(f"{shown(there)} requires Kerberos: {error.reason}", error.remedy) from error
+            except (OSError, ValueError) as error:
+                raise YarnError(f"{shown(there)} cannot be reached: {_cause(error)}", _REACHABLE) from error
+            with answer:
+                if answer.is_redirect:
+                    elsewhere = _joined(there, answer.headers["Location"])
+                    if _server(elsewhere) != _server(there):
+                        if not anywhere:
+                            reason = f"{shown(url)} redirects to another server, {shown(elsewhere)}"
+                            raise YarnError(reason, "name that address")
+                        login = None
+                    there, parameters = elsewhere, None
+                    continue
+                if answer.status_code != 200:
+                    _check(answer, next(answer.iter_content(_PIECE), b""), self._spnego is not None)
+                _refuse_compressed(answer)
+                yield Body(answer, shown(there))
+                return
+        raise YarnError(f"{shown(url)} redirects too often", "check the address")
 
     def _followed(
         self, url: str, parameters: Mapping[str, str] | None, bounds: Bounds
@@ -252,9 +313,13 @@ def _base(word: str, option: str, told: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
-def _body(answer: requests.Response, most: int) -> bytes:
+def _refuse_compressed(answer: requests.Response) -> None:
     if answer.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
         raise YarnError(f"{shown(answer.url)} answered with compressed data", "check the address")
+
+
+def _body(answer: requests.Response, most: int) -> bytes:
+    _refuse_compressed(answer)
     pieces, size = [], 0
     for piece in answer.iter_content(_PIECE):
         pieces.append(piece)

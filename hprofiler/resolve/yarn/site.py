@@ -22,7 +22,10 @@ def configured(environment: Mapping[str, str] = os.environ) -> tuple[str, ...] |
     Raises UsageError for a file that cannot be used.
     """
     folder = _folder(environment)
-    return _addresses(_properties(folder / "yarn-site.xml"), folder) if folder else None
+    if folder is None:
+        return None
+    file = folder / "yarn-site.xml"
+    return resource_managers(properties_of(file), str(file))
 
 
 def is_configured(environment: Mapping[str, str] = os.environ) -> bool:
@@ -38,7 +41,7 @@ def _folder(environment: Mapping[str, str]) -> Path | None:
     return None
 
 
-def _properties(file: Path) -> dict[str, str]:
+def properties_of(file: Path) -> dict[str, str]:
     # Imported late: a Ctrl-C during the import of its native half would be lost.
     import xml.etree.ElementTree as ElementTree
 
@@ -67,14 +70,15 @@ def _decoded(content: bytes) -> str:
         return content.decode("latin-1")
 
 
-def _addresses(properties: Mapping[str, str], folder: Path) -> tuple[str, ...]:
-    https = _value(properties, "yarn.http.policy").upper() == "HTTPS_ONLY"
-    is_ha = _value(properties, "yarn.resourcemanager.ha.enabled").lower() == "true"
-    names = _value(properties, "yarn.resourcemanager.ha.rm-ids") if is_ha else ""
+def resource_managers(properties: Mapping[str, str], where: str) -> tuple[str, ...]:
+    """Base addresses from Hadoop's properties; `where` says whose they are. UsageError if there are none."""
+    https = value_of(properties, "yarn.http.policy").upper() == "HTTPS_ONLY"
+    is_ha = value_of(properties, "yarn.resourcemanager.ha.enabled").lower() == "true"
+    names = value_of(properties, "yarn.resourcemanager.ha.rm-ids") if is_ha else ""
     suffixes = [f".{name.strip()}" for name in names.split(",") if name.strip()] or [""]
     found = tuple(address for suffix in suffixes if (address := _address(properties, suffix, https)))
     if not found:
-        reason = f"{folder / 'yarn-site.xml'} does not say where the ResourceManager is"
+        reason = f"{where} does not say where the ResourceManager is"
         raise UsageError(reason, "name it with -c http://rm:8088")
     return found
 
@@ -82,15 +86,15 @@ def _addresses(properties: Mapping[str, str], folder: Path) -> tuple[str, ...]:
 def _address(properties: Mapping[str, str], suffix: str, https: bool) -> str:
     kind, port = ("https.address", 8090) if https else ("address", 8088)
     scheme = "https" if https else "http"
-    address = _value(properties, f"yarn.resourcemanager.webapp.{kind}{suffix}")
-    host = _value(properties, f"yarn.resourcemanager.hostname{suffix}")
+    address = value_of(properties, f"yarn.resourcemanager.webapp.{kind}{suffix}")
+    host = value_of(properties, f"yarn.resourcemanager.hostname{suffix}")
     if address.startswith("0.0.0.0") or not address:  # it listens everywhere, or by default
         own_port = address.partition(":")[2] or port
         address = f"{host}:{own_port}" if host and host != "0.0.0.0" else ""
     return f"{scheme}://{address}" if address else ""
 
 
-def _value(properties: Mapping[str, str], name: str) -> str:
+def value_of(properties: Mapping[str, str], name: str) -> str:
     """A property with `${other}` expanded, as Hadoop does."""
     value = properties.get(name, "")
     for _ in range(_DEPTH):

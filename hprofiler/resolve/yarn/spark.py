@@ -107,7 +107,8 @@ def driver_at(address: str, ca_file: str | None) -> SparkDriver:
         return rest.get_dated(base + path, parameters, OF_DRIVER)
 
     proxied = _PROXIED.search(parts.path)
-    return SparkDriver(named.group(1) if named else proxied.group(1) if proxied else None, get)
+    application = named.group(1) if named else proxied.group(1) if proxied else None
+    return SparkDriver(application, get, lambda path: rest.opened(base + path))
 
 
 def _host(address: str) -> str:

@@ -46,6 +46,7 @@ def timed_out(route: Route, seconds: float) -> HostError:
         f"timed out after {seconds:.3g} s connecting to {route.where}",
         _TIMEOUT_REMEDY,
         code="timeout",
+        parameters={"seconds": seconds},
     )
 
 

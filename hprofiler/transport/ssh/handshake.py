@@ -152,6 +152,7 @@ def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float
                 "see what a login there waits for (PAM, LDAP, a home folder over a network), or give it more"
                 " time with --timeout",
                 code="timeout",
+                parameters={"seconds": seconds},
             )
     link.auth_timeout = left
     tries = ", ".join(tried) or "nothing: there is no key to offer"

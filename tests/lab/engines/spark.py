@@ -15,7 +15,7 @@ from tests.lab import jdks
 from tests.lab.hosts import Lab
 from tests.lab.procs import wait_for
 from tests.lab.yarn.cluster import OPENED, UP_SECONDS
-from tests.lab.yarn.software import fetched, spark_jobs
+from tests.lab.yarn.software import JOBS, compiled, fetched
 
 VERSIONS = {"2.4.8": ("2.12", 8), "3.0.3": ("2.12", 8), "4.1.1": ("2.13", 17)}
 """Scala's version and Java's."""
@@ -39,7 +39,8 @@ def software(version: str) -> Spark:
     scala, java = VERSIONS[version]
     jars = fetched(f"spark-{version}", Path(__file__).with_name("spark.xml"), scala=scala, spark=version)
     opened = OPENED if java > 8 else ()
-    return Spark(jars, spark_jobs(jars, java), scala, jdks.home(java), opened)
+    jobs = compiled("stages", [JOBS / "SparkStages.java"], jars, java)
+    return Spark(jars, jobs, scala, jdks.home(java), opened)
 
 
 @contextmanager

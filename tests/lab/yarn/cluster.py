@@ -210,7 +210,7 @@ class Application:
         self._drain.wait(30)
 
 
-def make_lab(folder: Path, made: Software, tied: bool = False) -> Lab:
-    """A lab, not started, whose hosts can run the software."""
-    shown = [made.hadoop, made.spark, made.jobs.parent]
+def make_lab(folder: Path, made: Software, tied: bool = False, show: Sequence[Path] = ()) -> Lab:
+    """A lab, not started, whose hosts can run the software, and see other folders."""
+    shown = [made.hadoop, made.spark, made.jobs.parent, *show]
     return Lab(folder, hosts.default_plans(), tied=tied, show=shown, shared=folder / "shared")

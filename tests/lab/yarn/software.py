@@ -1,9 +1,10 @@
-"""Hadoop and Spark for the lab, in its cache: jars by coordinates, jobs compiled against them."""
+"""Hadoop, Spark and PySpark for the lab, in its cache: jars by coordinates, jobs compiled against them."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ from tests.lab import cache, jdks
 from tests.lab.cache import Unavailable
 
 HERE = Path(__file__).parent
+JOBS = HERE / "jobs"
 JDK = 17
+PYSPARK = "4.3.0"
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,15 @@ class Software:
 def software() -> Software:
     """Everything a YARN lab runs; fetched and compiled once. Raises Unavailable."""
     hadoop, spark = (fetched(name, HERE / f"{name}.xml") for name in ("hadoop", "spark"))
-    return Software(hadoop, spark, spark_jobs(spark), jdks.home(JDK))
+    jobs = compiled("jobs", sorted(JOBS.glob("*.java")), spark)
+    return Software(hadoop, spark, jobs, jdks.home(JDK))
+
+
+def pyspark() -> Path:
+    """PySpark's own folder, with its jars: a SPARK_HOME. Fetched once. Raises Unavailable."""
+    wanted = f"pyspark=={PYSPARK}"
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target"]
+    return _made("pyspark", wanted.encode(), lambda folder: _run(*install, str(folder), wanted)) / "pyspark"
 
 
 def fetched(name: str, listed: Path, **properties: str) -> Path:
@@ -47,13 +58,8 @@ def fetched(name: str, listed: Path, **properties: str) -> Path:
     return _made(name, listed.read_bytes() + "".join(properties.values()).encode(), fetch)
 
 
-def spark_jobs(spark: Path, release: int = JDK) -> Path:
-    """The jar of the lab's own Spark jobs, compiled against these jars for a release of Java."""
-    return compiled("jobs", sorted((HERE / "jobs").glob("*.java")), spark, release)
-
-
-def compiled(name: str, sources: Sequence[Path], jars: Path, release: int) -> Path:
-    """A jar of these programs."""
+def compiled(name: str, sources: Sequence[Path], jars: Path, release: int = JDK) -> Path:
+    """A jar of these programs, compiled against these jars for a release of Java."""
 
     def compile_all(folder: Path) -> None:
         with tempfile.TemporaryDirectory() as classes:

@@ -163,7 +163,7 @@ impl Recordings {
 
     fn order(&self, order: Order) {
         for recording in &self.all {
-            // One that has ended does not listen any more.
+            // A recording that has ended takes no orders.
             let _ = recording.orders.send(order);
         }
     }

@@ -119,7 +119,7 @@ pub fn left_out_note(recorded: &EventProfile) -> Option<Note> {
     ))
 }
 
-/// Of this much CPU time, in seconds, some must have been sampled, however many threads used it.
+/// A process that used this much CPU time, in seconds, must have samples, however many threads used it.
 const MUCH: f64 = 1.0;
 
 /// A note about the number of samples. `named`: there are several events. Each of `threads` may have used less CPU time

@@ -109,7 +109,7 @@ pub fn listen(token: &Token, sender: Sender<Message>, wanted: Arc<AtomicBool>) -
     Ok(())
 }
 
-/// The request of somebody who connected. None: it is refused.
+/// The request of a coordinator that connected. None: it is refused.
 fn asked(connection: UnixStream, token: &Token) -> Option<Successor> {
     if !is_own(&connection) {
         return None;

@@ -30,9 +30,9 @@ pub(super) const STACK: usize = 2;
 pub(super) const CLASS: usize = 3;
 pub(super) const AMOUNT: usize = 4;
 pub(super) const STATE: usize = 5;
-/// Of an allocation whose amount is not its own size.
+/// The size of an allocation, if its amount is another.
 pub(super) const SIZE: usize = 6;
-/// Of wall-clock samples, from the first to the last.
+/// Time from the first to the last wall-clock sample of an event.
 pub(super) const SPAN: usize = 7;
 
 /// Each event with its source and the names of its fields, by slot.

@@ -75,7 +75,7 @@ struct Reader<'o> {
     counted: Counted,
     budget: Budget,
     lost: u64,
-    /// Of the first chunk.
+    /// The header of the first chunk.
     first: Option<Header>,
     /// Chunks of which something could be read.
     read: u64,
@@ -244,8 +244,8 @@ impl<'o> Reader<'o> {
         }
     }
 
-    /// Nanoseconds from the begin of the recording to that of a chunk. async-profiler's ticks are the machine's own: they go
-    /// on where somebody sets the clock.
+    /// Nanoseconds from the begin of the recording to that of a chunk. async-profiler's ticks are the machine's own:
+    /// they do not jump when the clock is set.
     fn since_begin(&self, header: &Header) -> i64 {
         let first = self.first.unwrap_or(*header);
         let by_ticks = match self.settings.engine() {
@@ -331,7 +331,7 @@ pub struct Sampled {
 }
 
 /// Reads a recording of the JDK Flight Recorder's format chunk by chunk: no more than one of them is in
-/// memory. One that was never finished is read as far as it goes; an error when nothing of it can be.
+/// memory. An unfinished recording is read as far as it goes. It is an error if nothing can be read.
 pub fn read_jfr(input: impl Read + Send, options: &ReadOptions) -> Result<Recording> {
     read(
         Input::stream(Box::new(std::io::BufReader::new(input)))?,

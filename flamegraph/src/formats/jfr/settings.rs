@@ -10,7 +10,7 @@ use super::pools::Pools;
 /// async-profiler's intervals in nanoseconds by default.
 const CPU_INTERVAL: i64 = 10_000_000;
 const WALL_INTERVAL: i64 = 50_000_000;
-/// Its bytes between two sampled allocations.
+/// async-profiler's bytes between two sampled allocations by default.
 const ALLOC_INTERVAL: i64 = 524_287;
 /// The events of async-profiler whose samples stand for time.
 const TIMED: [&str; 7] = [

@@ -222,7 +222,7 @@ pub(super) struct StackFrames<'a> {
     bytes: &'a [u8],
     /// Root first.
     frames: Vec<Frame>,
-    /// For each frame how much it and its callers are.
+    /// For each frame, how long it and its callers are.
     extents: Vec<Extent>,
     /// Those the stack before has not, leaf first, each with the bytes that it and its callers are, and those of
     /// its name.

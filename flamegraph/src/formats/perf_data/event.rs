@@ -38,7 +38,7 @@ pub(crate) struct Event {
     pub(crate) name: String,
     /// Whether its ids are known.
     pub(crate) has_ids: bool,
-    /// Of every sample, where samples do not say it: 1 for those of a frequency.
+    /// The period of samples that do not say theirs; 1 for an event with a frequency.
     period: u64,
     kind: u32,
     config: u64,

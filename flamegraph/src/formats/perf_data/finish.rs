@@ -137,7 +137,7 @@ impl<'a> Stories<'a> {
             user_frames: 0,
             is_wanted: false,
         }];
-        // Of each stack the process, and whether its command is a java.
+        // For each node: its process, and whether that is called java.
         let mut commands = vec![(0, false)];
         for node in stacks.nodes() {
             let Some((above, spot)) = stacks.above(node) else {

@@ -179,7 +179,7 @@ pub struct Live {
     pub(super) left_out: u64,
     /// Samples whose user stack was copied and is not walked.
     pub(super) copied_stacks: u64,
-    /// Each sample, where somebody wants to see them one by one.
+    /// Each sample, if samples are wanted one by one.
     pub(super) log: Option<Vec<Logged>>,
 }
 
@@ -251,7 +251,8 @@ impl Live {
     }
 
     /// When the recording ends, on the stream's clock; it may be set while the stream is read, `u64::MAX` is not yet.
-    /// What comes later is left out, and who still waits has waited until then. Else it ends with the last record.
+    /// Later records are left out, and waits that have not ended last until then. By default the last record is the
+    /// end.
     pub fn end_by(&mut self, nanoseconds: Arc<AtomicU64>) {
         self.end = nanoseconds;
     }

@@ -19,7 +19,7 @@ const MISC_CPU_MODE: u16 = 7;
 const MISC_DATA_OR_NO_CLONE: u16 = 1 << 13;
 const MISC_BUILD_ID: u16 = 1 << 14;
 
-/// Whose addresses they are.
+/// Whether addresses are the kernel's or a process's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Mode {
     Kernel,

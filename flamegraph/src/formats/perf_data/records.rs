@@ -90,7 +90,7 @@ impl<R: Read + Seek> Records<R> {
 }
 
 impl<R: Read> Records<R> {
-    /// Records that come through a pipe; of those that wait for their turn at most so many bytes are held.
+    /// Records that come through a pipe. At most `most_waiting` bytes of those that are not in order yet are held.
     pub(crate) fn piped(mut input: R, most_waiting: usize) -> Result<Records<R>> {
         let header = Header::read_piped(&mut input)?;
         Ok(Records::behind(header, input, most_waiting))
@@ -291,7 +291,7 @@ impl<R: Read> Records<R> {
         Ok(true)
     }
 
-    /// Reads so many bytes to the end of `held`; false when a recording without a size ends before.
+    /// Appends `count` bytes to `held`; false when a recording without a size ends before.
     fn read_bytes(&mut self, count: usize) -> Result<bool> {
         let start = self.held.len();
         self.held.resize(start + count, 0);

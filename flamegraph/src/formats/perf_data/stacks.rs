@@ -63,7 +63,7 @@ pub(super) fn pointers(
     }
 }
 
-/// Of a process's mappings and the kernel's.
+/// The generations of a process's mappings and of the kernel's.
 #[derive(Clone, Copy)]
 pub(super) struct Generations {
     pub(super) user: u32,
@@ -109,7 +109,7 @@ pub(super) type StackId = Node;
 /// The number of a spot.
 pub(super) type SpotId = u32;
 
-/// A place in a module, and who ran there.
+/// A place in a module, and whether the kernel or the process ran there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Spot {
     pub(super) place: Place,

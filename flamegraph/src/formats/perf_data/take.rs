@@ -219,7 +219,7 @@ impl Live {
         Some(())
     }
 
-    /// Who is away now has waited until the end.
+    /// A thread that is off the CPU now has waited until the end.
     pub(super) fn end_waits(&mut self) {
         let end = match self.end() {
             u64::MAX => self.newest,
@@ -285,7 +285,7 @@ fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
 
-/// The number behind so many others in a record.
+/// The number after the first `before` numbers of a record.
 fn words(record: &Record<'_>, before: u64) -> u64 {
     let mut fields = record.body;
     fields

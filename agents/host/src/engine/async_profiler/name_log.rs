@@ -25,7 +25,7 @@ const MOST: Bounds = Bounds {
     threads: 20_000,
     spans: 500_000,
 };
-/// So many threads the library follows at a time.
+/// How many threads the library follows at a time.
 const FOLLOWED: u32 = 6144;
 /// Polls may come so late, in microseconds: the JVM stops for its garbage collection, or the host is busy.
 const LATE: i64 = 5_000_000;
@@ -74,7 +74,7 @@ pub struct NameLog {
     around: i64,
     /// When the last poll ended, in microseconds since 1970.
     end: Option<i64>,
-    /// So many names are not in here, because there are too many of them or of threads.
+    /// How many names were left out, because there are too many names or threads.
     left_out: u64,
     /// There were more threads than the library follows.
     crowded: bool,

@@ -105,7 +105,7 @@ impl Plan {
             self.has("wall") || self.has("offcpu"),
             format!("wall={}", intervals.wall),
         );
-        // Of all allocations, freed or not.
+        // All allocations, freed or not.
         add(
             self.has("nativemem"),
             format!("nativemem={},nofree", intervals.alloc),

@@ -235,7 +235,7 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Of the calling thread.
+    /// What the calling thread may see.
     pub fn of_agent() -> Self {
         let paranoid = kernel_setting("perf_event_paranoid");
         let status = Target::own_status();

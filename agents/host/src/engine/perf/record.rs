@@ -101,7 +101,7 @@ pub struct Command {
     asked_frequency: u32,
     frequency: u32,
     seconds: u64,
-    /// Of each processor's buffer.
+    /// Pages of each processor's buffer.
     pages: u64,
     /// Whether perf says when its events start to count (version 6.0 and later).
     pub says_begin: bool,
@@ -191,7 +191,7 @@ impl Command {
         all
     }
 
-    /// The events that can be recorded of a process with so many threads, and why not the others. perf is tried once
+    /// The events that can be recorded of a process with this many threads, and why not the others. perf is tried once
     /// for all processes of a session, on a program of its own, so that errors come before the recording.
     pub fn possible(
         &mut self,

@@ -1,0 +1,152 @@
+"""Finds what knows a Spark application: a path, an address, or an application's id."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, closing
+from typing import IO, Any, cast
+from urllib.parse import urlsplit
+
+from hprofiler.base.errors import HprofilerError, UsageError
+from hprofiler.base.passwords import shown_url
+from hprofiler.base.paths import at_home, is_there
+from hprofiler.resolve import SparkDriver, YarnOptions
+from hprofiler.spark.application import Application
+from hprofiler.spark.event_log import read_application
+from hprofiler.spark.facts import SparkError
+from hprofiler.spark.log_files import LogFile, in_order, local_files
+from hprofiler.spark.rest import Answer, Server, find_application
+from hprofiler.spark.rest_application import fetch_application
+
+_HDFS = ("hdfs", "webhdfs", "swebhdfs")
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*(?=://)", re.IGNORECASE)
+_HOST = re.compile(r"[\w.-]+:[0-9]+(?:/|$)")
+_PIECE = 1 << 20
+_SECONDS = 60.0
+_NO_LOG = "name the event log of one application: a file, or a folder eventlog_v2_…"
+
+
+def read_source(source: str, yarn: YarnOptions) -> Application:
+    """The application of a SOURCE, as the command line names it. Raises HprofilerError."""
+    from hprofiler.resolve.yarn.ids import application_of
+
+    scheme = match.group().lower() if (match := _SCHEME.match(source)) else ""
+    if not scheme and is_there(at_home(source)):
+        return read_application(local_files(at_home(source)))
+    if scheme == "file":
+        return read_application(local_files(at_home(urlsplit(source).path)))
+    application = application_of(source)
+    if application is not None:
+        return _of_yarn(application, yarn)
+    if scheme in ("http", "https") or _HOST.match(source):
+        from hprofiler.resolve import spark_driver
+
+        return _of_server(spark_driver(source, yarn.ca_file))
+    if scheme in _HDFS:
+        return read_application(_hdfs_files(source, yarn))
+    if scheme:
+        return read_application(_fsspec_files(source))
+    return read_application(local_files(at_home(source)))
+
+
+def _of_yarn(application: str, yarn: YarnOptions) -> Application:
+    """A running application by its driver, an ended one by the history server that YARN names."""
+    from hprofiler.resolve.yarn.locating import tracked
+
+    return _of_server(tracked(application, yarn))
+
+
+def _of_server(server: SparkDriver) -> Application:
+    """By the event log, which a history server gives as an archive; else by the REST interface."""
+
+    from hprofiler.resolve.yarn.rest import NotFound
+
+    def ask(path: str, parameters: Mapping[str, str]) -> Answer:
+        sent = time.time()
+        return Answer(server.get(path, parameters)[0], sent, time.time(), None)
+
+    try:
+        asked = Server(ask, time.monotonic() + _SECONDS)
+        identity, attempt, _, _ = find_application(asked, server.application)
+    except NotFound as error:
+        remedy = "check the address: http://history:18080/history/APPLICATION, or http://driver:4040"
+        raise SparkError(error.reason, remedy) from error
+    if server.open is not None:
+        path = f"/applications/{identity}" + (f"/{attempt}" if attempt else "") + "/logs"
+        with tempfile.TemporaryFile() as archive:
+            try:
+                _download(server.open(path), archive)
+                files = _archived(archive)
+            except (HprofilerError, zipfile.BadZipFile):
+                files = []  # a driver has no such path
+            if files:
+                return read_application(files)
+    return fetch_application(ask, identity)
+
+
+def _download(body: AbstractContextManager[Any], target: IO[bytes]) -> None:
+    with body as stream:
+        while piece := stream.read(_PIECE):
+            target.write(piece)
+
+
+def _archived(archive: IO[bytes]) -> list[LogFile]:
+    """The files of an event log in a ZIP archive: one file, or those of a rolling log's folder."""
+    packed = zipfile.ZipFile(archive)
+    by_name = {info.filename.rpartition("/")[2]: info for info in packed.infolist() if not info.is_dir()}
+    names = in_order(by_name) or [name for name in by_name if not name.startswith("appstatus_")][:1]
+
+    def opener(name: str) -> Callable[[], AbstractContextManager[IO[bytes]]]:
+        return lambda: packed.open(by_name[name])
+
+    return [LogFile(name, opener(name)) for name in names]
+
+
+def _hdfs_files(address: str, yarn: YarnOptions) -> list[LogFile]:
+    from hprofiler.resolve.hdfs import HdfsPath, hdfs_path
+    from hprofiler.resolve.yarn.rest import Rest
+
+    rest, path = Rest(yarn.ca_file), hdfs_path(address)
+
+    def opener(file: HdfsPath) -> Callable[[], AbstractContextManager[Any]]:
+        return lambda: file.open(rest)
+
+    names = path.names(rest)
+    if names is None:
+        return [LogFile(shown_url(address), opener(path))]
+    found = [LogFile(name, opener(path.joined(name))) for name in in_order(names)]
+    if not found:
+        raise SparkError(f"{shown_url(address)} holds no event log", _NO_LOG)
+    return found
+
+
+def _fsspec_files(address: str) -> list[LogFile]:
+    """Files of an object store, or of anything else that fsspec knows."""
+    scheme = address.partition("://")[0]
+    try:
+        import fsspec
+    except ImportError as error:
+        remedy = "install hprofiler[fsspec], and the library for this kind of address (s3fs, gcsfs, adlfs)"
+        raise UsageError(f"{scheme}:// needs the library fsspec", remedy) from error
+    try:
+        files, path = fsspec.core.url_to_fs(address)
+        listed = [] if files.isfile(path) else files.ls(path, detail=False)
+    except (ImportError, ValueError) as error:
+        raise UsageError(f"{scheme}://: {error}", "install the library that it names") from error
+    except Exception as error:  # every library has its own
+        raise SparkError(f"{shown_url(address)}: {error}", "check the address, and your login") from error
+
+    def opener(file: str) -> Callable[[], AbstractContextManager[Any]]:
+        return lambda: closing(cast(Any, files.open(file, "rb")))
+
+    if not listed:
+        return [LogFile(shown_url(address), opener(path))]
+    names = in_order(one.rpartition("/")[2] for one in listed)
+    found = [LogFile(name, opener(f"{path.rstrip('/')}/{name}")) for name in names]
+    if not found:
+        raise SparkError(f"{shown_url(address)} holds no event log", _NO_LOG)
+    return found

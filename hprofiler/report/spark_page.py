@@ -1,0 +1,240 @@
+"""The page of a Spark application: its timeline, its stages, and the answer of `hprofiler spark`.
+
+One file without scripts: pictures are SVG, tables are HTML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+
+from hprofiler.analysis.words import percent, plain
+from hprofiler.base.text import printable
+from hprofiler.model.measures import duration, size
+from hprofiler.runfolder import replacing
+from hprofiler.spark.application import Application
+from hprofiler.spark.figures import Figures, StageFigures
+from hprofiler.spark.timeline import SPREAD, Timeline, timeline
+from hprofiler.spark.windows import stage_name
+
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 1000, 220, 45, 10, 10, 22
+_INNER = _WIDTH - _LEFT - _RIGHT
+_BUCKETS = 300
+_LANES, _LANE = 12, 14
+_MOST_BARS = 2000
+_MOST_ROWS = 2000
+_MARKS = 6
+_LINES = ("cpu", "gc", "shuffle read", "shuffle write", "deserialize")
+_STYLE = """
+:root { color-scheme: light dark; --text: #1c1e21; --back: #fff; --faint: #6a7178; --line: #d8dce0;
+  --active: #c9d7ea; --cpu: #2563a8; --gc: #b3261e; --shuffle-read: #8a5a00; --shuffle-write: #7a3b9a;
+  --deserialize: #2f6f3a; --bar: #7ea3cf; --failed: #c94a42; }
+@media (prefers-color-scheme: dark) { :root { --text: #e4e6e8; --back: #16181b; --faint: #9aa2aa;
+  --line: #34393f; --active: #2b3f57; --cpu: #6aa8ee; --gc: #f2857c; --shuffle-read: #e0b050;
+  --shuffle-write: #c793e6; --deserialize: #7cc58a; --bar: #41638c; --failed: #b8453d; } }
+body { font: 14px/1.45 system-ui, sans-serif; color: var(--text); background: var(--back);
+  max-width: 1200px; margin: 1.5em auto; padding: 0 1em; }
+h1 { font-size: 1.25em; } h2 { font-size: 1.05em; margin-top: 1.8em; }
+pre { overflow-x: auto; font-size: 12.5px; }
+svg { width: 100%; height: auto; } svg.sample { width: 1.6em; height: .7em; }
+svg text { font-size: 11px; fill: var(--faint); }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: 12.5px; }
+th, td { padding: 2px 10px 2px 0; text-align: right; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 16em; }
+tr { border-bottom: 1px solid var(--line); }
+.faint { color: var(--faint); } .line { fill: none; stroke-width: 1.5; } .axis { stroke: var(--line); }
+.area { fill: var(--active); } .bar { fill: var(--bar); } .bar.failed { fill: var(--failed); }
+.cpu { stroke: var(--cpu); } .gc { stroke: var(--gc); } .shuffle-read { stroke: var(--shuffle-read); }
+.shuffle-write { stroke: var(--shuffle-write); } .deserialize { stroke: var(--deserialize); }
+"""
+
+
+def write_page(application: Application, found: Figures, parts: Iterable[Sequence[str]], out: Path) -> None:
+    """Write the page; `parts` are the answer's lines, the first part its headline. Raises OSError."""
+    headline, *others = parts
+    title = printable(application.name or application.id or "Spark application")
+    body = [
+        f"<h1>{escape(headline[0])}</h1>",
+        *(f"<p>{escape(line)}</p>" for line in headline[1:]),
+        _timeline(application),
+        _stage_table(found),
+        *map(_part, others),
+    ]
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    page = (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>{''.join(body)}</body></html>\n"
+    )
+    with replacing(out) as file:
+        file.write(page.encode("utf-8", "replace"))
+
+
+def _part(lines: Sequence[str]) -> str:
+    """Lines below their first one, which is the heading."""
+    first = lines[0][:1].upper() + lines[0][1:].removesuffix(":")
+    rest = escape("\n".join(lines[1:]))
+    return f"<h2>{escape(first)}</h2><pre>{rest}</pre>" if rest else f"<p>{escape(first)}</p>"
+
+
+def _timeline(application: Application) -> str:
+    line = timeline(application, _BUCKETS)
+    if not line.active:
+        return ""
+    whole = line.width * len(line.active)
+    highest = max(1, *line.most)
+    scale = (_HEIGHT - _TOP - _BOTTOM) / highest
+    cores = sum(max(0, one.cores) for one in application.workers)
+    words = (
+        f"<p>Active tasks (area; at most {max(line.most):,} at once, of {cores:,} cores), and what they "
+        f"did, in cores: {', '.join(map(_legend, _LINES))}. "
+        f"What tasks did is {SPREAD}; these lines overlap.</p>"
+    )
+    marks = [_mark(number * whole / _MARKS, whole) for number in range(_MARKS + 1)]
+    heights = [_height_mark(value, scale) for value in sorted({0, highest // 2, highest})]
+    lines = [
+        f'<path class="line {_class(name)}" d="{_path(line.parts[name], whole, line, scale)}"/>'
+        for name in _LINES
+    ]
+    area = _path(line.active, whole, line, scale)
+    end = _x(len(line.active) * line.width, whole)
+    ground = _HEIGHT - _BOTTOM
+    picture = (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Active tasks over time">'
+        f'{"".join(heights)}<path class="area" d="{area}L{end:.1f},{ground}L{_LEFT},{ground}Z"/>'
+        f"{''.join(lines)}{''.join(marks)}</svg>"
+    )
+    return f"<h2>Timeline</h2>{words}{picture}{_lanes(application, line.start, whole)}"
+
+
+def _path(values: Sequence[float], whole: int, line: Timeline, scale: float) -> str:
+    """Steps: each value for the width of its bucket."""
+    steps = []
+    for number, value in enumerate(values):
+        height = _HEIGHT - _BOTTOM - value * scale
+        left, right = (_x((number + edge) * line.width, whole) for edge in (0, 1))
+        steps.append(f"{left:.1f},{height:.1f}L{right:.1f},{height:.1f}")
+    return "M" + "L".join(steps)
+
+
+def _x(milliseconds: float, whole: float) -> float:
+    return _LEFT + _INNER * milliseconds / whole
+
+
+def _mark(milliseconds: float, whole: int) -> str:
+    anchor = "end" if milliseconds >= whole else "middle" if milliseconds else "start"
+    place = f'x="{_x(milliseconds, whole):.1f}" y="{_HEIGHT - 6}"'
+    return f'<text {place} text-anchor="{anchor}">{duration(milliseconds / 1e3)}</text>'
+
+
+def _height_mark(value: int, scale: float) -> str:
+    y = _HEIGHT - _BOTTOM - value * scale
+    line = f'<line class="axis" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+    return f'{line}<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:,}</text>'
+
+
+def _legend(name: str) -> str:
+    line = f'<path class="line {_class(name)}" d="M0,4H16"/>'
+    return f'<svg class="sample" viewBox="0 0 16 7">{line}</svg> {name}'
+
+
+def _class(name: str) -> str:
+    return name.replace(" ", "-")
+
+
+def _lanes(application: Application, start: int, whole: int) -> str:
+    """Stages as bars; each in the first lane that has room."""
+    ran = [stage for stage in application.stages.values() if stage.start and stage.status != "SKIPPED"]
+    ran.sort(key=lambda stage: (stage.start, stage.id))
+    until: list[int] = []
+    bars = []
+    for stage in ran[:_MOST_BARS]:
+        end = stage.end or application.until
+        lane = next((number for number, busy in enumerate(until) if busy <= stage.start), len(until))
+        if lane >= _LANES:
+            continue
+        until[lane : lane + 1] = [end]
+        left = min(max(_x(stage.start - start, whole), _LEFT), _WIDTH - _RIGHT)
+        width = max(0.6, min(_x(end - start, whole), _WIDTH - _RIGHT) - left)
+        kind = "bar failed" if stage.status == "FAILED" else "bar"
+        label = f"{stage_name(*stage.key)}: {stage.name}, {duration(max(0, end - stage.start) / 1e3)}"
+        place = f'x="{left:.1f}" y="{lane * _LANE}" width="{width:.1f}" height="{_LANE - 2}"'
+        bars.append(f'<rect class="{kind}" {place}><title>{escape(label)}</title></rect>')
+    height = len(until) * _LANE
+    names = f'<text x="{_LEFT - 6}" y="10" text-anchor="end">stages</text>'
+    box = f'viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="Stages over time"'
+    return f"<svg {box}>{names}{''.join(bars)}</svg>"
+
+
+def _stage_table(found: Figures) -> str:
+    ran = sorted((one for one in found.stages if len(one.stage.tasks)), key=lambda one: -one.task_time)
+    if not ran:
+        return ""
+    whole = sum(one.task_time for one in ran)
+    headings = (
+        "stage",
+        "task time",
+        "share",
+        "took",
+        "tasks",
+        "failed",
+        "killed",
+        "CPU/run",
+        "GC",
+        "fetch wait",
+        "median task",
+        "longest",
+        "skew",
+        "read",
+        "written",
+        "shuffle read",
+        "shuffle written",
+        "spilled",
+        "peak memory",
+    )
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in _row(one, whole))}</tr>"
+        for one in ran[:_MOST_ROWS]
+    )
+    more = len(ran) - _MOST_ROWS
+    rest = f'<p class="faint">… and {more:,} more stages</p>' if more > 0 else ""
+    head = "".join(f'<th scope="col">{name}</th>' for name in headings)
+    return (
+        f'<h2>Stages by task time</h2><div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>{rest}"
+    )
+
+
+def _row(one: StageFigures, whole: int) -> list[str]:
+    good = one.work["succeeded"]
+    sums, run = good.sums, good.sums["executorRunTime"]
+
+    def part(value: float) -> str:
+        return plain(percent(value, run)) if run and value else ""
+
+    def data(value: int) -> str:
+        return size(value) if value else ""
+
+    return [
+        printable(f"{stage_name(*one.stage.key)} {one.stage.name}"),
+        duration(one.task_time / 1e3),
+        plain(percent(one.task_time, whole)),
+        duration(one.duration / 1e3) if one.duration else "",
+        f"{good.tasks:,}",
+        f"{one.work['failed'].tasks or ''}",
+        f"{one.work['killed'].tasks or ''}",
+        part(sums["executorCpuTime"] / 1e6),
+        part(sums["jvmGCTime"]),
+        part(sums["shuffleFetchWaitTime"]),
+        duration(one.median / 1e3),
+        duration(one.longest / 1e3),
+        f"{one.skew:.1f}" if one.skew else "",
+        data(sums["bytesRead"]),
+        data(sums["bytesWritten"]),
+        data(sums["shuffleRemoteBytesRead"] + sums["shuffleLocalBytesRead"]),
+        data(sums["shuffleBytesWritten"]),
+        data(sums["memoryBytesSpilled"]),
+        data(good.peak_memory),
+    ]

@@ -1,0 +1,276 @@
+"""What a Spark application did, as lines for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hprofiler.analysis.words import percent, plain
+from hprofiler.base.text import printable
+from hprofiler.base.text_table import table_lines
+from hprofiler.model.measures import counted, duration, size
+from hprofiler.spark.application import Application
+from hprofiler.spark.figures import Figures, StageFigures
+from hprofiler.spark.memory import Memory
+from hprofiler.spark.sql import SqlExecution
+from hprofiler.spark.windows import stage_name
+
+STAGES_SHOWN = 10
+_GAPS_SHOWN = 3
+_GAP_WORTH = 0.02  # of the elapsed time
+_REASONS_SHOWN = 5
+_EXECUTORS_SHOWN = 10
+_QUERIES_SHOWN = 10
+_LONGEST_NAME = 60
+_LONGEST_REASON = 100
+
+
+def headline(application: Application, found: Figures) -> list[str]:
+    """What ran, for how long, and which stage took most of it."""
+    ran = [one for one in found.stages if one.stage.status in ("COMPLETE", "FAILED", "ACTIVE")]
+    name = application.id + (f" attempt {application.attempt}" if application.attempt else "")
+    version = f"Spark {application.version}" if application.version else "unknown version of Spark"
+    workers = application.workers
+    cores = sum(max(0, one.cores) for one in workers)
+    tasks = sum(work.tasks for work in found.work.values())
+    lasted = max(0, application.until - application.start) if application.start else found.elapsed
+    first = (
+        f"{application.name or 'application'} ({', '.join(part for part in (name, version) if part)}): "
+        f"{duration(lasted / 1e3)}, {counted(len(application.jobs), 'jobs')}, {counted(len(ran), 'stages')}, "
+        f"{counted(tasks, 'tasks')} on {counted(len(workers), 'executors')}"
+    )
+    first += f" with {counted(cores, 'cores')}" if cores else ""
+    lines = [printable(first)]
+    most = max(ran, key=lambda one: one.task_time, default=None)
+    whole = sum(one.task_time for one in ran)
+    if most is not None and whole:
+        share = plain(percent(most.task_time, whole))
+        lines.append(
+            f"{_name(most)} takes {share} of all task time ({duration(most.task_time / 1e3)} of "
+            f"{duration(whole / 1e3)}): {printable(most.stage.name)}"
+        )
+    return lines
+
+
+def application_lines(application: Application, found: Figures) -> list[str]:
+    """Sums over all succeeded tasks; what failed and was killed; times without a stage."""
+    good = found.work["succeeded"]
+    sums = good.sums
+    run, cpu = sums["executorRunTime"], sums["executorCpuTime"] / 1e6
+    rows = [
+        ("elapsed", f"{duration(found.elapsed / 1e3)} from the first stage to the end of the last"),
+        ("active tasks", f"{found.average_active_tasks:.2f} on average (run time ÷ elapsed time)"),
+        ("run time", f"{duration(run / 1e3)}, of which CPU {duration(cpu / 1e3)} ({_share(cpu, run)})"),
+        (
+            "in it",
+            f"GC {_share(sums['jvmGCTime'], run)}, "
+            f"shuffle fetch wait {_share(sums['shuffleFetchWaitTime'], run)}, "
+            f"shuffle write {_share(sums['shuffleWriteTime'] / 1e6, run)}",
+        ),
+        (
+            "besides",
+            f"scheduler delay {duration(sums['schedulerDelay'] / 1e3)}, deserialize "
+            f"{duration(sums['executorDeserializeTime'] / 1e3)}, serialize "
+            f"{duration(sums['resultSerializationTime'] / 1e3)}, getting results "
+            f"{duration(sums['gettingResultTime'] / 1e3)}",
+        ),
+        (
+            "data",
+            f"read {size(sums['bytesRead'])}, written {size(sums['bytesWritten'])}, shuffle read "
+            f"{size(sums['shuffleRemoteBytesRead'] + sums['shuffleLocalBytesRead'])} "
+            f"({size(sums['shuffleRemoteBytesRead'])} remote), "
+            f"shuffle written {size(sums['shuffleBytesWritten'])}",
+        ),
+        (
+            "memory",
+            f"peak execution memory of a task {size(good.peak_memory)}, spilled "
+            f"{size(sums['memoryBytesSpilled'])} ({size(sums['diskBytesSpilled'])} on disk)",
+        ),
+    ]
+    for status in ("failed", "killed"):
+        work = found.work[status]
+        if work.tasks:
+            lost = duration(work.sums["taskTime"] / 1e3)
+            rows.append((status, f"{counted(work.tasks, 'tasks')}, which took {lost}"))
+    if found.idle:
+        rows.append(
+            ("no stage", f"{duration(found.idle / 1e3)} ({_share(found.idle, found.elapsed)} of elapsed)")
+        )
+    lines = table_lines(rows, indent=2)
+    worth = [gap for gap in found.gaps if gap.end - gap.start > _GAP_WORTH * found.elapsed]
+    for gap in worth[:_GAPS_SHOWN]:
+        around = [stage_name(*one) for one in (gap.before, gap.after) if one]
+        lines.append(f"    {duration((gap.end - gap.start) / 1e3)} between {' and '.join(around)}")
+    return ["the application:", *lines]
+
+
+def stage_lines(found: Figures) -> list[str]:
+    """The stages that took most task time."""
+    ran = sorted((one for one in found.stages if len(one.stage.tasks)), key=lambda one: -one.task_time)
+    if not ran:
+        return []
+    whole = sum(one.task_time for one in ran)
+    headings = ("tasks'", "took", "tasks", "failed", "CPU/run", "GC", "fetch wait", "skew", "spill", "stage")
+    rows: list[Sequence[str]] = [headings]
+    rows += [_stage_row(one, whole) for one in ran[:STAGES_SHOWN]]
+    lines = table_lines(rows, right=range(len(headings) - 1), indent=2)
+    more = len(ran) - STAGES_SHOWN
+    return [
+        "stages by the time of their tasks (skew: the longest task by the median one):",
+        *lines,
+        *([f"  … and {counted(more, 'more stages')}"] if more > 0 else []),
+    ]
+
+
+def _stage_row(one: StageFigures, whole: int) -> list[str]:
+    good = one.work["succeeded"].sums
+    run = good["executorRunTime"]
+    failed = one.work["failed"].tasks + one.work["killed"].tasks + one.stage.resubmitted
+    return [
+        plain(percent(one.task_time, whole)),
+        duration(one.duration / 1e3) if one.duration else "",
+        f"{one.work['succeeded'].tasks:,}",
+        f"{failed:,}" if failed else "",
+        _share(good["executorCpuTime"] / 1e6, run) if good["executorCpuTime"] else "",
+        _share(good["jvmGCTime"], run),
+        _share(good["shuffleFetchWaitTime"], run) if good["shuffleFetchWaitTime"] else "",
+        f"{one.skew:.1f}" if one.skew else "",
+        size(good["diskBytesSpilled"] or good["memoryBytesSpilled"]) if good["memoryBytesSpilled"] else "",
+        printable(f"{_name(one)} {one.stage.name[:_LONGEST_NAME]}"),
+    ]
+
+
+def failure_lines(found: Figures) -> list[str]:
+    """Stages that failed, and why tasks did."""
+    lines = []
+    failed = [one.stage for one in found.stages if one.stage.failure]
+    for stage in failed[:_REASONS_SHOWN]:
+        lines.append(
+            f"  stage {stage.id}.{stage.attempt} failed: {printable(stage.failure[:_LONGEST_REASON])}"
+        )
+    for word, attribute in (("failed", "failures"), ("killed", "kills")):
+        reasons: dict[str, int] = {}
+        for one in found.stages:
+            for reason, count in getattr(one.stage, attribute).items():
+                reasons[reason] = reasons.get(reason, 0) + count
+        for reason, count in sorted(reasons.items(), key=lambda pair: -pair[1])[:_REASONS_SHOWN]:
+            lines.append(f"  {counted(count, 'tasks')} {word}: {printable(reason[:_LONGEST_REASON])}")
+    resubmitted = sum(one.stage.resubmitted for one in found.stages)
+    if resubmitted:
+        lines.append(f"  {counted(resubmitted, 'tasks')} ran again, because their output was lost")
+    return ["failures:", *lines] if lines else []
+
+
+def locality_lines(found: Figures) -> list[str]:
+    """How near to their data tasks ran, if it was not always the same."""
+    counts: dict[str, int] = {}
+    for one in found.stages:
+        for name, count in one.localities.items():
+            counts[name] = counts.get(name, 0) + count
+    if len(counts) < 2:
+        return []
+    whole = sum(counts.values())
+    parts = (f"{name} {plain(percent(count, whole))}" for name, count in counts.items())
+    return [f"locality of tasks: {', '.join(parts)}"]
+
+
+def executor_lines(application: Application) -> list[str]:
+    """The executors with most task time."""
+    busy = sorted(application.workers, key=lambda one: -one.total_duration)
+    if not busy:
+        return []
+    headings = ("task time", "tasks", "failed", "GC", "cores", "heap peak", "executor")
+    rows: list[Sequence[str]] = [headings]
+    for one in busy[:_EXECUTORS_SHOWN]:
+        heap = one.peak.get("JVMHeapMemory", 0)
+        gone = f", removed: {one.reason[:_LONGEST_REASON]}" if one.reason else ""
+        rows.append(
+            [
+                duration(one.total_duration / 1e3),
+                f"{one.completed_tasks:,}",
+                f"{one.failed_tasks:,}" if one.failed_tasks else "",
+                _share(one.total_gc_time, one.total_duration),
+                str(one.cores),
+                size(heap) if heap else "",
+                printable(f"{one.id} on {one.host}{gone}"),
+            ]
+        )
+    lines = table_lines(rows, right=range(len(headings) - 1), indent=2)
+    more = len(busy) - _EXECUTORS_SHOWN
+    return ["executors:", *lines, *([f"  … and {counted(more, 'more executors')}"] if more > 0 else [])]
+
+
+def sql_lines(application: Application, found: Figures) -> list[str]:
+    """The SQL queries that took longest, and the stage of each that took most task time."""
+    queries = sorted(application.sql.values(), key=lambda one: _lasted(one, application), reverse=True)
+    if not queries:
+        return []
+    stages: dict[int, StageFigures] = {}
+    for stage in sorted(found.stages, key=lambda one: one.task_time):
+        stages[stage.stage.id] = stage
+    headings = ("took", "status", "jobs", "task time", "most of it", "query")
+    rows: list[Sequence[str]] = [headings]
+    for one in queries[:_QUERIES_SHOWN]:
+        own = [stages[id_] for id_ in one.stages if id_ in stages and stages[id_].task_time]
+        most = max(own, key=lambda stage: stage.task_time, default=None)
+        rows.append(
+            [
+                duration(_lasted(one, application) / 1e3),
+                one.status.lower(),
+                f"{len(one.jobs):,}",
+                duration(sum(stage.task_time for stage in own) / 1e3) if own else "",
+                _name(most) if most else "",
+                printable(f"{one.id} {one.description[:_LONGEST_NAME]}"),
+            ]
+        )
+    more = len(queries) - _QUERIES_SHOWN
+    return [
+        "SQL queries by duration:",
+        *table_lines(rows, right=(0, 2, 3), indent=2),
+        *([f"  … and {counted(more, 'more queries')}"] if more > 0 else []),
+    ]
+
+
+def _lasted(query: SqlExecution, application: Application) -> int:
+    return max(0, (query.end or application.until) - query.start)
+
+
+def memory_lines(memory: Memory) -> list[str]:
+    """Whether the sizes of executors fit; then those whose heap was fullest."""
+    lines = [f"  {printable(verdict.text)}" for verdict in memory.verdicts]
+    sampled = [one for one in memory.executors if one.peak]
+    sampled.sort(key=lambda one: one.peak.get("JVMHeapMemory", 0) / (one.limits.heap or 1), reverse=True)
+    if sampled:
+        headings = ("heap", "of", "pool", "of", "off heap", "resident", "of", "spilled", "executor")
+        rows: list[Sequence[str]] = [headings]
+        for one in sampled[:_EXECUTORS_SHOWN]:
+            limits = one.limits
+            figures = (
+                one.peak.get("JVMHeapMemory", 0),
+                limits.heap,
+                one.peak.get("OnHeapUnifiedMemory", 0),
+                limits.unified,
+                one.peak.get("JVMOffHeapMemory", 0) + one.peak.get("OffHeapUnifiedMemory", 0),
+                one.resident,
+                limits.container,
+                one.disk_spilled,
+            )
+            rows.append([*(size(figure) if figure else "" for figure in figures), printable(one.id)])
+        lines += table_lines(rows, right=range(len(headings) - 1), indent=2)
+        more = len(sampled) - _EXECUTORS_SHOWN
+        lines += [f"  … and {counted(more, 'more executors')}"] if more > 0 else []
+    return ["peak memory of executors:", *lines] if lines else []
+
+
+def note_lines(application: Application) -> list[str]:
+    """What is missing or damaged."""
+    return (
+        ["notes:", *(f"  {printable(note.text)}" for note in application.notes)] if application.notes else []
+    )
+
+
+def _name(one: StageFigures) -> str:
+    return stage_name(*one.stage.key)
+
+
+def _share(part: float, whole: float) -> str:
+    return plain(percent(part, whole)) if whole else "0%"

@@ -1,0 +1,86 @@
+"""The files of an event log: one file, the folder of a rolling log, or a folder of Databricks.
+
+What is known of them is their names, so that folders of other file systems are read alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from hprofiler.base.paths import is_file, is_folder
+from hprofiler.base.text import some
+from hprofiler.spark.codecs import Stream
+from hprofiler.spark.facts import SparkError
+
+_BUFFER = 1 << 20
+_ROLLED = re.compile(r"events_(\d{1,9})_.*")
+_DATABRICKS = re.compile(r"eventlog(?:-(\d{4}-\d\d-\d\d--\d\d-\d\d))?(?:\.\w{1,5})?")
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """A file of a log, opened when its turn comes. `name` is for messages."""
+
+    name: str
+    open: Callable[[], AbstractContextManager[Stream]]
+
+
+def local_files(path: Path) -> list[LogFile]:
+    """The files of a local event log, oldest first. Raises SparkError if there is none."""
+    if is_file(path):
+        return [_local(path)]
+    if not is_folder(path):
+        raise SparkError(f"{path} does not exist", "name an event log, or the address of the Spark driver")
+    try:
+        names = [file.name for file in path.iterdir() if is_file(file)]
+    except OSError as error:
+        raise SparkError(f"{path}: {error.strerror}", "check that you may read it") from error
+    found = in_order(names)
+    if not found:
+        remedy = "name the event log of one application: a file, or a folder eventlog_v2_…"
+        raise SparkError(f"{path} holds no event log", remedy)
+    return [_local(path / name) for name in found]
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """The names in a folder that are the event log of one application, oldest first; none if there is no log.
+
+    A compacted file has what is left of all files before it, and of the one with its own number.
+    """
+    names = list(names)
+    rolled = sorted(
+        (int(match.group(1)), ".compact" in name, name)
+        for name in names
+        if (match := _ROLLED.fullmatch(name))
+    )
+    if rolled:
+        compact = max((number for number, is_compact, _ in rolled if is_compact), default=-1)
+        return [
+            name
+            for number, is_compact, name in rolled
+            if number > compact or (number == compact and is_compact)
+        ]
+    # Databricks: the newest part has no date.
+    dated = ((match.group(1) or "~", name) for name in names if (match := _DATABRICKS.fullmatch(name)))
+    return [name for _, name in sorted(dated)]
+
+
+def gaps(names: Iterable[str]) -> tuple[int, str]:
+    """How many files a rolling log lacks, and where the first ones are missing."""
+    names = list(names)
+    numbers = sorted({int(match.group(1)) for name in names if (match := _ROLLED.fullmatch(name))})
+    if not numbers:
+        return 0, ""
+    before = [numbers[0] - 1 if any(".compact" in name for name in names) else 0, *numbers]
+    found = [(low + 1, high - 1) for low, high in pairwise(before) if high > low + 1]
+    shown = [f"events_{low}" if low == high else f"events_{low} to {high}" for low, high in found[:5]]
+    return sum(high - low + 1 for low, high in found), some(shown, 4)
+
+
+def _local(path: Path) -> LogFile:
+    return LogFile(str(path), lambda: path.open("rb", buffering=_BUFFER))

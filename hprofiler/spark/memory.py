@@ -1,0 +1,271 @@
+"""Peak memory of executors beside their configured limits, and whether the sizes fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from hprofiler.model import measures
+from hprofiler.model.measures import counted
+from hprofiler.spark.application import Application, Executor
+
+RESERVED = 300 << 20
+"""Bytes of the heap that Spark leaves to itself, outside of the unified pool."""
+_LEAST_OVERHEAD = 384 << 20
+_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
+_SIZE = re.compile(r"(\d{1,12})\s*([kmgtp]?)(?:i?b)?", re.IGNORECASE)
+_KILLED_FOR_MEMORY = re.compile(r"memory|oom|exit(?:ed| code| status)\D{0,20}(?:137|52)\b", re.IGNORECASE)
+_NON_HEAP = (
+    "JVMOffHeapMemory",
+    "DirectPoolMemory",
+    "ProcessTreePythonRSSMemory",
+    "ProcessTreeOtherRSSMemory",
+)
+_RESIDENT = ("ProcessTreeJVMRSSMemory", "ProcessTreePythonRSSMemory", "ProcessTreeOtherRSSMemory")
+_GIB = 1 << 30
+VERDICTS = {
+    "memory-killed": "{executors} ended for lack of memory: give more spark.executor.memoryOverhead, or run "
+    "fewer tasks at a time",
+    "memory-not-sampled": "Spark logged no peak memory of {executors}: set "
+    "spark.eventLog.logStageExecutorMetrics=true and spark.executor.processTreeMetrics.enabled=true",
+    "heap-too-small": "the heap was full ({peak} of {heap}) and tasks spent {gc_share} of their time in "
+    "garbage collection: give more spark.executor.memory, or run fewer tasks at a time",
+    "gc-heavy": "tasks spent {gc_share} of their time in garbage collection, though the heap was not full "
+    "({peak} of {heap}): look at what allocates",
+    "heap-too-large": "at most {peak} of the heap of {heap} was used: {suggested} would do",
+    "overhead-too-small": "processes used {resident} of the container's {container}: give more "
+    "spark.executor.memoryOverhead (now {overhead})",
+    "overhead-too-large": "{non_heap} was used outside of the heap, of an overhead of {overhead}",
+    "off-heap-unused": "the {off_heap} of spark.memory.offHeap.size were never used",
+    "spill": "{spilled} was spilled to disk; the pool for execution and storage is {pool} for each executor: "
+    "use more partitions, or more memory for each task",
+    "spill-beside-free-heap": "{spilled} was spilled to disk, though only {peak} of the heap of {heap} was "
+    "used: the pool of {pool} is too small; raise spark.memory.fraction, or run fewer tasks at a time",
+    "spill-beside-cache": "{spilled} was spilled to disk while cached data held {storage} of the pool of "
+    "{pool}: cache less, or in serialized form",
+}
+"""Text of every verdict, by its code."""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What an executor may use, in bytes; 0 is none or not known.
+
+    `unified` is the part of the heap for execution and storage together. `container` is the whole of a YARN
+    or Kubernetes container; elsewhere nothing but the heap is limited.
+    """
+
+    heap: int = 0
+    unified: int = 0
+    off_heap: int = 0
+    overhead: int = 0
+    python: int = 0
+    container: int = 0
+
+
+class ExecutorMemory(msgspec.Struct, frozen=True):
+    """`peak` has Spark's names; what was not sampled is not in it.
+
+    `resident` is the memory of all its processes: as the agent measured it, else as Spark did, else 0.
+    """
+
+    id: str
+    host: str
+    limits: Limits
+    peak: dict[str, int]
+    resident: int
+    memory_spilled: int
+    disk_spilled: int
+    gc_share: float
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What is to be said about the sizes. `code` is a key of VERDICTS; `figures` are bytes, except for shares
+    and counts."""
+
+    code: str
+    figures: dict[str, float]
+
+    @property
+    def text(self) -> str:
+        def shown(name: str, value: float) -> str:
+            if name == "executors":
+                return counted(value, "executors")
+            return f"{value:.0%}" if name.endswith("_share") else measures.size(value)
+
+        return VERDICTS[self.code].format_map({name: shown(name, one) for name, one in self.figures.items()})
+
+
+class Memory(msgspec.Struct, frozen=True):
+    executors: list[ExecutorMemory]
+    verdicts: list[Verdict]
+
+
+def application_memory(application: Application, resident: Mapping[str, int] | None = None) -> Memory:
+    """`resident` is the memory of executors' processes by executor, where an agent has measured it."""
+    used = _used_by_executor(application)
+    executors = []
+    workers = {executor.id for executor in application.workers}
+    for executor in application.executors.values():
+        if executor.id not in workers and not executor.peak:
+            continue  # a driver of which nothing is known
+        memory_spilled, disk_spilled, run, gc = used.get(executor.id, (0, 0, 0, 0))
+        peak = {name: value for name, value in executor.peak.items() if value}
+        measured = (resident or {}).get(executor.id, 0)
+        executors.append(
+            ExecutorMemory(
+                id=executor.id,
+                host=executor.host,
+                limits=limits(application, executor),
+                peak=peak,
+                resident=measured or sum(peak.get(name, 0) for name in _RESIDENT),
+                memory_spilled=memory_spilled,
+                disk_spilled=disk_spilled,
+                gc_share=gc / run if run else 0.0,
+            )
+        )
+    return Memory(executors, verdicts(application, [one for one in executors if one.id in workers]))
+
+
+def memory_record(memory: Memory) -> dict[str, Any]:
+    """For JSON, with the text of every verdict."""
+    made = msgspec.to_builtins(memory)
+    return {**made, "verdicts": [{**msgspec.to_builtins(one), "text": one.text} for one in memory.verdicts]}
+
+
+def limits(application: Application, executor: Executor) -> Limits:
+    """From the executor's resource profile, else from the settings."""
+    settings = application.properties
+    alone = executor.id == "driver"
+    fraction = _share(settings.get("spark.memory.fraction"), 0.6)
+    profile = application.resource_profiles.get(executor.resource_profile, {}).get("executor", {})
+    requested = (
+        {} if alone else {name: int(min(max(amount, 0), 1 << 33)) << 20 for name, amount in profile.items()}
+    )
+    heap = requested.get("memory") or size(
+        settings.get(f"spark.{'driver' if alone else 'executor'}.memory", ""), "m"
+    )
+    if not heap and alone and executor.max_onheap:  # its launcher's -Xmx is not in the log
+        heap = round(executor.max_onheap / fraction) + RESERVED
+    heap = heap or _GIB
+    unified = executor.max_onheap or max(0, round((heap - RESERVED) * fraction))
+    off_heap = requested.get("offHeap", 0)
+    if not off_heap and settings.get("spark.memory.offHeap.enabled") == "true":
+        off_heap = size(settings.get("spark.memory.offHeap.size", "0"), "")
+    if alone or not settings.get("spark.master", "").startswith(("yarn", "k8s")):
+        return Limits(heap, unified, off_heap)
+    python = requested.get("pyspark.memory") or size(settings.get("spark.executor.pyspark.memory", ""), "m")
+    overhead = requested.get("memoryOverhead") or size(settings.get("spark.executor.memoryOverhead", ""), "m")
+    if not overhead:
+        least = size(settings.get("spark.executor.minMemoryOverhead", ""), "m") or _LEAST_OVERHEAD
+        of_kubernetes = settings.get("spark.kubernetes.memoryOverheadFactor")
+        factor = _share(settings.get("spark.executor.memoryOverheadFactor", of_kubernetes), 0.1)
+        overhead = max(least, round(heap * factor))
+    return Limits(heap, unified, off_heap, overhead, python, heap + off_heap + overhead + python)
+
+
+def verdicts(application: Application, executors: list[ExecutorMemory]) -> list[Verdict]:
+    """Over all executors, by the one that needed most: their sizes are set together."""
+    if not executors:
+        return []
+    found = []
+    killed = _killed_for_memory(application)
+    sampled = [one for one in executors if one.peak.get("JVMHeapMemory")]
+    spilled = sum(one.disk_spilled for one in executors)
+    gc_share = max(one.gc_share for one in executors)
+    if killed:
+        found.append(Verdict("memory-killed", {"executors": killed}))
+    if not sampled:
+        found.append(Verdict("memory-not-sampled", {"executors": len(executors)}))
+        if spilled:
+            pool = max(one.limits.unified for one in executors)
+            found.append(Verdict("spill", {"spilled": spilled, "pool": pool}))
+        return found
+    fullest = max(sampled, key=lambda one: one.peak["JVMHeapMemory"] / (one.limits.heap or 1))
+    heap, peak = fullest.limits.heap, fullest.peak["JVMHeapMemory"]
+    if heap and peak >= 0.9 * heap and gc_share >= 0.1:
+        found.append(Verdict("heap-too-small", {"heap": heap, "peak": peak, "gc_share": gc_share}))
+    elif gc_share >= 0.1:
+        found.append(Verdict("gc-heavy", {"heap": heap, "peak": peak, "gc_share": gc_share}))
+    if spilled:
+        found.append(_spill(sampled, spilled))
+    elif heap >= 2 * _GIB and peak < 0.5 * heap and gc_share < 0.05:
+        suggested = max(_GIB, -(-round(1.3 * peak) // (256 << 20)) * (256 << 20))
+        found.append(Verdict("heap-too-large", {"heap": heap, "peak": peak, "suggested": suggested}))
+    found += _overhead(executors)
+    if any(one.limits.off_heap for one in sampled) and not any(
+        one.peak.get("OffHeapUnifiedMemory") for one in sampled
+    ):
+        size_of = max(one.limits.off_heap for one in sampled)
+        found.append(Verdict("off-heap-unused", {"off_heap": size_of}))
+    return found
+
+
+def _spill(sampled: list[ExecutorMemory], spilled: int) -> Verdict:
+    """By what the executor that spilled most had in its memory at the same time, as far as peaks show it."""
+    one = max(sampled, key=lambda one: one.disk_spilled)
+    pool = one.limits.unified
+    storage = one.peak.get("OnHeapStorageMemory", 0)
+    figures: dict[str, float] = {
+        "spilled": spilled,
+        "pool": pool,
+        "heap": one.limits.heap,
+        "peak": one.peak["JVMHeapMemory"],
+    }
+    if storage > 0.3 * pool:
+        return Verdict("spill-beside-cache", {**figures, "storage": storage})
+    if one.limits.heap and figures["peak"] < 0.7 * one.limits.heap:
+        return Verdict("spill-beside-free-heap", figures)
+    return Verdict("spill", figures)
+
+
+def _overhead(executors: Iterable[ExecutorMemory]) -> list[Verdict]:
+    """Of containers whose processes' memory is known."""
+    known = [one for one in executors if one.limits.container and one.resident]
+    if not known:
+        return []
+    fullest = max(known, key=lambda one: one.resident / one.limits.container)
+    figures: dict[str, float] = {
+        "overhead": fullest.limits.overhead,
+        "container": fullest.limits.container,
+        "resident": fullest.resident,
+    }
+    if fullest.resident > 0.95 * fullest.limits.container:
+        return [Verdict("overhead-too-small", figures)]
+    non_heap = max(sum(one.peak.get(name, 0) for name in _NON_HEAP) for one in known)
+    if fullest.limits.overhead >= _GIB and non_heap and non_heap < 0.3 * fullest.limits.overhead:
+        return [Verdict("overhead-too-large", {**figures, "non_heap": non_heap})]
+    return []
+
+
+def _killed_for_memory(application: Application) -> int:
+    return sum(bool(_KILLED_FOR_MEMORY.search(one.reason)) for one in application.executors.values())
+
+
+def _used_by_executor(application: Application) -> dict[str, tuple[int, int, int, int]]:
+    """Bytes spilled in memory and on disk, run time and GC time of its tasks, by executor."""
+    ids = application.executor_ids
+    sums: dict[int, list[int]] = {}
+    names = ("memory_spilled", "disk_spilled", "run_time", "gc_time")
+    for stage in application.stages.values():
+        for number, *values in stage.tasks.columns("executor", *names):
+            before = sums.setdefault(number, [0, 0, 0, 0])
+            for place, value in enumerate(values):
+                before[place] += value
+    return {ids[number]: (one[0], one[1], one[2], one[3]) for number, one in sums.items()}
+
+
+def size(text: str, unit: str) -> int:
+    """Bytes of a setting such as `4g`; `unit` is that of a number without one. 0 if it is none."""
+    found = _SIZE.fullmatch(text.strip())
+    return int(found.group(1)) << _UNITS[(found.group(2) or unit).lower()] if found else 0
+
+
+def _share(text: str | None, default: float) -> float:
+    try:
+        found = float(text) if text else default
+    except ValueError:
+        return default
+    return found if 0 < found <= 10 else default

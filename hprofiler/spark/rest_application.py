@@ -1,0 +1,292 @@
+"""A whole application by Spark's REST interface, where its event log cannot be had: of a running driver.
+
+The interface does not say which stages wait for which, and keeps only the newest stages and tasks.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from hprofiler.base.answers import member, number, objects, text
+from hprofiler.base.errors import HprofilerError
+from hprofiler.base.text import printable
+from hprofiler.spark.application import (
+    FAILED,
+    KILLED,
+    LOCALITIES,
+    MOST_EXECUTORS,
+    MOST_JOBS,
+    RUNNING,
+    SUCCESS,
+    TASK_COLUMNS,
+    Application,
+    Executor,
+    Job,
+    Note,
+    Stage,
+)
+from hprofiler.spark.event_log import masked
+from hprofiler.spark.facts import SparkError
+from hprofiler.spark.rest import Ask, Server, find_application, moment
+from hprofiler.spark.sql import MOST_PACKED, Details, Metric, PlanNode, SqlExecution, pack_details
+
+_PAGE = 1000
+_QUERIES = {"details": "true", "planDescription": "true", "offset": "0", "length": "1000"}
+_SECONDS = 600.0
+_MOST_STAGES = 5000
+_MOST_WAITING = 100
+_MOST_METRICS = 100
+_LONGEST = 1000
+_LONGEST_DETAILS = 20_000
+_STATUSES = {"SUCCESS": SUCCESS, "FAILED": FAILED, "KILLED": KILLED}
+_METRICS: dict[str, tuple[str, ...]] = {
+    "run_time": ("executorRunTime",),
+    "cpu_time": ("executorCpuTime",),
+    "deserialize_time": ("executorDeserializeTime",),
+    "deserialize_cpu_time": ("executorDeserializeCpuTime",),
+    "gc_time": ("jvmGcTime",),
+    "serialize_time": ("resultSerializationTime",),
+    "fetch_wait": ("shuffleReadMetrics", "fetchWaitTime"),
+    "shuffle_write_time": ("shuffleWriteMetrics", "writeTime"),
+    "remote_requests": ("shuffleReadMetrics", "remoteReqsDuration"),
+    "result_size": ("resultSize",),
+    "peak_memory": ("peakExecutionMemory",),
+    "memory_spilled": ("memoryBytesSpilled",),
+    "disk_spilled": ("diskBytesSpilled",),
+    "input_bytes": ("inputMetrics", "bytesRead"),
+    "input_records": ("inputMetrics", "recordsRead"),
+    "output_bytes": ("outputMetrics", "bytesWritten"),
+    "output_records": ("outputMetrics", "recordsWritten"),
+    "shuffle_remote_bytes": ("shuffleReadMetrics", "remoteBytesRead"),
+    "shuffle_local_bytes": ("shuffleReadMetrics", "localBytesRead"),
+    "shuffle_remote_bytes_to_disk": ("shuffleReadMetrics", "remoteBytesReadToDisk"),
+    "shuffle_remote_blocks": ("shuffleReadMetrics", "remoteBlocksFetched"),
+    "shuffle_local_blocks": ("shuffleReadMetrics", "localBlocksFetched"),
+    "shuffle_read_records": ("shuffleReadMetrics", "recordsRead"),
+    "shuffle_write_bytes": ("shuffleWriteMetrics", "bytesWritten"),
+    "shuffle_write_records": ("shuffleWriteMetrics", "recordsWritten"),
+}
+
+
+def fetch_application(ask: Ask, wanted: str | None) -> Application:
+    """An application; the only one that the server has, if none is named. Raises HprofilerError."""
+    server = Server(ask, time.monotonic() + _SECONDS)
+    identity, attempt, name, version = find_application(server, wanted)
+    api = f"/applications/{identity}" + (f"/{attempt}" if attempt else "")
+    found = Application(id=identity, name=name, attempt=attempt, version=version)
+    _add_times(found, server.get(f"/applications/{identity}"))
+    _add_environment(found, server.get(f"{api}/environment"))
+    for one in objects({"list": server.get(f"{api}/allexecutors")}, "list")[:MOST_EXECUTORS]:
+        _add_executor(found, one)
+    for one in objects({"list": server.get(f"{api}/jobs")}, "list")[:MOST_JOBS]:
+        job = _job(one)
+        found.jobs[job.id] = job
+    for one in objects({"list": server.get(f"{api}/stages")}, "list")[:_MOST_STAGES]:
+        stage = _stage(one)
+        found.stages[stage.key] = stage
+        if stage.status not in ("PENDING", "SKIPPED"):
+            _add_tasks(found, stage, server, f"{api}/stages/{stage.id}/{stage.attempt}/taskList")
+    _add_queries(found, server, f"{api}/sql")
+    waiting: dict[int, tuple[int, ...]] = {}
+    for job in found.jobs.values():
+        for id_ in job.stage_ids:
+            waiting[id_] = (*waiting.get(id_, ())[:_MOST_WAITING], job.id)
+    for stage in found.stages.values():
+        stage.jobs = waiting.get(stage.id, ())
+    found.notes.append(Note("by-rest"))
+    return found
+
+
+def _add_times(found: Application, answer: object) -> None:
+    newest = (objects(answer, "attempts") or [{}])[0]
+    found.user = text(newest, "sparkUser", limit=_LONGEST)
+    found.start = moment(newest, "startTime")
+    found.end = moment(newest, "endTime") if member(newest, "completed") is True else 0
+    found.last_event = found.end or int(time.time() * 1000)
+
+
+def _add_environment(found: Application, answer: object) -> None:
+    found.java = text(answer, "runtime", "javaVersion", limit=_LONGEST)
+    found.scala = text(answer, "runtime", "scalaVersion", limit=_LONGEST)
+    pairs = member(answer, "sparkProperties")
+    for pair in pairs[:10_000] if isinstance(pairs, list) else []:
+        if isinstance(pair, list) and len(pair) == 2:
+            name, value = (text({"text": one}, "text", limit=_LONGEST) for one in pair)
+            found.properties[name] = masked(name, value)
+
+
+def _add_executor(found: Application, one: dict[str, Any]) -> None:
+    key = text(one, "id", limit=64)
+    host, _, port = text(one, "hostPort", limit=300).rpartition(":")
+    peaks = member(one, "peakMemoryMetrics")
+    peak = {name: number(peaks, name) for name in list(peaks)[:100]} if isinstance(peaks, dict) else {}
+    executor = Executor(
+        key,
+        host=host.strip("[]"),
+        port=int(port) if port.isdecimal() and len(port) < 6 else 0,
+        added=moment(one, "addTime"),
+        removed=moment(one, "removeTime"),
+        reason=text(one, "removeReason", limit=_LONGEST),
+        cores=number(one, "totalCores"),
+        max_memory=number(one, "maxMemory"),
+        max_onheap=number(one, "memoryMetrics", "totalOnHeapStorageMemory"),
+        max_offheap=number(one, "memoryMetrics", "totalOffHeapStorageMemory"),
+        resource_profile=number(one, "resourceProfileId"),
+        peak=peak,
+        active_tasks=number(one, "activeTasks"),
+        completed_tasks=number(one, "completedTasks"),
+        failed_tasks=number(one, "failedTasks"),
+        total_tasks=number(one, "totalTasks"),
+        total_duration=number(one, "totalDuration"),
+        total_gc_time=number(one, "totalGCTime"),
+        total_input_bytes=number(one, "totalInputBytes"),
+        total_shuffle_read=number(one, "totalShuffleRead"),
+        total_shuffle_write=number(one, "totalShuffleWrite"),
+    )
+    if key == "driver":
+        found.driver = executor.host
+    found.executors[key] = executor
+    found.executor_ids.append(key)
+
+
+def _job(one: dict[str, Any]) -> Job:
+    ids = member(one, "stageIds")
+    known = tuple(id_ for id_ in ids if type(id_) is int and id_ >= 0) if isinstance(ids, list) else ()
+    return Job(
+        number(one, "jobId"),
+        start=moment(one, "submissionTime"),
+        end=moment(one, "completionTime"),
+        status=text(one, "status", limit=20),
+        name=text(one, "name", limit=_LONGEST),
+        description=text(one, "description", limit=_LONGEST),
+        group=text(one, "jobGroup", limit=_LONGEST),
+        stage_ids=known,
+        num_tasks=number(one, "numTasks"),
+        num_skipped_tasks=number(one, "numSkippedTasks"),
+    )
+
+
+def _add_queries(found: Application, server: Server, path: str) -> None:
+    """Those that the server has. An application without Spark SQL has no such path."""
+    try:
+        answer = server.get(path, _QUERIES)
+    except SparkError:
+        raise
+    except HprofilerError:
+        return
+    size = 0
+    for one in objects({"list": answer}, "list")[:_PAGE]:
+        query = _query(found, one)
+        packed = pack_details(_details(one))
+        size += len(packed)
+        query.packed = packed if size < MOST_PACKED else b""
+        found.sql[query.id] = query
+
+
+def _query(found: Application, one: dict[str, Any]) -> SqlExecution:
+    start, id_ = moment(one, "submissionTime"), number(one, "id")
+    status, message = text(one, "status", limit=20), text(one, "errorMessage", limit=_LONGEST)
+    root = number(one, "rootExecutionId") if "rootExecutionId" in one else id_
+    query = SqlExecution(id_, root, text(one, "description", limit=_LONGEST), start)
+    query.query = text(one, "queryId", limit=_LONGEST)
+    if status != "RUNNING":
+        query.end = start + number(one, "duration")
+        query.error = message or ("it failed" if status == "FAILED" else "")
+    for name, state in (("running", "RUNNING"), ("success", "SUCCEEDED"), ("failed", "FAILED")):
+        jobs = member(one, f"{name}JobIds")
+        for job in jobs if isinstance(jobs, list) else []:
+            if type(job) is int and job >= 0:
+                query.jobs[job] = state
+                query.stages.update(dict.fromkeys(found.jobs[job].stage_ids if job in found.jobs else ()))
+    return query
+
+
+def _details(one: dict[str, Any]) -> Details:
+    """Its plan. Accumulators are not in the answer: metrics are numbered anew."""
+    found = Details(text=_raw(one, "planDescription"))
+    for node in objects(one, "nodes")[:_PAGE]:
+        metrics = []
+        for metric in objects(node, "metrics")[:_MOST_METRICS]:
+            metrics.append(Metric(text(metric, "name", limit=_LONGEST), len(found.metrics)))
+            found.metrics[len(found.metrics)] = _raw(metric, "value")
+        codegen = number(node, "wholeStageCodegenId") if "wholeStageCodegenId" in node else None
+        name, described = text(node, "nodeName", limit=_LONGEST), text(node, "desc", limit=_LONGEST)
+        found.nodes.append(PlanNode(number(node, "nodeId"), name, described, metrics, codegen))
+    found.nodes.reverse()
+    edges = objects(one, "edges")[: 2 * _PAGE]
+    found.edges = [(number(edge, "fromId"), number(edge, "toId")) for edge in edges]
+    return found
+
+
+def _raw(value: dict[str, Any], name: str) -> str:
+    """A text with its line breaks."""
+    found = member(value, name)
+    return found[:_LONGEST_DETAILS] if isinstance(found, str) else ""
+
+
+def _stage(one: dict[str, Any]) -> Stage:
+    summary = member(one, "killedTasksSummary")
+    kills = list(summary)[:50] if isinstance(summary, dict) else []
+    return Stage(
+        number(one, "stageId"),
+        number(one, "attemptId"),
+        name=text(one, "name", limit=_LONGEST),
+        details=text(one, "details", limit=_LONGEST_DETAILS),
+        description=text(one, "description", limit=_LONGEST),
+        pool=text(one, "schedulingPool", limit=_LONGEST),
+        start=moment(one, "submissionTime"),
+        end=moment(one, "completionTime"),
+        status=text(one, "status", limit=20),
+        num_tasks=number(one, "numTasks"),
+        failure=text(one, "failureReason", limit=_LONGEST),
+        resource_profile=number(one, "resourceProfileId"),
+        first_task_launched=moment(one, "firstTaskLaunchedTime"),
+        kills={printable(name[:_LONGEST]): number(summary, name) for name in kills},
+    )
+
+
+def _add_tasks(found: Application, stage: Stage, server: Server, path: str) -> None:
+    """All tasks of a stage, page by page."""
+    numbers = {key: place for place, key in enumerate(found.executor_ids)}
+    offset = 0
+    while True:
+        parameters = {"offset": str(offset), "length": str(_PAGE)}
+        page = objects({"list": server.get(path, parameters)}, "list")
+        for task in page:
+            stage.tasks.add(_row(found, stage, task, numbers))
+        if len(page) < _PAGE:
+            break
+        offset += _PAGE
+    stage.tasks.pack()
+
+
+def _row(found: Application, stage: Stage, task: object, numbers: dict[str, int]) -> tuple[int, ...]:
+    executor = text(task, "executorId", limit=64)
+    if executor not in numbers:
+        numbers[executor] = len(found.executor_ids)
+        found.executor_ids.append(executor)
+        found.executors[executor] = Executor(executor, text(task, "host", limit=300))
+    status = _STATUSES.get(text(task, "status", limit=20), RUNNING)
+    launch = moment(task, "launchTime")
+    locality = text(task, "taskLocality", limit=20)
+    metrics = member(task, "taskMetrics")
+    if status == FAILED:
+        reason = text(task, "errorMessage", limit=200).partition("\n")[0] or "unknown"
+        if reason in stage.failures or len(stage.failures) < 50:
+            stage.failures[reason] = stage.failures.get(reason, 0) + 1
+    row = {
+        "tid": number(task, "taskId"),
+        "index": number(task, "index"),
+        "attempt": number(task, "attempt"),
+        "partition": number(task, "partitionId") if member(task, "partitionId") else number(task, "index"),
+        "executor": numbers[executor],
+        "launch": launch,
+        "finish": launch + number(task, "duration") if status != RUNNING else 0,
+        "getting_result": moment(task, "resultFetchStart"),
+        "status": status,
+        "speculative": int(member(task, "speculative") is True),
+        "locality": LOCALITIES.index(locality if locality in LOCALITIES else "NO_PREF"),
+        **{column: number(metrics, *where) for column, where in _METRICS.items()},
+    }
+    return tuple(row[name] for name in TASK_COLUMNS)

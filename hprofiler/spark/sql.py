@@ -1,0 +1,583 @@
+"""SQL executions of an application: plan, metrics of each plan node, jobs and stages.
+
+Metrics are texts as Spark's own pages have them, such as `1.2 s (3 ms, 10 ms, 90 ms (stage 3.0: task 17))`:
+total, least, median and most by task.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+import msgspec
+from msgspec import field
+
+from hprofiler.spark.events import SQL_PREFIX
+from hprofiler.spark.figures import moment
+
+MOST_EXECUTIONS = 20_000
+"""Executions that are kept, the first ones. A server of queries may run more."""
+MOST_TASKS = 1_000_000
+"""Tasks of a stage whose metrics are kept one by one."""
+MOST_PACKED = 64 << 20
+"""Bytes of all plans and metrics together."""
+_LONGEST_PLAN = 1 << 20
+_LONGEST_TEXT = 4000
+_CODEGEN = "WholeStageCodegen"
+_PASSED_BY = {"InputAdapter", "TableCacheQueryStage", "ResultQueryStage"}
+_EXCHANGE_STAGES = {"BroadcastQueryStage", "ShuffleQueryStage"}
+_SUBQUERIES = {"Subquery", "SubqueryBroadcast"}
+_DRIVER = "(driver)"
+_SQL_METRIC = b'"Metadata":"sql"'
+
+
+class Metric(msgspec.Struct):
+    name: str = ""
+    accumulator: int = field(default=-1, name="accumulatorId")
+    kind: str = field(default="", name="metricType")
+
+
+class Plan(msgspec.Struct):
+    """A node of the plan's tree, as in the event log."""
+
+    name: str = field(default="", name="nodeName")
+    text: str = field(default="", name="simpleString")
+    children: list[Plan] = []
+    metrics: list[Metric] = []
+
+
+class _Start(msgspec.Struct):
+    """SQLExecutionStart, and SQLAdaptiveExecutionUpdate, which has the identity and the new plan only."""
+
+    id: int = field(default=-1, name="executionId")
+    root: int | None = field(default=None, name="rootExecutionId")
+    description: str = ""
+    plan_text: str = field(default="", name="physicalPlanDescription")
+    plan: Plan = field(default_factory=Plan, name="sparkPlanInfo")
+    time: int = 0
+    query: str | None = field(default=None, name="queryId")
+
+
+class _MetricUpdates(msgspec.Struct):
+    id: int = field(default=-1, name="executionId")
+    metrics: list[Metric] = field(default_factory=list, name="sqlPlanMetrics")
+
+
+class _DriverUpdates(msgspec.Struct):
+    id: int = field(default=-1, name="executionId")
+    updates: list[tuple[int, int]] = field(default_factory=list, name="accumUpdates")
+
+
+class _End(msgspec.Struct):
+    id: int = field(default=-1, name="executionId")
+    time: int = 0
+    error: str | None = field(default=None, name="errorMessage")
+
+
+class _Update(msgspec.Struct):
+    id: int = field(default=-1, name="ID")
+    value: Any = field(default=None, name="Update")
+
+
+class PlanNode(msgspec.Struct, array_like=True):
+    """A node of a plan. `codegen` is the number of the generated code that the node is part of."""
+
+    id: int
+    name: str
+    text: str
+    metrics: list[Metric]
+    codegen: int | None = None
+
+
+class Details(msgspec.Struct, array_like=True):
+    """The plan of an execution, its last one where it was adapted.
+
+    `edges` lead from child to parent, `metrics` are texts by accumulator, `text` is the plan as Spark
+    prints it.
+    """
+
+    nodes: list[PlanNode] = []
+    edges: list[tuple[int, int]] = []
+    metrics: dict[int, str] = {}
+    text: str = ""
+
+
+class SqlExecution(msgspec.Struct):
+    """A query or command. Times are milliseconds since 1970 on the driver's clock; `end` is 0 while it runs.
+
+    `error` is None if the log does not say how it ended, and empty if it ended well. `jobs` are statuses by
+    number; `stages` are in the order in which jobs named them. `query` is Spark 4's id of the query.
+    """
+
+    id: int
+    root: int
+    description: str = ""
+    start: int = 0
+    end: int = 0
+    error: str | None = None
+    jobs: dict[int, str] = {}
+    stages: dict[int, None] = {}
+    query: str = ""
+    packed: bytes = b""
+
+    @property
+    def status(self) -> str:
+        if self.error is not None:
+            return "FAILED" if self.error else "COMPLETED"
+        if not self.end:
+            return "RUNNING"
+        return "FAILED" if "FAILED" in self.jobs.values() else "COMPLETED"
+
+    def details(self) -> Details:
+        return _DETAILS.decode(zlib.decompress(self.packed)) if self.packed else Details()
+
+
+class SqlLog:
+    """Executions in the making, event by event, in the order of the log.
+
+    `left_out` are executions that are not kept, `without_details` those that are kept without their plans.
+    """
+
+    def __init__(self) -> None:
+        self.executions: dict[int, SqlExecution] = {}
+        self.left_out = 0
+        self.without_details = 0
+        self._packed = 0
+        self._open: dict[int, _Open] = {}
+        self._of_job: dict[int, int] = {}
+        self._of_stage: dict[int, set[int]] = {}
+        self._stages: dict[int, _StageMetrics] = {}
+
+    def takers(self) -> dict[bytes, tuple[Callable[[bytes], Any], Callable[[Any], None]]]:
+        """What decodes and what takes each event of SQL, by the name that stands in the log."""
+        takers: dict[bytes, Callable[[Any], None]] = {
+            b"SQLExecutionStart": self._start,
+            b"SQLAdaptiveExecutionUpdate": self._adapt,
+            b"SQLAdaptiveSQLMetricUpdates": self._add_metrics,
+            b"DriverAccumUpdates": self._add_driver_updates,
+            b"SQLExecutionEnd": self._end,
+        }
+        return {SQL_PREFIX + name: (_DECODERS[name].decode, take) for name, take in takers.items()}
+
+    def job_started(self, job: int, execution: int, stages: Iterable[tuple[int, int]]) -> None:
+        """`stages` are all stages of the job, each with its number of tasks."""
+        found = self.executions.get(execution)
+        if found is None:
+            return
+        one = self._open.get(execution)
+        if one is None:  # it is over, but for this job
+            one = self._open[execution] = _Open(found, ends=len(found.jobs) + 1)
+        for stage, tasks in stages:
+            if one.kinds:
+                self._stages[stage] = _StageMetrics(stage, 0, tasks, one.kinds)
+            self._of_stage.setdefault(stage, set()).add(execution)
+            found.stages[stage] = None
+        found.jobs[job] = "RUNNING"
+        self._of_job[job] = execution
+
+    def job_ended(self, job: int, succeeded: bool) -> None:
+        execution = self._open.get(self._of_job.pop(job, -1))
+        if execution is not None:
+            execution.made.jobs[job] = "SUCCEEDED" if succeeded else "FAILED"
+            execution.ends += 1
+            self._close(execution)
+
+    def stage_submitted(self, stage: int, attempt: int) -> None:
+        before = self._stages.get(stage)
+        if before is not None and before.attempt != attempt:
+            self._stages[stage] = _StageMetrics(stage, attempt, before.tasks, before.kinds)
+
+    def task_ended(
+        self, stage: int, attempt: int, task: int, index: int, succeeded: bool, accumulables: msgspec.Raw
+    ) -> None:
+        """`accumulables` are those of its Task Info; damaged ones do not count."""
+        metrics = self._stages.get(stage)
+        if metrics is None or metrics.attempt != attempt:
+            return
+        content = bytes(accumulables)
+        try:
+            updates = _UPDATES.decode(content) if _SQL_METRIC in content else []
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            updates = []
+        metrics.add(task, index, succeeded, updates)
+
+    def finish(self) -> dict[int, SqlExecution]:
+        """All executions; those that have not ended with what is known by now."""
+        for execution in self._open.values():
+            self._aggregate(execution)
+        self._open.clear()
+        return self.executions
+
+    def _start(self, event: _Start) -> None:
+        if len(self.executions) >= MOST_EXECUTIONS:
+            self.left_out += 1
+            return
+        root = event.id if event.root is None else event.root
+        made = SqlExecution(event.id, root, event.description[:_LONGEST_TEXT], event.time)
+        made.query = (event.query or "")[:_LONGEST_TEXT]
+        self.executions[event.id] = made
+        self._open[event.id] = _Open(made)
+        self._open[event.id].plan(event)
+
+    def _adapt(self, event: _Start) -> None:
+        execution = self._open.get(event.id)
+        if execution is not None:
+            execution.plan(event)
+
+    def _add_metrics(self, event: _MetricUpdates) -> None:
+        execution = self._open.get(event.id)
+        if execution is not None:
+            execution.add_metrics(event.metrics)
+
+    def _add_driver_updates(self, event: _DriverUpdates) -> None:
+        execution = self._open.get(event.id)
+        if execution is not None:
+            execution.driver += event.updates
+
+    def _end(self, event: _End) -> None:
+        execution = self._open.get(event.id)
+        if execution is None:
+            return
+        self._aggregate(execution)
+        execution.made.end = event.time
+        execution.made.error = None if event.error is None else event.error[:_LONGEST_TEXT]
+        execution.ends += 1
+        self._forget_stages(execution)
+        self._close(execution)
+
+    def _close(self, execution: _Open) -> None:
+        if execution.ends > len(execution.made.jobs):
+            self._open.pop(execution.made.id, None)
+            self._forget_stages(execution)
+
+    def _forget_stages(self, execution: _Open) -> None:
+        """Those of this execution that no other one has."""
+        for stage in execution.made.stages:
+            users = self._of_stage.get(stage, set())
+            users.discard(execution.made.id)
+            if not users:
+                self._of_stage.pop(stage, None)
+                self._stages.pop(stage, None)
+
+    def _aggregate(self, execution: _Open) -> None:
+        details, execution.details = execution.details, None
+        if details is None:
+            return
+        order = _order_of_set(list(execution.made.stages))
+        stages = [self._stages[stage] for stage in order if stage in self._stages]
+        driver: dict[int, list[int]] = {}
+        for accumulator, value in execution.driver:
+            driver.setdefault(accumulator, []).append(value)
+        measured = {accumulator for stage in stages for accumulator in stage.accumulators()} | driver.keys()
+        for accumulator in measured & execution.kinds.keys():
+            kind, known = execution.kinds[accumulator], driver.get(accumulator, [])
+            if kind == "sum":
+                total = sum(known) + sum(stage.total(accumulator) for stage in stages)
+                details.metrics[accumulator] = f"{total:,}"
+                continue
+            values = [value for stage in stages for value in stage.values(accumulator)]
+            found = [stage.most[accumulator] for stage in stages if accumulator in stage.most]
+            most, place = max(found, key=lambda one: one[0], default=(0, _DRIVER))
+            if any(value > most for value in known):
+                place = _DRIVER
+            details.metrics[accumulator] = metric_text(kind, values + known, place)
+        packed = pack_details(details)
+        if self._packed + len(packed) > MOST_PACKED:
+            self.without_details += 1
+            return
+        self._packed += len(packed)
+        execution.made.packed = packed
+
+
+class _Open:
+    """An execution that has not ended, with its jobs. `ends` counts its own end and those of its jobs."""
+
+    def __init__(self, made: SqlExecution, ends: int = 0) -> None:
+        self.made = made
+        self.ends = ends
+        self.details: Details | None = None
+        self.driver: list[tuple[int, int]] = []
+        self.kinds: dict[int, str] = {}
+
+    def plan(self, event: _Start) -> None:
+        nodes, edges = plan_graph(event.plan)
+        self.details = Details(nodes, edges, {}, event.plan_text[:_LONGEST_PLAN])
+        self.add_metrics(metric for node in nodes for metric in node.metrics)
+
+    def add_metrics(self, metrics: Iterable[Metric]) -> None:
+        self.kinds.update((metric.accumulator, metric.kind) for metric in metrics)
+
+
+class _StageMetrics:
+    """The metrics of one attempt of a stage, by accumulator: sums, or one value for each task index.
+
+    `most` are the largest values, with the tasks that had them.
+    """
+
+    def __init__(self, stage: int, attempt: int, tasks: int, kinds: dict[int, str]) -> None:
+        self.attempt = attempt
+        self.tasks = min(tasks, MOST_TASKS)
+        self.kinds = kinds
+        self.most: dict[int, tuple[int, str]] = {}
+        self._place = f"stage {stage}.{attempt}"
+        self._done: set[int] = set()
+        self._totals: dict[int, int] = {}
+        self._unfinished: dict[int, dict[int, int]] = {}
+        self._values: dict[int, array[int]] = {}
+
+    def add(self, task: int, index: int, succeeded: bool, updates: Iterable[_Update]) -> None:
+        """What an attempt of a task measured. Once one has succeeded, later ones of the same index do not
+        count; one that failed counts until then."""
+        if index in self._done or not 0 <= index < self.tasks:
+            return
+        for accumulator, value in _numbers(updates):
+            kind = self.kinds.get(accumulator)
+            if kind is None:
+                continue
+            if kind == "sum":
+                self._totals.setdefault(accumulator, 0)
+                self._unfinished.setdefault(accumulator, {})[index] = value
+                continue
+            values = self._values.setdefault(accumulator, array("q"))
+            if index >= len(values):
+                values.frombytes(bytes(8 * (index + 1 - len(values))))
+            values[index] = value
+            if accumulator not in self.most or value > self.most[accumulator][0]:
+                self.most[accumulator] = value, f"({self._place}: task {task})"
+        if succeeded:
+            self._done.add(index)
+            for accumulator, started in self._unfinished.items():
+                self._totals[accumulator] += started.pop(index, 0)
+
+    def accumulators(self) -> Iterator[int]:
+        yield from self._totals
+        yield from self._values
+
+    def total(self, accumulator: int) -> int:
+        """Also of tasks that have not succeeded."""
+        return self._totals.get(accumulator, 0) + sum(self._unfinished.get(accumulator, {}).values())
+
+    def values(self, accumulator: int) -> list[int]:
+        """Of all task indices, 0 where nothing is known; empty if no task has it."""
+        found = self._values.get(accumulator)
+        return [] if found is None else [*found, *[0] * (self.tasks - len(found))]
+
+
+def _numbers(updates: Iterable[_Update]) -> Iterator[tuple[int, int]]:
+    """Accumulators and values that are numbers. Event logs write those of SQL as text."""
+    for update in updates:
+        value = update.value
+        if isinstance(value, str):
+            if len(value) > 20:
+                continue
+            try:
+                value = int(value)
+            except ValueError:
+                continue
+        if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
+            yield update.id, value
+
+
+def _order_of_set(stages: list[int]) -> list[int]:
+    """Of stages with equal values, Spark names the first one in the order of Scala's sets: up to four
+    elements that of insertion, else that of a tree by five bits of a hash at a time."""
+    return stages if len(stages) <= 4 else _order_of_tree([(_hash(stage), stage) for stage in stages])
+
+
+def _order_of_tree(entries: list[tuple[int, int]]) -> list[int]:
+    branches: dict[int, list[tuple[int, int]]] = {}
+    for bits, stage in entries:
+        branches.setdefault(bits & 31, []).append((bits >> 5, stage))
+    found = [branches[one] for one in sorted(branches)]
+    leaves = [branch[0][1] for branch in found if len(branch) == 1]
+    return leaves + [stage for branch in found if len(branch) > 1 for stage in _order_of_tree(branch)]
+
+
+def _hash(number: int) -> int:
+    """Of a number in Scala's hash tables."""
+    bits = number & 0xFFFFFFFF
+    bits = (bits + ~(bits << 9)) & 0xFFFFFFFF
+    bits ^= bits >> 14
+    bits = (bits + (bits << 4)) & 0xFFFFFFFF
+    return bits ^ bits >> 10
+
+
+def rest_execution(execution: SqlExecution, until: int) -> dict[str, Any]:
+    """As `/sql?details=true&planDescription=true` has it. `until` is the end of what is known."""
+    details = execution.details()
+    jobs = execution.jobs.items()
+    found: dict[str, Any] = {
+        "id": execution.id,
+        "status": execution.status,
+        "description": execution.description,
+        "planDescription": details.text,
+        "submissionTime": moment(execution.start),
+        "duration": (execution.end or until) - execution.start,
+        "runningJobIds": [job for job, status in jobs if status == "RUNNING"],
+        "successJobIds": [job for job, status in jobs if status == "SUCCEEDED"],
+        "failedJobIds": [job for job, status in jobs if status == "FAILED"],
+        "nodes": [_rest_node(node, details.metrics) for node in reversed(details.nodes)],
+        "edges": [{"fromId": child, "toId": parent} for child, parent in details.edges],
+        "rootExecutionId": execution.root,
+        "stageIds": sorted(execution.stages),
+    }
+    later = {"queryId": execution.query or None, "errorMessage": execution.error}
+    return found | {name: value for name, value in later.items() if value is not None}
+
+
+def _rest_node(node: PlanNode, metrics: dict[int, str]) -> dict[str, Any]:
+    values = [
+        {"name": metric.name.strip(), "value": metrics[metric.accumulator].removeprefix("\n")}
+        for metric in node.metrics
+        if metric.accumulator in metrics
+    ]
+    codegen = {} if node.codegen is None else {"wholeStageCodegenId": node.codegen}
+    names = {"nodeId": node.id, "nodeName": node.name.strip(), "desc": node.text}
+    return {**names, **codegen, "metrics": values}
+
+
+def plan_graph(root: Plan) -> tuple[list[PlanNode], list[tuple[int, int]]]:
+    """Nodes in the order of their numbers, and edges from child to parent.
+
+    As Spark draws it: nodes that only hold others are passed by, and an exchange or a subquery that is used
+    again is one node.
+    """
+    nodes: list[PlanNode] = []
+    edges: list[tuple[int, int]] = []
+    same = _Same()
+    shared: dict[int, int] = {}
+    to_visit: list[tuple[Plan, int | None, str | None]] = [(root, None, None)]
+    while to_visit:
+        plan, parent, codegen = to_visit.pop()
+        name = plan.name
+        first = plan.children[0] if plan.children else None
+        if name in _SUBQUERIES:
+            codegen = None
+        if name.startswith(_CODEGEN):
+            nodes.append(PlanNode(len(nodes), name, plan.text, plan.metrics))
+            to_visit += [(first, parent, name)] if first else []
+            continue
+        if first is not None and name in _PASSED_BY:
+            to_visit.append((first, parent, None))
+            continue
+        if first is not None and name == "ReusedSubquery":
+            to_visit.append((first, parent, codegen))
+            continue
+        again = plan if name in _SUBQUERIES else first
+        if again is not None and name in _SUBQUERIES | _EXCHANGE_STAGES | {"ReusedExchange"}:
+            node = shared.get(same.number(again))
+            if node is not None:
+                edges += [(node, parent)] if parent is not None else []
+                continue
+            if name in _EXCHANGE_STAGES:
+                to_visit.append((again, parent, None))
+                continue
+        node = len(nodes)
+        nodes.append(PlanNode(node, name, plan.text[:_LONGEST_TEXT], plan.metrics, _codegen_number(codegen)))
+        if "Exchange" in name or "Subquery" in name:
+            shared[same.number(plan)] = node
+        if parent is not None:
+            edges.append((node, parent))
+        to_visit += [(child, node, codegen) for child in reversed(plan.children)]
+    return nodes, edges
+
+
+class _Same:
+    """Numbers of plans: equal ones have the same number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, str, tuple[int, ...]], int] = {}
+        self._known: dict[int, int] = {}
+
+    def number(self, plan: Plan) -> int:
+        to_visit = [(plan, False)]
+        while to_visit:
+            one, has_children = to_visit.pop()
+            if id(one) in self._known:
+                continue
+            if not has_children:
+                to_visit += [(one, True), *((child, False) for child in one.children)]
+                continue
+            key = (one.name, one.text, tuple(self._known[id(child)] for child in one.children))
+            self._known[id(one)] = self._numbers.setdefault(key, len(self._numbers))
+        return self._known[id(plan)]
+
+
+def _codegen_number(name: str | None) -> int | None:
+    found = re.fullmatch(rf"{_CODEGEN} \((\d{{1,9}})\)", name.strip()) if name else None
+    return int(found.group(1)) if found else None
+
+
+def pack_details(details: Details) -> bytes:
+    return zlib.compress(msgspec.msgpack.encode(details), 1)
+
+
+def metric_text(kind: str, values: list[int], place: str) -> str:
+    """The text of a metric from the values of its tasks; `place` is the task with the largest."""
+    if kind == "average":
+        valid = sorted(value for value in values if value > 0)
+        if len(valid) <= 1:
+            return _tenths(valid[0] if valid else 0)
+        least, middle, most = (_tenths(valid[at]) for at in (0, len(valid) // 2, -1))
+        return f"(min, med, max (stageId: taskId)):\n({least}, {middle}, {most} {place})"
+    show = _SHOWN.get(kind)
+    if show is None:  # a data source's own kind, whose code is not here
+        return "N/A"
+    valid = sorted(value for value in values if value >= 0)
+    if len(valid) <= 1:
+        return show(valid[0] if valid else 0)
+    least, middle, most = (show(valid[at]) for at in (0, len(valid) // 2, -1))
+    total = show(sum(valid))
+    return f"total (min, med, max (stageId: taskId))\n{total} ({least}, {middle}, {most} {place})"
+
+
+def _tenths(value: int) -> str:
+    return f"{value / 10:,.1f}".removesuffix(".0")
+
+
+def bytes_text(size: int) -> str:
+    units = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+    step = next((step for step in range(6, 0, -1) if size >= 2 << 10 * step), 0)
+    return f"{_rounded(size / (1 << 10 * step), '0.1')} {units[step]}"
+
+
+def duration_text(milliseconds: int) -> str:
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    for limit, unit, digits in ((60_000, "s", "0.1"), (3_600_000, "m", "0.1"), (1 << 64, "h", "0.01")):
+        if milliseconds < limit:
+            whole = {"s": 1000, "m": 60_000, "h": 3_600_000}[unit]
+            return f"{_rounded(_single(_single(milliseconds) / whole), digits)} {unit}"
+    return f"{milliseconds} ms"
+
+
+def _single(value: float) -> float:
+    """The nearest number of single precision, which Spark computes with."""
+    found: float = struct.unpack("f", struct.pack("f", value))[0]
+    return found
+
+
+def _rounded(value: float, digits: str) -> Decimal:
+    """As Java rounds: half up, from the shortest decimal form."""
+    return Decimal(repr(float(value))).quantize(Decimal(digits), ROUND_HALF_UP)
+
+
+_SHOWN: dict[str, Callable[[int], str]] = {
+    "size": bytes_text,
+    "timing": duration_text,
+    "nsTiming": lambda nanoseconds: duration_text(nanoseconds // 1_000_000),
+}
+_DETAILS = msgspec.msgpack.Decoder(Details)
+_UPDATES = msgspec.json.Decoder(list[_Update])
+_DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
+    b"SQLExecutionStart": msgspec.json.Decoder(_Start),
+    b"SQLAdaptiveExecutionUpdate": msgspec.json.Decoder(_Start),
+    b"SQLAdaptiveSQLMetricUpdates": msgspec.json.Decoder(_MetricUpdates),
+    b"DriverAccumUpdates": msgspec.json.Decoder(_DriverUpdates),
+    b"SQLExecutionEnd": msgspec.json.Decoder(_End),
+}

@@ -1,0 +1,149 @@
+"""How fast an event log of Spark is read, and how much memory a log of 10 GB takes.
+
+The log is that of a real application, many times over: ids and times of each copy follow those of the one
+before.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hprofiler.cli.commands.spark import print_answer
+from hprofiler.spark.event_log import read_application
+from hprofiler.spark.figures import figures
+from hprofiler.spark.log_files import LogFile
+from tests.bench.commands import BenchError
+from tests.bench.table import Row
+from tests.lab import cache
+
+_WHOLE = 10e9
+_PART = 0.5e9
+_MB = 1e6
+_ONCE = re.compile(
+    rb'\{"Event":"SparkListener(?:LogStart|Application|Environment|ResourceProfile|BlockManager|Executor)'
+)
+_IDS = re.compile(
+    rb'"(Stage ID|Task ID|Job ID|executionId)":(\d+)|"(?:Stage IDs|Parent IDs)":\[([\d,]+)\]'
+    rb'|"spark\.sql\.execution\.id":"(\d+)|(1[67]\d{11})'
+)
+
+
+class Repeated:
+    """A stream of an event log's content, again and again, until it has so many bytes."""
+
+    def __init__(self, log: Path, size: float) -> None:
+        lines = log.read_bytes().splitlines(keepends=True)
+        self._head = b"".join(line for line in lines if _ONCE.match(line) and b"ApplicationEnd" not in line)
+        body = b"".join(line for line in lines if not _ONCE.match(line))
+        self._texts, self._numbers = _split(body)
+        self.copies = max(1, round(size / len(body)))
+        self._blocks = self._content()
+        self._rest = b""
+
+    def read(self, size: int, /) -> bytes:
+        if not self._rest:
+            self._rest = next(self._blocks, b"")
+        found, self._rest = self._rest[:size], self._rest[size:]
+        return found
+
+    def _content(self) -> Iterator[bytes]:
+        yield self._head
+        last = 1 + max(number for numbers, _ in self._numbers for number in numbers)
+        for copy in range(self.copies):
+            shifted = (
+                b",".join(b"%d" % (number + step * copy) for number in numbers)
+                for numbers, step in self._numbers
+            )
+            text = b"".join(part for pair in zip(self._texts, (*shifted, b""), strict=True) for part in pair)
+            for at in range(0, len(text), 1 << 20):
+                yield text[at : at + (1 << 20)]
+        yield b'{"Event":"SparkListenerApplicationEnd","Timestamp":%d}\n' % (last + self.copies)
+
+
+def _split(body: bytes) -> tuple[list[bytes], list[tuple[list[int], int]]]:
+    """The text between ids and times; those, each with its step from copy to copy."""
+    texts, found, at = [], [], 0
+    for match in _IDS.finditer(body):
+        group = next(number for number in (2, 3, 4, 5) if match.group(number) is not None)
+        kind = {2: match.group(1), 3: b"Stage ID", 4: b"executionId", 5: b"time"}[group]
+        texts.append(body[at : match.start(group)])
+        found.append(([int(word) for word in match.group(group).split(b",")], kind))
+        at = match.end(group)
+    texts.append(body[at:])
+    lowest: dict[bytes, int] = {}
+    highest: dict[bytes, int] = {}
+    for numbers, kind in found:
+        lowest[kind] = min(lowest.get(kind, numbers[0]), *numbers)
+        highest[kind] = max(highest.get(kind, 0), *numbers)
+    return texts, [(numbers, highest[kind] - lowest[kind] + 1) for numbers, kind in found]
+
+
+def rows() -> list[Row]:
+    log = _log()
+    source = Repeated(log, _PART)
+    part = b"".join(iter(lambda: source.read(1 << 20), b""))
+    ours = len(part) / _MB / _seconds(_read, part)
+    theirs = len(part) / _MB / _seconds(_load, part)
+    del part
+    command = [sys.executable, "-m", "tests.bench.spark_log", str(log)]
+    done = subprocess.run(command, cwd=cache.CHECKOUT, capture_output=True, text=True)
+    if done.returncode:
+        raise BenchError(done.stderr[-2000:])
+    peak = float(done.stdout.splitlines()[-1])
+    more = f"(json.loads: {theirs:,.0f} MB/s)"
+    return [
+        Row(
+            "Spark event log, plain", f"{ours:,.0f} MB/s of CPU time {more}", "at least 150 MB/s", ours >= 150
+        ),
+        Row(f"Spark event log of {_WHOLE / 1e9:g} GB", f"{peak:,.0f} MB", "under 300 MB", peak < 300),
+    ]
+
+
+def _log() -> Path:
+    from tests.lab.spark import logs
+
+    try:
+        found = logs.made(logs.spark_3())
+    except cache.Unavailable as error:
+        raise BenchError(str(error)) from error
+    return next(one.log for one in found if one.name == "queries-plain")
+
+
+def _seconds(work: Callable[[bytes], None], content: bytes) -> float:
+    begin = time.process_time()
+    work(content)
+    return time.process_time() - begin
+
+
+def _load(content: bytes) -> None:
+    for line in io.BytesIO(content):
+        json.loads(line)
+
+
+def _read(content: bytes) -> None:
+    read_application([LogFile("log", lambda: io.BytesIO(content))])
+
+
+def _peak_of_all(log: Path) -> float:
+    """MB of memory for the whole answer to a log of 10 GB, with what makes the log."""
+
+    @contextmanager
+    def opened() -> Iterator[Repeated]:
+        yield Repeated(log, _WHOLE)
+
+    application = read_application([LogFile("log", opened)])
+    print_answer(application, figures(application), as_json=False)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / _MB
+
+
+if __name__ == "__main__":
+    print(_peak_of_all(Path(sys.argv[1])))

@@ -1,0 +1,146 @@
+"""`hprofiler.record` in real notebooks: a session in local mode, and one that is a client of YARN."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hprofiler
+from tests.lab import cache, hosts, jdks
+from tests.lab.coordinator import Coordinator
+from tests.lab.notebook import execute, texts
+from tests.lab.yarn.cluster import CONFIGURATION, YarnCluster, make_lab
+from tests.lab.yarn.software import JDK, Unavailable, pyspark, software
+from tests.needed import lacking
+
+pytestmark = pytest.mark.timeout(600)
+
+WORK = 'spark.range(0, 10_000_000, 1, 4).selectExpr("sum(crc32(cast(id as string)))").collect()'
+
+
+@pytest.fixture(scope="module")
+def spark_home() -> Path:
+    try:
+        return pyspark()
+    except Unavailable as why:
+        lacking(str(why))
+
+
+def session(master: str, **settings: str) -> str:
+    options = "".join(f".config({name!r}, {value!r})" for name, value in settings.items())
+    return f"""
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master({master!r}){options}.getOrCreate()
+{WORK}"""
+
+
+def environment(spark_home: Path, **more: str) -> dict[str, str]:
+    (py4j,) = (spark_home / "python" / "lib").glob("py4j-*.zip")
+    folders = [cache.CHECKOUT, spark_home.parent, py4j]
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": os.environ["HOME"],
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": os.pathsep.join(map(str, folders)),
+        "SPARK_HOME": str(spark_home),
+        "JAVA_HOME": str(jdks.home(JDK)),
+        **more,
+    }
+
+
+def block(seconds: int, options: str = "") -> str:
+    return f"""
+import time, hprofiler
+with hprofiler.record(spark, frequency=300, output="run", options={options!r}) as run:
+    end = time.monotonic() + {seconds}
+    while time.monotonic() < end:
+        {WORK}
+"""
+
+
+def check_stages(run: hprofiler.Run) -> None:
+    """Spark counts the same CPU time, task by task."""
+    stages = run.stages[run.stages["spark_cpu_seconds"].notna()]
+    assert stages["samples"].sum() > 100, run.stages
+    assert set(stages["name"].str.split().str[0]) == {"collect"}
+    assert 0.85 < stages["cpu_seconds"].sum() / stages["spark_cpu_seconds"].sum() < 1.15, stages
+
+
+def test_a_session_in_local_mode(spark_home: Path, tmp_path: Path) -> None:
+    cells = [
+        session("local[2]", **{"spark.ui.showConsoleProgress": "false"}),
+        block(5),
+        "run.tasks.head()",
+        'hprofiler.record(spark, seconds=1, events=["wall"])',
+    ]
+    known = environment(spark_home, SPARK_LOCAL_IP="127.0.0.1")
+    _, recorded, tasks, again = execute(tmp_path / "local.ipynb", cells, known)
+    for outputs in (recorded, again):
+        (page,) = texts(outputs, "text/html")
+        assert page.startswith("<iframe srcdoc=") and "hprofiler-page" in page
+        assert "hprofiler: recorded 1 of 1 process on 1 of 1 host" in texts(outputs, "text/plain")[0]
+    assert "<table" in texts(tasks, "text/html")[0]
+    run = hprofiler.Run.open(tmp_path / "run")
+    (process,) = run.processes.to_dict("records")
+    assert (process["role"], process["event"]) == ("driver", "cpu") and not run.interrupted
+    assert 4 < process["seconds"] < 60 and set(run.tasks["executor"]) == {"driver"}
+    check_stages(run)
+
+
+@pytest.fixture(scope="module")
+def yarn(workshop: Path, spark_home: Path) -> Iterator[YarnCluster]:
+    """A cluster whose hosts have the jars of PySpark, and the shared folder where this machine has it."""
+    reason = hosts.why_not()
+    if reason:
+        lacking(reason)
+    try:
+        made = software()
+    except Unavailable as why:
+        lacking(str(why))
+    lab = make_lab(workshop / "notebook-yarn", made, tied=True, show=[spark_home])
+    lab.up()
+    try:
+        for host in lab.hosts.values():
+            host.run(["mkdir", "-p", str(lab.folder)])
+            host.run(["ln", "-s", "/shared", str(lab.shared)])
+        yield YarnCluster(lab, made).up()
+    finally:
+        lab.down()
+
+
+@pytest.mark.nightly
+def test_a_session_that_is_a_client_of_yarn(yarn: YarnCluster, spark_home: Path, workshop: Path) -> None:
+    """Its driver is beside the notebook, where there is no SSH, and its executors are on other hosts."""
+    coordinator = Coordinator(yarn.lab, workshop / "notebook-runs")
+    settings = {
+        "spark.yarn.jars": f"local:{spark_home}/jars/*",
+        "spark.yarn.stagingDir": f"file://{yarn.lab.shared}/staging",
+        "spark.executor.instances": "2",
+        "spark.executor.memory": "512m",
+        "spark.executor.memoryOverhead": "256m",
+        "spark.driver.memory": "512m",
+        "spark.driver.host": "coord",
+        "spark.driver.bindAddress": "coord",
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
+        "spark.ui.port": "0",
+    }
+    known = environment(
+        spark_home,
+        HOME=str(yarn.lab.home()),
+        HADOOP_CONF_DIR=f"{yarn.lab.shared}{CONFIGURATION.removeprefix('/shared')}",
+        SPARK_LOCAL_HOSTNAME="coord",
+    )
+    folder = coordinator.new_folder()
+    cells = [session("yarn", **settings), block(10, "--user root"), "run.methods.head()"]
+    _, recorded, _ = execute(folder / "yarn.ipynb", cells, known, yarn.lab.coordinator)
+    assert "recorded 4 of 4 processes on" in texts(recorded, "text/plain")[0]
+    run = hprofiler.Run.open(folder / "run")
+    processes = run.processes.set_index("process")
+    assert sorted(processes.index) == ["ExecutorLauncher", "driver", "executor 1", "executor 2"]
+    assert processes.loc["driver", "host"] == "coord"
+    assert set(run.tasks["executor"]) == {"1", "2"} and not run.interrupted
+    check_stages(run)

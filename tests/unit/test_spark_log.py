@@ -1,0 +1,371 @@
+"""Event logs: Java's framings, cut and damaged files, hostile lines, what is missing."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import cramjam
+import pytest
+import zstandard
+
+from hprofiler.spark import event_log
+from hprofiler.spark.application import FAILED, KILLED, RUNNING, SUCCESS, Application
+from hprofiler.spark.codecs import Decoded
+from hprofiler.spark.event_log import MASK, read_application
+from hprofiler.spark.log_files import gaps, in_order, local_files
+
+FILES = Path(__file__).with_name("spark")
+PLAIN = (FILES / "event_log").read_bytes() * 20
+PIECES = [PLAIN[at : at + 32_000] for at in range(0, len(PLAIN), 32_000)]
+PIECE_OF_LZF = 8000
+
+
+# Codecs
+
+
+def gzipped(pieces: Iterable[bytes]) -> bytes:
+    return b"".join(map(gzip.compress, pieces))
+
+
+def zstd(pieces: Iterable[bytes]) -> bytes:
+    return b"".join(map(zstandard.ZstdCompressor().compress, pieces))
+
+
+def lz4_block(plain: bytes, raw: bool = False) -> bytes:
+    packed = plain if raw else bytes(cramjam.lz4.compress_block(plain, store_size=False))
+    sizes = len(packed).to_bytes(4, "little") + len(plain).to_bytes(4, "little")
+    return b"LZ4Block" + bytes([0x16 if raw else 0x26]) + sizes + b"\0\0\0\0" + packed
+
+
+def lz4(pieces: Iterable[bytes]) -> bytes:
+    """Streams that follow each other, each with an end; every second block is not packed."""
+    end = lz4_block(b"", raw=True)
+    return b"".join(lz4_block(piece, number % 2 == 1) + end for number, piece in enumerate(pieces))
+
+
+def snappy_java(pieces: Iterable[bytes]) -> bytes:
+    head = b"\x82SNAPPY\0" + (1).to_bytes(4, "big") * 2
+    packed = [bytes(cramjam.snappy.compress_raw(piece)) for piece in pieces]
+    return b"".join(head + len(one).to_bytes(4, "big") + one for one in packed)
+
+
+def lzf_chunk(plain: bytes) -> bytes:
+    """Literal bytes, and references where the last 40 bytes come again."""
+    packed, at = bytearray(), 0
+    while at < len(plain):
+        length = 0
+        while (
+            at >= 40
+            and length < 264
+            and plain[at + length : at + length + 1] == plain[at + length - 40 : at + length - 39]
+            and at + length < len(plain)
+        ):
+            length += 1
+        if length >= 9:
+            packed += bytes([7 << 5, length - 9, 39])
+            at += length
+            continue
+        run = plain[at : at + 32]
+        packed += bytes([len(run) - 1]) + run
+        at += len(run)
+    return b"ZV\1" + len(packed).to_bytes(2, "big") + len(plain).to_bytes(2, "big") + bytes(packed)
+
+
+def lzf(pieces: Iterable[bytes]) -> bytes:
+    found = b""
+    for number, piece in enumerate(pieces):
+        for at in range(0, len(piece), PIECE_OF_LZF):
+            part = piece[at : at + PIECE_OF_LZF]
+            stored = b"ZV\0" + len(part).to_bytes(2, "big") + part
+            found += stored if number % 2 else lzf_chunk(part)
+    return found
+
+
+CODECS: dict[str, Callable[[Iterable[bytes]], bytes]] = {
+    "plain": b"".join,
+    "gzip": gzipped,
+    "zstd": zstd,
+    "lz4": lz4,
+    "snappy": snappy_java,
+    "lzf": lzf,
+}
+
+
+class Trickle:
+    """A stream that gives a few bytes at a time, as networks do."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = io.BytesIO(content)
+
+    def read(self, size: int, /) -> bytes:
+        return self._content.read(min(size, 1777))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_codecs(codec: str) -> None:
+    packed = CODECS[codec](PIECES)
+    for stream in (io.BytesIO(packed), Trickle(packed)):
+        decoded = Decoded(stream)
+        assert b"".join(decoded) == PLAIN
+        assert (decoded.cut, decoded.damage) == (False, "")
+
+
+def test_references_of_lzf_may_overlap() -> None:
+    plain = b"0123456789" * 700
+    assert b"".join(Decoded(io.BytesIO(lzf_chunk(plain)))) == plain
+    assert len(lzf_chunk(plain)) < len(plain) / 5
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_cut_file_gives_what_is_whole(codec: str) -> None:
+    packed = CODECS[codec](PIECES)
+    cut = packed[: len(packed) * 3 // 4]
+    decoded = Decoded(io.BytesIO(cut))
+    plain = b"".join(decoded)
+    assert PLAIN.startswith(plain) and len(PLAIN) / 2 < len(plain) < len(PLAIN)
+    assert decoded.damage == "" and decoded.cut == (codec not in ("plain", "zstd"))
+
+
+def test_an_open_frame_of_zstandard_gives_what_was_flushed() -> None:
+    writer = zstandard.ZstdCompressor().compressobj()
+    packed = writer.compress(PIECES[0]) + writer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    assert b"".join(Decoded(io.BytesIO(zstd(PIECES) + packed))) == PLAIN + PIECES[0]
+
+
+@pytest.mark.parametrize("codec", [name for name in CODECS if name != "plain"])
+def test_damaged_files_end_early(codec: str) -> None:
+    chance = random.Random(2)
+    packed = CODECS[codec](PIECES[:4])
+    for _ in range(60):
+        wrong = bytearray(packed)
+        for _ in range(3):
+            wrong[chance.randrange(len(wrong))] = chance.randrange(256)
+        for block in Decoded(io.BytesIO(bytes(wrong))):
+            assert len(block) <= 1 << 25
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        pytest.param(gzip.compress(bytes(300 << 20), 1), id="gzip"),
+        pytest.param(zstandard.ZstdCompressor().compress(bytes(300 << 20)), id="zstd"),
+        pytest.param(b"LZ4Block\x26" + b"\x40\0\0\0" + b"\xff\xff\xff\x7f" + bytes(100), id="lz4"),
+        pytest.param(
+            b"\x82SNAPPY\0" + bytes(8) + b"\0\0\0\x10" + b"\xff\xff\xff\xff\x07" + bytes(11), id="snappy"
+        ),
+    ],
+)
+def test_small_files_that_unpack_to_much(bomb: bytes) -> None:
+    decoded = Decoded(io.BytesIO(bomb))
+    assert max((len(block) for block in decoded), default=0) <= 1 << 20
+
+
+# Files
+
+
+def test_files_of_databricks_are_in_order() -> None:
+    names = [
+        "eventlog",
+        "eventlog-2026-01-02--03-00.gz",
+        "eventlog-2025-12-31--23-00.gz",
+        "init.sh",
+        "stderr",
+    ]
+    assert in_order(names) == ["eventlog-2025-12-31--23-00.gz", "eventlog-2026-01-02--03-00.gz", "eventlog"]
+
+
+def test_files_that_a_rolling_log_lacks() -> None:
+    assert gaps(["events_1_a", "events_2_a.zstd", "events_10_a"]) == (7, "events_3 to 9")
+    assert gaps(["events_5_a.compact", "events_6_a"]) == (0, "")
+    assert gaps(["events_2_a"]) == (1, "events_1")
+    assert gaps(["events_1_a", "events_999999999_a"])[0] == 999_999_997
+    assert gaps(["eventlog", "application_1"]) == (0, "")
+
+
+# Lines
+
+
+def event(name: str, **members: Any) -> bytes:
+    named = {key.replace("_", " "): value for key, value in members.items()}
+    return json.dumps({"Event": f"SparkListener{name}", **named}, separators=(",", ":")).encode()
+
+
+def stage_event(name: str, id_: int = 0, **members: Any) -> bytes:
+    info = {"Stage ID": id_, "Stage Attempt ID": 0, "Stage Name": "count", "Number of Tasks": 2, **members}
+    return event(name, Stage_Info=info)
+
+
+def task(name: str, tid: int, reason: str = "Success", **info: Any) -> bytes:
+    times = {"Launch Time": 1000, "Finish Time": 2000 if name == "TaskEnd" else 0}
+    whole = {
+        "Task ID": tid,
+        "Index": tid,
+        "Executor ID": "1",
+        "Host": "node1",
+        "Locality": "ANY",
+        **times,
+        **info,
+    }
+    return event(
+        name,
+        Stage_ID=0,
+        Stage_Attempt_ID=0,
+        Task_End_Reason={"Reason": reason},
+        Task_Info=whole,
+        Task_Metrics={"Executor Run Time": 900, "Shuffle Read Metrics": {"Fetch Wait Time": 7}},
+    )
+
+
+START = event("ApplicationStart", App_Name="job", App_ID="app-1", Timestamp=500, User="etl")
+END = event("ApplicationEnd", Timestamp=9000)
+
+
+def read(tmp_path: Path, *lines: bytes) -> Application:
+    (tmp_path / "log").write_bytes(b"".join(line + b"\n" for line in lines))
+    return read_application(local_files(tmp_path / "log"))
+
+
+def notes(application: Application) -> dict[str, int]:
+    return {note.code: note.count for note in application.notes}
+
+
+def test_a_log_without_metrics_of_later_versions(tmp_path: Path) -> None:
+    """Spark 1 wrote neither CPU times nor empty groups of metrics."""
+    application = read(
+        tmp_path,
+        START,
+        stage_event("StageSubmitted", **{"Submission Time": 900}),
+        task("TaskStart", 0),
+        task("TaskEnd", 0),
+        task("TaskStart", 1),
+        task("TaskEnd", 1),
+        stage_event("StageCompleted", **{"Submission Time": 900, "Completion Time": 2100}),
+        END,
+    )
+    stage = application.stages[0, 0]
+    assert (stage.status, stage.start, stage.end, stage.first_task_launched) == ("COMPLETE", 900, 2100, 1000)
+    assert list(stage.tasks.columns("run_time", "fetch_wait", "cpu_time")) == [(900, 7, 0)] * 2
+    assert (application.id, application.user, application.end) == ("app-1", "etl", 9000)
+    assert application.executors["1"].host == "node1"
+    assert notes(application) == {}
+
+
+def test_peaks_of_memory(tmp_path: Path) -> None:
+    """A heartbeat after the end of a stage tells of the executor alone."""
+
+    def heartbeat(heap: int) -> bytes:
+        update = {"Stage ID": 0, "Stage Attempt ID": 0, "Executor Metrics": {"JVMHeapMemory": heap}}
+        return event("ExecutorMetricsUpdate", Executor_ID="1", Executor_Metrics_Updated=[update])
+
+    application = read(
+        tmp_path,
+        START,
+        stage_event("StageSubmitted", **{"Submission Time": 900}),
+        heartbeat(50),
+        heartbeat(40),
+        stage_event("StageCompleted", **{"Submission Time": 900, "Completion Time": 2100}),
+        heartbeat(70),
+    )
+    assert application.stages[0, 0].peaks == {"JVMHeapMemory": (50, "1")}
+    assert application.executors["1"].peak == {"JVMHeapMemory": 70}
+
+
+def test_ends_that_spark_dropped_are_counted(tmp_path: Path) -> None:
+    times = {"Submission Time": 900, "Completion Time": 2100}
+    application = read(
+        tmp_path,
+        START,
+        stage_event("StageSubmitted", **times),
+        task("TaskStart", 0),
+        task("TaskEnd", 0),
+        task("TaskStart", 1),
+        stage_event("StageCompleted", **times),
+        stage_event("StageSubmitted", 1, **times),
+        event("JobStart", Job_ID=3, Submission_Time=800, Stage_IDs=[1]),
+        END,
+    )
+    assert notes(application) == {"tasks-missing": 1, "stages-missing": 1, "jobs-missing": 1}
+    assert list(application.stages[0, 0].tasks.column("status")) == [SUCCESS, RUNNING]
+
+
+def test_how_tasks_ended(tmp_path: Path) -> None:
+    application = read(
+        tmp_path,
+        START,
+        *(task("TaskStart", tid) for tid in range(4)),
+        task("TaskEnd", 0),
+        task("TaskEnd", 1, "ExceptionFailure"),
+        task("TaskEnd", 2, "TaskKilled"),
+        task("TaskEnd", 3, "TaskCommitDenied"),
+        task("TaskEnd", 0, "Resubmitted"),
+    )
+    stage = application.stages[0, 0]
+    assert list(stage.tasks.column("status")) == [SUCCESS, FAILED, KILLED, KILLED]
+    assert (stage.failures, stage.kills, stage.resubmitted) == (
+        {"ExceptionFailure": 1},
+        {"TaskKilled": 1, "TaskCommitDenied": 1},
+        1,
+    )
+
+
+def test_lines_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_log, "_LONGEST_LINE", 3 << 20)
+    long = b'{"Event":"SparkListenerJobStart","x":"' + b"x" * (4 << 20) + b'"}'
+    whole = b'{"Event":"SparkListenerJobStart","Job ID":1,"x":"' + b"x" * (2 << 20) + b'"}'
+    turned = json.dumps(
+        {"Timestamp": 500, "Event": "SparkListenerApplicationStart", "App Name": "turned"}
+    ).encode()
+    bad = [b"\xff\xfe", b"{", b'{"Event":"', b'{"Event":5}', task("TaskEnd", 0)[:-20], b"[1]"]
+    application = read(tmp_path, turned, *bad, long, whole, b'{"Event":"com.example.Other"}', b"  ")
+    assert notes(application) == {"damaged": len(bad), "too-long": 1, "no-end": 0}
+    assert application.name == "turned" and list(application.jobs) == [1]
+
+
+def test_numbers_may_be_anything(tmp_path: Path) -> None:
+    lines = [
+        task("TaskEnd", 0, **{"Launch Time": value, "Finish Time": -value, "Index": -value, "Attempt": value})
+        for value in (-(1 << 53), 1 << 53, -1, 0)
+    ]
+    application = read(tmp_path, *lines, task("TaskEnd", 1 << 70), task("TaskEnd", -1))
+    assert len(application.stages[0, 0].tasks) == len(lines)
+    assert notes(application)["damaged"] == 2
+
+
+def test_what_is_beyond_the_limits_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MOST_JOBS", "MOST_STAGES", "MOST_TASKS", "MOST_EXECUTORS"):
+        monkeypatch.setattr(event_log, name, 2)
+    executors = [event("ExecutorAdded", Executor_ID=str(number)) for number in range(5)]
+    jobs = [event("JobStart", Job_ID=number) for number in range(5)]
+    stages = [stage_event("StageSubmitted", number) for number in range(5)]
+    tasks = [task("TaskEnd", number, **{"Executor ID": str(number)}) for number in range(5)]
+    application = read(tmp_path, START, *executors, *jobs, *stages, *tasks)
+    found = notes(application)
+    assert (found["jobs-not-kept"], found["stages-not-kept"], found["tasks-not-kept"]) == (3, 3, 3)
+    assert len(application.jobs) == len(application.stages) == 2 and len(application.executors) <= 3
+
+
+def test_secrets_are_masked(tmp_path: Path) -> None:
+    secret = {
+        "spark.hadoop.fs.s3a.secret.key": "s",
+        "spark.hadoop.fs.s3a.access.key": "s",
+        "spark.ssl.keyPassword": "s",
+        "spark.hadoop.fs.azure.account.key.x.net": "s",
+        "spark.my.TOKEN": "s",
+        "spark.executor.extraJavaOptions": "-Djavax.net.ssl.trustStorePassword=s",
+        "spark.jdbc": "jdbc:postgresql://etl:s@db/x",
+    }
+    open_ = {"spark.executor.memory": "4g", "spark.master": "yarn"}
+    application = read(tmp_path, event("EnvironmentUpdate", Spark_Properties={**secret, **open_}))
+    assert application.properties == {**dict.fromkeys(secret, MASK), **open_}
+
+
+def test_applications_after_each_other(tmp_path: Path) -> None:
+    other = event("ApplicationStart", App_Name="other", App_ID="app-2")
+    application = read(tmp_path, START, END, other, END)
+    assert (application.name, notes(application)) == ("job", {"several-applications": 2})
