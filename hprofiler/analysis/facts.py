@@ -28,7 +28,8 @@ class HostFacts:
     """One host of the run, with the recordings of one event or of all.
 
     `pids` are of the processes that were found: recorded, or failed on the way. `unseen` is how many more are
-    known to be there, on a host that could not be searched. `timings` are seconds by stage.
+    known to be there, on a host that could not be searched. `idle` is that of run.json. `timings` are seconds
+    by stage.
     """
 
     name: str
@@ -37,16 +38,12 @@ class HostFacts:
     recordings: tuple[Recording, ...]
     outcomes: tuple[Outcome, ...]
     unseen: int = 0
+    idle: bool = False
     timings: Mapping[str, float] = field(default_factory=dict)
     bytes_sent: int = 0
     bytes_received: int = 0
     clock: Clock | None = None
     pauses: tuple[Pauses, ...] = ()
-
-    @property
-    def idle(self) -> bool:
-        """Reached, and nothing there matched the selector."""
-        return not self.pids and any(one.status is Status.IDLE for one in self.outcomes)
 
     @property
     def needless(self) -> bool:
@@ -157,6 +154,7 @@ def _host(host: HostRecord) -> HostFacts:
         recordings=host.recordings,
         outcomes=tuple(replace(one, host=host.name) for one in host.outcomes),
         unseen=len(host.unseen),
+        idle=host.idle,
         timings=dict(list(host.timings.items())[:_MOST_TIMINGS]),
         bytes_sent=host.bytes_sent,
         bytes_received=host.bytes_received,

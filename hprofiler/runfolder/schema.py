@@ -63,8 +63,8 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def idle(self) -> bool:
-        """Reached, without a match."""
-        return any(one.pid is None and one.status is Status.IDLE for one in self.outcomes)
+        """Reached, and nothing there matched the selector."""
+        return not self.found and any(one.pid is None and one.status is Status.IDLE for one in self.outcomes)
 
     @property
     def failed(self) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hprofiler.analysis.facts import read_facts
 from hprofiler.base.errors import RunFolderError
 from hprofiler.model import (
     Clock,
@@ -111,6 +112,16 @@ def test_run_json_is_read_by_the_types_that_wrote_it(tmp_path):
     assert msgspec.to_builtins(read) == msgspec.to_builtins(record, enc_hook=list)
     text = (folder.path / "run.json").read_text()
     assert text.startswith('{\n"format": 3,\n') and '\n"hosts": [\n{"name":"h",' in text
+
+
+def test_a_host_with_a_match_is_not_idle():
+    """run.json and the report have one definition."""
+    idle = Outcome("h", Status.IDLE, "find", code="no-match")
+    lost = Outcome("h", Status.FAILED, "start", pid=7)
+    hosts = HostRecord(name="h", outcomes=(idle,)), HostRecord(name="h", outcomes=(idle, lost))
+    coverage = Coverage.of(hosts, 1)
+    shown = read_facts(RunRecord(hosts=hosts, coverage=coverage)).hosts
+    assert [host.idle for host in shown] == [True, False] and coverage.hosts.idle == 1
 
 
 def test_texts_of_run_json_lose_control_characters(tmp_path):
