@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from hprofiler.cli.commands.spark import print_answer
 from hprofiler.spark.event_log import read_application
@@ -94,11 +95,7 @@ def rows() -> list[Row]:
     ours = len(part) / _MB / _seconds(_read, part)
     theirs = len(part) / _MB / _seconds(_load, part)
     del part
-    command = [sys.executable, "-m", "tests.bench.spark_log", str(log)]
-    done = subprocess.run(command, cwd=cache.CHECKOUT, capture_output=True, text=True)
-    if done.returncode:
-        raise BenchError(done.stderr[-2000:])
-    peak = float(done.stdout.splitlines()[-1])
+    peak = _peak_of_all(log)
     more = f"(json.loads: {theirs:,.0f} MB/s)"
     return [
         Row(
@@ -134,16 +131,31 @@ def _read(content: bytes) -> None:
 
 
 def _peak_of_all(log: Path) -> float:
-    """MB of memory for the whole answer to a log of 10 GB, with what makes the log."""
+    """MB of memory of a process that answers to a log of 10 GB. Another process makes the log."""
+    command = [sys.executable, "-m", "tests.bench.spark_log"]
+    with subprocess.Popen([*command, str(log)], cwd=cache.CHECKOUT, stdout=subprocess.PIPE) as maker:
+        done = subprocess.run(command, cwd=cache.CHECKOUT, stdin=maker.stdout, capture_output=True, text=True)
+    if done.returncode or maker.returncode:
+        raise BenchError(done.stderr[-2000:])
+    return float(done.stdout.splitlines()[-1])
+
+
+def _answer() -> None:
+    """The answer to the log on stdin, and the memory that it took, in MB."""
 
     @contextmanager
-    def opened() -> Iterator[Repeated]:
-        yield Repeated(log, _WHOLE)
+    def opened() -> Iterator[BinaryIO]:
+        yield sys.stdin.buffer
 
     application = read_application([LogFile("log", opened)])
     print_answer(application, figures(application), as_json=False)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / _MB
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / _MB)
 
 
 if __name__ == "__main__":
-    print(_peak_of_all(Path(sys.argv[1])))
+    if sys.argv[1:]:
+        made = Repeated(Path(sys.argv[1]), _WHOLE)
+        while piece := made.read(1 << 20):
+            sys.stdout.buffer.write(piece)
+    else:
+        _answer()
