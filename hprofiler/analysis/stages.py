@@ -206,7 +206,7 @@ def stage_labels(spark: SparkFacts) -> Mapping[str, str]:
 def stage_finding(spark: SparkFacts | None, shares: StageShares | None, share_of: str) -> Finding | None:
     """The stage that takes most of the tasks' samples, what they are blocked on, and its slowest task."""
     tasks = sum(one.samples for one in shares.stages) + shares.several if shares else 0
-    if spark is None or shares is None or tasks < _FEWEST:
+    if spark is None or shares is None or not shares.stages or tasks < _FEWEST:
         return None
     most = shares.stages[0]
     if most.samples < _WORTH_A_SENTENCE * tasks:
@@ -223,12 +223,15 @@ def stage_finding(spark: SparkFacts | None, shares: StageShares | None, share_of
 
 
 def _slowest(spark: SparkFacts, name: str) -> str:
-    """ "its slowest task, on node7, takes 38 s longer than the median", if that is far longer."""
+    """ "its slowest task, on node7, takes 38 s longer than the median", if that is far longer.
+
+    A task that was still running when Spark was asked has run until then.
+    """
     tasks = [
-        (finish - launch, executor)
+        ((finish or max(launch, spark.read)) - launch, executor)
         for executor, table in spark.tasks.items()
         for _, stage, attempt, launch, finish, _ in table.rows()
-        if finish and stage_name(stage, attempt) == name
+        if stage_name(stage, attempt) == name
     ]
     if len(tasks) < _FEWEST_TASKS:
         return ""

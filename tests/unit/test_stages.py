@@ -267,3 +267,14 @@ def test_a_stage_with_a_slow_task(tmp_path: Path) -> None:
     rows = [Row(FIRST, bucket, 2) for bucket in range(55, 145)]
     said = [finding.text for finding in made_report(tmp_path / "run", facts, rows).events[0].findings]
     assert "its slowest task, on node7, takes 1.5 s longer than the median." in said[1]
+    slow.finish[2] = 0
+    facts = msgspec.structs.replace(facts, read=round((BEGIN + 4) * 1000))
+    said = [finding.text for finding in made_report(tmp_path / "running", facts, rows).events[0].findings]
+    assert "its slowest task, on node7, takes 2.5 s longer than the median." in said[1]
+
+
+def test_tasks_of_two_stages_all_the_time(tmp_path: Path) -> None:
+    facts = msgspec.structs.replace(FACTS, tasks={"1": tasks((3, 0.0, 9.0), (4, 0.0, 9.0))})
+    report = made_report(tmp_path / "run", facts, [Row(FIRST, bucket, 2) for bucket in range(55, 145)])
+    assert (shares(report).stages, shares(report).several) == ((), 180)
+    assert "several stages" in stages_text(shares(report))
