@@ -141,10 +141,13 @@ static uint16_t size_of(const char *name)
     return size;
 }
 
+/* A prefix of a lone * stands for every name. */
 static bool is_of_interest(const struct follower *follower, const char *name)
 {
     const char *prefix = follower->prefixes;
     for (;;) {
+        if (prefix[0] == '*' && (prefix[1] == '\0' || prefix[1] == '|'))
+            return true;
         size_t i = 0;
         while (prefix[i] != '\0' && prefix[i] != '|' && prefix[i] == name[i])
             i++;

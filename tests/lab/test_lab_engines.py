@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.lab import hosts
-from tests.lab.coordinator import Coordinator
-from tests.lab.engines import spark
+from hprofiler._flamegraph import Profile
+from tests.lab import hosts, jdks
+from tests.lab.coordinator import COMMAND, Coordinator
+from tests.lab.engines import flink, spark
 from tests.lab.hosts import Lab
 from tests.lab.yarn import stages
 from tests.lab.yarn.software import Unavailable
 from tests.needed import lacking
 
+ROOT = Path(__file__).parents[2]
 HOST = "host1"
 LEAST = 200
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
@@ -53,3 +57,44 @@ def test_stages_of_versions_of_spark(machine: Callable[..., Coordinator], versio
     found = stages.divided(result)
     assert found.stages >= 2 and found.right > LEAST, found
     assert found.certain_share > 0.8 and found.wrong_share < 0.02, found
+
+
+def test_operators_of_flink(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shipped rules for task managers, on a cluster within a job's JVM."""
+    try:
+        command = flink.software()
+    except (Unavailable, jdks.Unavailable) as why:
+        lacking(str(why))
+    shipped = (ROOT / "selectors/flink-taskmanager.yaml").read_text()
+    own = shipped.replace("org.apache.flink.runtime.taskexecutor.TaskManagerRunner", "FlinkOperators")
+    selectors = tmp_path / "selectors"
+    selectors.mkdir()
+    (selectors / "own.yaml").write_text(own.replace("name: flink-taskmanager", "name: own"))
+    with flink.running(command, tmp_path):
+        options = [
+            "-f",
+            "300",
+            "-t",
+            "8",
+            "--selectors",
+            str(selectors),
+            "-j",
+            "own",
+            "-o",
+            str(tmp_path / "run"),
+        ]
+        done = subprocess.run([*COMMAND, *options], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (stored,) = (tmp_path / "run").glob("hosts/*/*/cpu.time")
+    profile = Profile.open(stored, "compact")
+    assert profile.times is not None
+    for number, (slice_, certain) in enumerate(profile.times.slices, 1):
+        if certain and slice_ in flink.OWN_METHODS:
+            found = Counter[str]()
+            for stack in profile.in_slice(number).paths(annotate=False):
+                methods = [one for one in flink.OWN_METHODS.values() if one in stack.frames]
+                found.update(dict.fromkeys(methods, stack.values[0]))
+            right = found[flink.OWN_METHODS[slice_]]
+            assert right > LEAST and right == found.total(), (slice_, found)
+    named = {slice_ for slice_, certain in profile.times.slices if certain}
+    assert named >= {*flink.OWN_METHODS, "operator Source: numbers"}
