@@ -29,7 +29,7 @@ def facts_of_range(folder: RunFolder, facts: RunFacts, time: TimeRange) -> RunFa
     end = max(recorded_in(one, facts.start)[1] for one in facts.recordings if one.times)
     length = min(end, time.end) - time.begin
     if length <= 0:
-        raise UsageError(f"no samples {time}: {folder.path} is of {end:.6g} s", "name an earlier time")
+        raise UsageError(f"no samples {time}: {folder.path} lasted {end:.6g} s", "name an earlier time")
     hosts = (_of_range(folder, facts.start, host, time) for host in facts.hosts)
     return replace(facts, hosts=tuple(hosts), time=time, duration=length)
 

@@ -78,7 +78,7 @@ def _about_noise(compared: Changes) -> str:
         known = "the number of samples alone; processes of one kind may differ more"
     else:
         known = "the number of samples and the spread over processes"
-    return f"noise is the change expected by chance, from {known}"
+    return f"noise is the most that chance explains, from {known}"
 
 
 def _table(compared: Changes, head: str, kind: str, rows: Sequence[MethodChange], top: int) -> list[str]:

@@ -136,7 +136,7 @@ def test_the_command_prints_what_changed(before, after):
     first, second, third, *rest = done.stdout.splitlines()
     assert first == f"cpu: {before} (16,000 samples, 4 processes) → {after} (12,000 samples, 4 processes)"
     assert second.startswith(
-        "shares of CPU time; noise is the change expected by chance, from the number of samples"
+        "shares of CPU time; noise is the most that chance explains, from the number of samples"
     )
     assert third.startswith("other methods cost more: that alone makes most methods' shares 0.8")
     row = next(line for line in rest if line.endswith(HOT))
