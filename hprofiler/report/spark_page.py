@@ -226,7 +226,7 @@ def _row(one: StageFigures, whole: int) -> list[str]:
         f"{one.work['failed'].tasks or ''}",
         f"{one.work['killed'].tasks or ''}",
         part(sums["executorCpuTime"] / 1e6),
-        part(sums["jvmGCTime"]),
+        plain(percent(sums["jvmGCTime"], sums["taskTime"])) if sums["jvmGCTime"] and sums["taskTime"] else "",
         part(sums["shuffleFetchWaitTime"]),
         duration(one.median / 1e3),
         duration(one.longest / 1e3),

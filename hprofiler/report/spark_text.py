@@ -62,7 +62,6 @@ def application_lines(application: Application, found: Figures) -> list[str]:
         ("run time", f"{duration(run / 1e3)}, of which CPU {duration(cpu / 1e3)} ({_share(cpu, run)})"),
         (
             "in it",
-            f"GC {_share(sums['jvmGCTime'], run)}, "
             f"shuffle fetch wait {_share(sums['shuffleFetchWaitTime'], run)}, "
             f"shuffle write {_share(sums['shuffleWriteTime'] / 1e6, run)}",
         ),
@@ -73,6 +72,8 @@ def application_lines(application: Application, found: Figures) -> list[str]:
             f"{duration(sums['resultSerializationTime'] / 1e3)}, getting results "
             f"{duration(sums['gettingResultTime'] / 1e3)}",
         ),
+        # Garbage is collected while tasks are deserialized, too.
+        ("GC", f"{_share(sums['jvmGCTime'], sums['taskTime'])} of the tasks' whole time"),
         (
             "data",
             f"read {size(sums['bytesRead'])}, written {size(sums['bytesWritten'])}, shuffle read "
@@ -131,7 +132,7 @@ def _stage_row(one: StageFigures, whole: int) -> list[str]:
         f"{one.work['succeeded'].tasks:,}",
         f"{failed:,}" if failed else "",
         _share(good["executorCpuTime"] / 1e6, run) if good["executorCpuTime"] else "",
-        _share(good["jvmGCTime"], run),
+        _share(good["jvmGCTime"], good["taskTime"]),
         _share(good["shuffleFetchWaitTime"], run) if good["shuffleFetchWaitTime"] else "",
         f"{one.skew:.1f}" if one.skew else "",
         size(good["diskBytesSpilled"] or good["memoryBytesSpilled"]) if good["memoryBytesSpilled"] else "",

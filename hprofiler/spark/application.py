@@ -104,7 +104,8 @@ class Note(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return NOTES.get(self.code, self.code).format(count=self.count, detail=self.detail)
+        text = NOTES.get(self.code, self.code).format(count=self.count, detail=self.detail)
+        return text.replace(" ()", "")
 
 
 class TaskTable:

@@ -254,7 +254,7 @@ def _use(application: Application, replay: Replay) -> Use:
         disk=disk + network + 2 * total("disk_spilled"),
         network=network,
         cpu_time=total("cpu_time", "deserialize_cpu_time") / 1e6,
-        task_time=sum(sum(stage.duration) for stage in replay.stages),
+        task_time=sum(sum(stage.held) for stage in replay.stages) + sum(replay.left_out.time.values()),
         slot_time=replay.slots.time(replay.start, replay.end),
         hosts=len({one.host for one in application.workers}),
         measured=replay.measured,

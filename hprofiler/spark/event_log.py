@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import msgspec
 
@@ -72,7 +74,7 @@ DRIVERS = ("driver", "<driver>")
 MASK = "*********(redacted)"
 _SECRET = re.compile(
     r"secret|passw(?:or)?d|passphrase|token|credential|(?:access|account|private|api|encryption)[._-]?key"
-    r"|[./]sas\b|signature|://[^/@\s:]+:[^/@\s]+@",
+    r"|[./]sas\b|signature|\bpass\b|pgpass|\bpwd?\b|\.auth$|\.pat$|://[^/@\s]+@",
     re.IGNORECASE,
 )
 
@@ -209,7 +211,7 @@ class EventReader:
             with file.open() as stream:
                 decoded = Decoded(stream)
                 last = self._take_lines(decoded)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, RuntimeError, BadZipFile, zlib.error) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise SparkError(f"{file.name}: {reason}", "check the path, and that you may read it") from error
         if decoded.damage:

@@ -224,7 +224,7 @@ def stage_figures(stage: Stage) -> StageFigures:
         work.largest_result = max(_where(table.column("result_size"), status, wanted, count))
     done = works["succeeded"].tasks
     good = sorted(_where(durations, status, SUCCESS, done))
-    median, longest = (good[done // 2], good[-1]) if good else (0, 0)
+    median, longest = ((good[(done - 1) // 2] + good[done // 2]) // 2, good[-1]) if good else (0, 0)
     indices = len(_done_indices(table))
     localities = Counter(table.column("locality"))
     copies = [state for state, is_copy in table.columns("status", "speculative") if is_copy]

@@ -17,7 +17,7 @@ RESERVED = 300 << 20
 _LEAST_OVERHEAD = 384 << 20
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _SIZE = re.compile(r"(\d{1,12})\s*([kmgtp]?)(?:i?b)?", re.IGNORECASE)
-_KILLED_FOR_MEMORY = re.compile(r"memory|oom|exit(?:ed| code| status)\D{0,20}(?:137|52)\b", re.IGNORECASE)
+_KILLED_FOR_MEMORY = re.compile(r"memory|\boom|exit(?:ed| code| status)\D{0,20}(?:137|52)\b", re.IGNORECASE)
 _NON_HEAP = (
     "JVMOffHeapMemory",
     "DirectPoolMemory",
@@ -111,7 +111,7 @@ def application_memory(application: Application, resident: Mapping[str, int] | N
     for executor in application.executors.values():
         if executor.id not in workers and not executor.peak:
             continue  # a driver of which nothing is known
-        memory_spilled, disk_spilled, run, gc = used.get(executor.id, (0, 0, 0, 0))
+        memory_spilled, disk_spilled, time, gc = used.get(executor.id, (0, 0, 0, 0))
         peak = {name: value for name, value in executor.peak.items() if value}
         measured = (resident or {}).get(executor.id, 0)
         executors.append(
@@ -123,7 +123,7 @@ def application_memory(application: Application, resident: Mapping[str, int] | N
                 resident=measured or sum(peak.get(name, 0) for name in _RESIDENT),
                 memory_spilled=memory_spilled,
                 disk_spilled=disk_spilled,
-                gc_share=gc / run if run else 0.0,
+                gc_share=gc / time if time else 0.0,
             )
         )
     return Memory(executors, verdicts(application, [one for one in executors if one.id in workers]))
@@ -245,10 +245,10 @@ def _killed_for_memory(application: Application) -> int:
 
 
 def _used_by_executor(application: Application) -> dict[str, tuple[int, int, int, int]]:
-    """Bytes spilled in memory and on disk, run time and GC time of its tasks, by executor."""
+    """Bytes spilled in memory and on disk, duration and GC time of its tasks, by executor."""
     ids = application.executor_ids
     sums: dict[int, list[int]] = {}
-    names = ("memory_spilled", "disk_spilled", "run_time", "gc_time")
+    names = ("memory_spilled", "disk_spilled", "duration", "gc_time")
     for stage in application.stages.values():
         for number, *values in stage.tasks.columns("executor", *names):
             before = sums.setdefault(number, [0, 0, 0, 0])

@@ -147,8 +147,8 @@ def _with_gains(
     for rank, (_, number, place, task) in enumerate(worst):
         gain = None
         if rank < _MOST_REPLAYED:
-            durations = array("f", replay.stages[number].duration)
-            durations[place] = usual[number][place]
+            durations = array("f", replay.stages[number].held)
+            durations[place] = min(durations[place], usual[number][place])
             gain = replay.gain({number: durations})
         yield task, gain
 
