@@ -23,7 +23,8 @@ def memory_of(
     reason: str = "",
 ) -> Memory:
     """Of two executors; tasks ran on the first one, for 1000 ms."""
-    task = {"executor": 0, "launch": 1, "finish": 1001, "gc_time": gc_time, "disk_spilled": spilled, "status": 1}
+    times = {"launch": 1, "finish": 1001, "gc_time": gc_time}
+    task = {"executor": 0, "disk_spilled": spilled, "status": 1, **times}
     executors = [Executor("1", "node1", peak=dict(peak)), Executor("2", "node2", reason=reason)]
     application = Application(properties=dict(settings), executor_ids=["1", "2"])
     application.executors = {one.id: one for one in executors}
