@@ -116,26 +116,32 @@ def test_shipped_file(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("thread", "wanted"),
+    ("engine", "thread", "wanted"),
     [
-        ("Executor task launch worker for task 3.0 in stage 12.1 (TID 47)", "stage 12.1"),  # 3.1 and later
-        ("Executor task launch worker for task 47", "task 47"),  # 2.1 to 3.0
-        ("Executor task launch worker-4", None),
-        ("Executor task idle worker for task 3.0 in stage 12.1 (TID 47)", None),
+        # Spark 3.1 and later; 2.1 to 3.0
+        ("spark-executor", "Executor task launch worker for task 3.0 in stage 12.1 (TID 47)", "stage 12.1"),
+        ("spark-executor", "Executor task launch worker for task 47", "task 47"),
+        ("spark-executor", "Executor task launch worker-4", None),
+        ("spark-executor", "Executor task idle worker for task 3.0 in stage 12.1 (TID 47)", None),
+        ("flink-taskmanager", "Source: numbers -> Map (2/4)#0", "operator Source: numbers -> Map"),
+        ("flink-taskmanager", "OutputFlusher for count words (1/1)#0", "operator count words"),
+        ("flink-taskmanager", "Legacy Source Thread - Source: lines (1/1)", "operator Source: lines"),
+        ("flink-taskmanager", "flink-pekko.actor.default-dispatcher-4", None),
     ],
 )
-def test_names_of_spark_tasks(thread: str, wanted: str | None) -> None:
-    chosen = parse_selector("spark-executor", [SHIPPED])
+def test_names_of_threads(engine: str, thread: str, wanted: str | None) -> None:
     found = [
         rule.name.replace("{}", match[1])
-        for rule in chosen.slices
-        if thread.startswith(rule.prefix) and (match := re.search(rule.regex, thread))
+        for rule in parse_selector(engine, [SHIPPED]).slices
+        if (rule.prefix == "*" or thread.startswith(rule.prefix)) and (match := re.search(rule.regex, thread))
     ]
     assert found[:1] == ([wanted] if wanted else [])
-    assert job_slices([SHIPPED]) == chosen.slices
-    assert all(
-        "org.apache.spark.executor.CoarseGrainedExecutorBackend" in one.main_class for one in chosen.slices
-    )
+
+
+def test_rules_of_all_shipped_selectors() -> None:
+    each = [parse_selector(engine, [SHIPPED]) for engine in ("spark-executor", "flink-taskmanager")]
+    assert set(job_slices([SHIPPED])) == {rule for one in each for rule in one.slices}
+    assert all(rule.main_class for one in each for rule in one.slices)
 
 
 def read(tmp_path: Path, text: str) -> dict[str, object]:
