@@ -115,7 +115,8 @@ def _told(times: Times, name: str) -> str:
 def _run(size: Size) -> Path:
     """The cluster's run folder, from the cache or made now; a changed generator makes its own."""
     sources = b"".join(Path(str(module.__file__)).read_bytes() for module in MADE_BY)
-    path = core_cluster.cache() / f"pages-{hashlib.sha256(sources).hexdigest()[:12]}" / f"{size.hosts}-hosts"
+    made = core_cluster.cache() / f"pages-{hashlib.sha256(sources).hexdigest()[:12]}"
+    path = made / f"{size.hosts}-hosts{'-timed' if size.timed else ''}"
     if not path.exists():
         unfinished = path.with_suffix(".part")
         viewer_cluster.cluster_run(unfinished, size)
