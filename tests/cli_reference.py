@@ -17,6 +17,7 @@ COMMANDS = [
     "report",
     "diff",
     "spark",
+    "scale",
     "outliers",
     "cleanup",
     "demo",

@@ -296,7 +296,7 @@ class Slots:
     `of_executor` those of each executor, by number."""
 
     def __init__(self, application: Application, stages: Sequence[ReplayStage]) -> None:
-        cpus = _task_cpus(application)
+        cpus = task_cpus(application)
         workers = {one.id: one for one in application.workers}
         numbers = {id_: number for number, id_ in enumerate(application.executor_ids)}
         busy = _busy(stages, {numbers[id_]: one.cores for id_, one in workers.items() if id_ in numbers})
@@ -395,7 +395,7 @@ def _busy(stages: Sequence[ReplayStage], cores: Mapping[int, int]) -> dict[int, 
     return busy
 
 
-def _task_cpus(application: Application) -> int:
+def task_cpus(application: Application) -> int:
     text = application.properties.get("spark.task.cpus", "1")
     return max(1, int(text)) if text.isdecimal() and len(text) < 6 else 1
 

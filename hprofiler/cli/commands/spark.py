@@ -40,7 +40,7 @@ def command(options: argparse.Namespace) -> int:
     found = figures(application)
     _export(options, application, found)
     print_answer(application, found, options.json, page)
-    return _exit(application)
+    return exit_of(application)
 
 
 def _page(name: str | None) -> Path | None:
@@ -177,7 +177,7 @@ def _export(options: argparse.Namespace, application: Application, found: Figure
             export.write_parquet(application, found, Path(options.parquet))
 
 
-def _exit(application: Application) -> Exit:
+def exit_of(application: Application) -> Exit:
     """3 if something of the log was lost; a log without an end may be that of a running application."""
     lost = [note for note in application.notes if note.code not in ("no-end", "cut", "by-rest")]
     return Exit.PARTIAL if lost else Exit.OK

@@ -33,6 +33,7 @@ VERBS = {
     "report": ("report", "regenerate or show the report of a run folder"),
     "diff": ("diff", "compare two runs or profiles"),
     "spark": ("spark", "show what a Spark application did: stages, tasks, executors"),
+    "scale": ("scale", "compare runs of a Spark job on more and fewer cores, from their event logs"),
     "outliers": ("outliers", "show which hosts and processes of a run differ from the others"),
     "cleanup": ("cleanup", "list and remove hprofiler's leftovers on hosts"),
     "demo": ("demo", "profile a small JVM job on this machine"),
@@ -422,6 +423,33 @@ def _spark_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _scale_options(parser: argparse.ArgumentParser) -> None:
+    _help_option(parser, "-h", "--help")
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        metavar="LOG",
+        help="an event log of one run, or another SOURCE of `hprofiler spark`",
+    )
+    parser.add_argument(
+        "--by",
+        choices=("executors", "cores", "tasks"),
+        default="cores",
+        help="size of a run: its executors, their cores, or the tasks that can run at the same time "
+        "(default: cores)",
+    )
+    yarn_options.add_cluster_to(parser)
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.epilog = (
+        "examples:\n"
+        "  hprofiler scale logs/application_*\n"
+        "  hprofiler scale --by executors logs/two-1 logs/two-2 logs/four-1 logs/four-2\n\n"
+        "exit status:\n  0  done\n  2  bad usage\n"
+        "  3  a part of a log is damaged or missing (see `hprofiler spark LOG`)\n"
+        "  4  a log could not be read\n\ndocs/scaling.md explains the figures."
+    )
+
+
 def _apps_options(parser: argparse.ArgumentParser) -> None:
     _help_option(parser, "-h", "--help")
     parser.add_argument(
@@ -475,6 +503,7 @@ _VERB_OPTIONS = {
     "report": _report_options,
     "diff": diff_options.add_to,
     "spark": _spark_options,
+    "scale": _scale_options,
     "outliers": _outliers_options,
     "cleanup": _cleanup_options,
     "demo": _demo_options,

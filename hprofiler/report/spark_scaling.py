@@ -1,0 +1,102 @@
+"""Runs of a Spark job of several sizes, as lines for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hprofiler.analysis.words import percent, plain
+from hprofiler.base.text import printable, some
+from hprofiler.base.text_table import table_lines
+from hprofiler.model.measures import counted, duration, size
+from hprofiler.spark.scaling import Fit, Point, Scaling, Warned
+
+_NAMED = 5
+
+
+def scaling_lines(found: Scaling, by: str) -> list[str]:
+    """The table, the fitted laws, and warnings."""
+    headings = (
+        by,
+        "runs",
+        "elapsed",
+        "least",
+        "most",
+        "speed-up",
+        "efficiency",
+        "run time",
+        "CPU",
+        "CPU/run",
+        "GC",
+        "bytes",
+        "tasks",
+    )
+    rows: list[Sequence[str]] = [headings, *(_row(one) for one in found.points)]
+    lines = [
+        f"{counted(len(found.runs), 'runs')}; speed-up is relative to {by} = {found.points[0].n:g}:",
+        *table_lines(rows, right=range(len(headings) - 1), indent=2),
+    ]
+    fits = [("Amdahl", found.amdahl), ("Universal Scalability Law", found.usl)]
+    known = [(name, fit) for name, fit in fits if fit]
+    if known:
+        lines += ["", "fits, with intervals of 95%:"]
+        lines += table_lines([(name, _fit_text(fit, by)) for name, fit in known], indent=2)
+    if found.warnings:
+        lines += ["", "warnings:", *(f"  {printable(warning_text(one))}" for one in found.warnings)]
+    return lines
+
+
+def _row(one: Point) -> list[str]:
+    mean = one.mean
+    cpu = mean.cpu_time / 1e6
+    return [
+        f"{one.n:g}",
+        str(one.runs),
+        duration(mean.elapsed / 1e3),
+        duration(one.least / 1e3),
+        duration(one.most / 1e3),
+        f"{one.speedup:.2f}",
+        plain(percent(one.efficiency, 1)),
+        duration(mean.run_time / 1e3),
+        duration(cpu / 1e3),
+        plain(percent(cpu, mean.run_time)),
+        duration(mean.gc_time / 1e3),
+        size(round(mean.bytes)),
+        f"{mean.tasks:,.0f}",
+    ]
+
+
+def _fit_text(fit: Fit, by: str) -> str:
+    values = {"g": fit.g, "a": fit.a, "b": fit.b}
+    parts = []
+    for name in f"g{fit.free}":
+        interval = fit.intervals[name] if fit.intervals else None
+        within = f" ({interval[0]:.3g} to {interval[1]:.3g})" if interval else ""
+        parts.append(f"{name} = {values[name]:.3g}{within}")
+    if fit.peak:
+        parts.append(f"fastest with {by} = {fit.peak:.0f}, where speed-up is {fit.at(fit.peak):.3g}")
+    elif fit.limit:
+        parts.append(f"limit of speed-up {fit.limit:.3g}")
+    return ", ".join(parts)
+
+
+def warning_text(one: Warned) -> str:
+    given = one.parameters
+    sizes = ", ".join(f"{n:g}" for n in given.get("sizes", ()))
+    if one.code == "different-work":
+        least, most = (
+            size(round(value)) if given["what"] == "bytes" else f"{value:,.0f}"
+            for value in (given["least"], given["most"])
+        )
+        return f"the runs did different work: their {given['what']} are {least} to {most}"
+    if one.code == "not-ended":
+        return f"no end of the application is in {some(given['sources'], _NAMED)}: it may have done less work"
+    if one.code == "super-linear":
+        return (
+            f"efficiency is above 100% at {sizes}: the smallest size was slowed by something else "
+            "(cold caches, memory, JIT compilation), and the fits mislead"
+        )
+    if one.code == "few-runs":
+        return f"fewer than {given['enough']} runs at {sizes}: chance is not known"
+    if one.code == "few-points":
+        return f"only {counted(given['points'], 'sizes')}: fits want {given['enough']}"
+    return f"no peak within what was measured, up to {given['largest']:g}: the interval of b holds 0"

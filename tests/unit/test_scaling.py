@@ -1,0 +1,133 @@
+"""`hprofiler scale`: the table, the fits of known curves, and what is warned of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hprofiler.spark.application import Application, Executor, Stage, TaskTable
+from hprofiler.spark.figures import figures
+from hprofiler.spark.scaling import Run, Scaling, run_of, scaling
+from tests.unit.command import exit_code
+
+SIZES = (1, 2, 4, 8, 16, 32)
+PUBLISHED = {1: 1.00, 2: 2.08, 4: 4.1, 8: 7.9, 16: 13.6, 20: 16.0}
+
+
+def measured(speedups: dict[int, float]) -> Scaling:
+    return scaling([Run(f"run {n}", n, 1000 / speedup) for n, speedup in speedups.items()])
+
+
+def law(n: int, g: float, a: float, b: float) -> float:
+    return g * n / (1 + a * (n - 1) + b * n * (n - 1))
+
+
+def codes(found: Scaling) -> set[str]:
+    return {one.code for one in found.warnings}
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.05, 0.002), (0.3, 0.0), (0.0, 0.001), (0.02, 1e-5), (0.0, 0.0)])
+def test_an_exact_curve_gives_its_parameters(a: float, b: float) -> None:
+    usl = measured({n: law(n, 1, a, b) for n in SIZES}).usl
+    assert usl is not None
+    assert (usl.g, usl.a, usl.b) == pytest.approx((1, a, b), rel=1e-6, abs=1e-9)
+    assert usl.peak == (pytest.approx(((1 - a) / b) ** 0.5) if b else None)
+    assert usl.limit == (pytest.approx(1 / a) if a else None)
+
+
+def test_amdahl_is_the_law_without_coherence() -> None:
+    amdahl = measured({n: law(n, 1, 0.1, 0) for n in SIZES}).amdahl
+    assert amdahl is not None and amdahl.b == 0
+    assert (amdahl.g, amdahl.a, amdahl.limit) == pytest.approx((1, 0.1, 10))
+
+
+def test_a_super_linear_table_warns() -> None:
+    found = measured(PUBLISHED)
+    assert codes(found) == {"super-linear", "few-runs", "no-peak"}
+    assert found.warnings[0].parameters["sizes"] == [2, 4]
+    usl = found.usl
+    assert usl is not None and usl.intervals is not None and usl.peak is None
+    errors = [
+        sum((speedup - law(n, *values)) ** 2 for n, speedup in PUBLISHED.items())
+        for values in [(usl.g, usl.a, usl.b), (1.05, 0.0, 8e-4)]
+    ]
+    assert errors[0] <= errors[1]
+    assert measured(PUBLISHED) == found  # the bootstrap's seed is fixed
+
+
+def test_runs_of_a_size_are_averaged() -> None:
+    runs = [Run("", n, elapsed, tasks=8) for n, elapsed in [(2, 90), (2, 110), (2, 100), (4, 50)]]
+    found = scaling(runs)
+    two, four = found.points
+    assert (two.runs, two.mean.elapsed, two.least, two.most) == (3, 100, 90, 110)
+    assert (two.speedup, four.speedup, four.efficiency) == (2, 4, 1)
+    assert found.usl is None and codes(found) == {"few-runs", "few-points"}
+
+
+@pytest.mark.parametrize(("tasks", "warned"), [(104, False), (106, True)])
+def test_other_work_is_noticed(tasks: int, warned: bool) -> None:
+    found = scaling([Run("", 1, 100, tasks=100), Run("", 2, 50, tasks=tasks)])
+    assert ("different-work" in codes(found)) is warned
+
+
+@pytest.mark.parametrize(("dynamic", "n"), [("false", 8), ("true", 6)])
+def test_with_dynamic_allocation_the_size_is_an_average(dynamic: str, n: float) -> None:
+    application = Application(id="app", start=1000, end=2000)
+    application.properties["spark.dynamicAllocation.enabled"] = dynamic
+    for id_, added in (("1", 500), ("2", 1500)):
+        application.executors[id_] = Executor(id_, added=added, cores=4)
+    row = {"launch": 1000, "finish": 2000, "status": 1, "run_time": 1000}
+    application.stages[0, 0] = Stage(0, start=1000, end=2000, status="COMPLETE", tasks=TaskTable.of([row]))
+    found = figures(application)
+    assert run_of("log", application, found, "cores").n == n
+    assert run_of("log", application, found, "executors").n == n / 4
+
+
+def event_log(folder: Path, cores: int, elapsed: int, tasks: int = 2) -> Path:
+    """A run with one stage, whose tasks take all its time."""
+    stage = {"Stage ID": 0, "Stage Attempt ID": 0, "Number of Tasks": tasks, "Submission Time": 1000}
+    executor = {"Host": "node1", "Total Cores": cores}
+    events: list[dict[str, object]] = [
+        {"Event": "SparkListenerApplicationStart", "App ID": f"app-{cores}", "Timestamp": 1000},
+        {
+            "Event": "SparkListenerExecutorAdded",
+            "Executor ID": "1",
+            "Timestamp": 1000,
+            "Executor Info": executor,
+        },
+        {"Event": "SparkListenerStageSubmitted", "Stage Info": stage},
+    ]
+    for task in range(tasks):
+        info = {"Task ID": task, "Launch Time": 1000, "Finish Time": 1000 + elapsed, "Executor ID": "1"}
+        metrics = {"Executor Run Time": elapsed, "Executor CPU Time": elapsed * 500_000}
+        ended = {"Task End Reason": {"Reason": "Success"}, "Task Info": info, "Task Metrics": metrics}
+        events.append({"Event": "SparkListenerTaskEnd", "Stage ID": 0, "Stage Attempt ID": 0, **ended})
+    stage = {**stage, "Completion Time": 1000 + elapsed}
+    events.append({"Event": "SparkListenerStageCompleted", "Stage Info": stage})
+    events.append({"Event": "SparkListenerApplicationEnd", "Timestamp": 1000 + elapsed})
+    path = folder / f"cores-{cores}"
+    path.write_text("".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events))
+    return path
+
+
+def test_the_command_reads_event_logs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    logs = [event_log(tmp_path, cores, elapsed) for cores, elapsed in [(4, 3000), (1, 10_000), (2, 5500)]]
+    assert exit_code(["scale", *logs, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["by"] == "cores" and [one["n"] for one in answer["points"]] == [1, 2, 4]
+    four = answer["points"][2]
+    assert four["speedup"] == pytest.approx(10 / 3) and four["efficiency"] == pytest.approx(10 / 12)
+    assert (four["executorRunTime"], four["executorCpuTime"], four["numTasks"]) == (6000, 3e9, 2)
+    assert {one["code"] for one in answer["warnings"]} == {"few-runs", "few-points", "no-peak"}
+    assert exit_code(["scale", *logs]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "3 runs; speed-up is relative to cores = 1:"
+    assert lines[4].split()[:2] == ["4", "1"] and "83.3%" in lines[4] and "50.0%" in lines[4]
+
+
+def test_a_run_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = event_log(tmp_path, 1, 1000)
+    assert exit_code(["scale", log, log]) == 2
+    assert "are the same run" in capsys.readouterr().err
