@@ -31,10 +31,10 @@ VERDICTS = {
     "fewer tasks at a time",
     "memory-not-sampled": "Spark logged no peak memory of {executors}: set "
     "spark.eventLog.logStageExecutorMetrics=true and spark.executor.processTreeMetrics.enabled=true",
-    "heap-too-small": "an executor’s heap was full ({peak} of {heap}) and its tasks spent {gc_share} of their "
-    "time in garbage collection: give more spark.executor.memory, or run fewer tasks at a time",
-    "gc-heavy": "an executor’s tasks spent {gc_share} of their time in garbage collection, though its heap was not "
-    "full ({peak} of {heap}): look at what allocates",
+    "heap-too-small": "an executor’s heap was full ({peak} of {heap}) and its tasks spent {gc_share} of "
+    "their time in garbage collection: give more spark.executor.memory, or run fewer tasks at a time",
+    "gc-heavy": "an executor’s tasks spent {gc_share} of their time in garbage collection, though its "
+    "heap was not full ({peak} of {heap}): look at what allocates",
     "heap-too-large": "at most {peak} of the heap of {heap} was used: {suggested} would do",
     "overhead-too-small": "processes used {resident} of the container's {container}: give more "
     "spark.executor.memoryOverhead (now {overhead})",
