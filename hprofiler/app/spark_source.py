@@ -6,8 +6,8 @@ import re
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import IO, Any, cast
 from urllib.parse import urlsplit
 
@@ -15,7 +15,7 @@ from hprofiler.base.errors import HprofilerError, UsageError
 from hprofiler.base.passwords import shown_url
 from hprofiler.base.paths import at_home, is_there
 from hprofiler.resolve import SparkDriver, YarnOptions
-from hprofiler.spark.application import Application
+from hprofiler.spark.application import Application, Note
 from hprofiler.spark.event_log import read_application
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.log_files import LogFile, in_order, local_files
@@ -75,17 +75,23 @@ def _of_server(server: SparkDriver) -> Application:
     except NotFound as error:
         remedy = "check the address: http://history:18080/history/APPLICATION, or http://driver:4040"
         raise SparkError(error.reason, remedy) from error
+    failure = ""
     if server.open is not None:
         path = f"/applications/{identity}" + (f"/{attempt}" if attempt else "") + "/logs"
         with tempfile.TemporaryFile() as archive:
             try:
                 _download(server.open(path), archive)
                 files = _archived(archive)
-            except (HprofilerError, zipfile.BadZipFile):
-                files = []  # a driver has no such path
+            except NotFound:  # a driver has no such path
+                files = []
+            except (HprofilerError, zipfile.BadZipFile) as error:
+                files, failure = [], str(error)
             if files:
                 return read_application(files)
-    return fetch_application(ask, identity)
+    application = fetch_application(ask, identity)
+    if failure:
+        application.notes.append(Note("not-downloaded", detail=failure))
+    return application
 
 
 def _download(body: AbstractContextManager[Any], target: IO[bytes]) -> None:
@@ -124,6 +130,35 @@ def _hdfs_files(address: str, yarn: YarnOptions) -> list[LogFile]:
     return found
 
 
+class _LibraryStream:
+    """A file of fsspec, whose libraries each have exceptions of their own."""
+
+    def __init__(self, address: str, stream: Any) -> None:
+        self._address, self._stream = address, stream
+
+    def read(self, size: int, /) -> bytes:
+        with _explained(self._address):
+            return cast(bytes, self._stream.read(size))
+
+
+@contextmanager
+def _of_library(address: str, open_: Callable[[], Any]) -> Iterator[_LibraryStream]:
+    with _explained(address):
+        stream = open_()
+    with closing(stream):
+        yield _LibraryStream(address, stream)
+
+
+@contextmanager
+def _explained(address: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, HprofilerError):
+            raise
+        raise SparkError(f"{address}: {error}", "check the address, and your login") from error
+
+
 def _fsspec_files(address: str) -> list[LogFile]:
     """Files of an object store, or of anything else that fsspec knows."""
     scheme = address.partition("://")[0]
@@ -134,14 +169,13 @@ def _fsspec_files(address: str) -> list[LogFile]:
         raise UsageError(f"{scheme}:// needs the library fsspec", remedy) from error
     try:
         files, path = fsspec.core.url_to_fs(address)
-        listed = [] if files.isfile(path) else files.ls(path, detail=False)
     except (ImportError, ValueError) as error:
         raise UsageError(f"{scheme}://: {error}", "install the library that it names") from error
-    except Exception as error:  # every library has its own
-        raise SparkError(f"{shown_url(address)}: {error}", "check the address, and your login") from error
+    with _explained(shown_url(address)):
+        listed = [] if files.isfile(path) else files.ls(path, detail=False)
 
     def opener(file: str) -> Callable[[], AbstractContextManager[Any]]:
-        return lambda: closing(cast(Any, files.open(file, "rb")))
+        return lambda: _of_library(shown_url(address), lambda: files.open(file, "rb"))
 
     if not listed:
         return [LogFile(shown_url(address), opener(path))]

@@ -10,7 +10,7 @@ from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, duration, size
 from hprofiler.spark.blocked import NEVER_ADD_UP, Blocked, BlockedTime
 from hprofiler.spark.stragglers import CAUSES, StageStragglers, Stragglers
-from hprofiler.spark.windows import stage_name
+from hprofiler.spark.windows import stage_name, whole_stage_name
 
 _STAGES_SHOWN = 5
 _TASKS_SHOWN = 5
@@ -106,7 +106,7 @@ def straggler_lines(found: Stragglers) -> list[str]:
 
 def _stage_row(one: StageStragglers) -> list[str]:
     causes = ", ".join(f"{CAUSES[cause]} {count:,}" for cause, count in one.causes.items())
-    parts = [f"{stage_name(one.stage, one.attempt)}: {causes or 'no known cause'}"]
+    parts = [f"{whole_stage_name(one.stage, one.attempts)}: {causes or 'no known cause'}"]
     if not one.by_bytes:
         parts.append("by duration: its tasks read nothing")
     times = one.waves.times

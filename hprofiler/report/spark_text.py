@@ -205,13 +205,13 @@ def sql_lines(application: Application, found: Figures) -> list[str]:
     queries = sorted(application.sql.values(), key=lambda one: _lasted(one, application), reverse=True)
     if not queries:
         return []
-    stages: dict[int, StageFigures] = {}
-    for stage in sorted(found.stages, key=lambda one: one.task_time):
-        stages[stage.stage.id] = stage
+    attempts: dict[int, list[StageFigures]] = {}
+    for stage in found.stages:
+        attempts.setdefault(stage.stage.id, []).append(stage)
     headings = ("took", "status", "jobs", "task time", "most of it", "query")
     rows: list[Sequence[str]] = [headings]
     for one in queries[:_QUERIES_SHOWN]:
-        own = [stages[id_] for id_ in one.stages if id_ in stages and stages[id_].task_time]
+        own = [stage for id_ in one.stages for stage in attempts.get(id_, ()) if stage.task_time]
         most = max(own, key=lambda stage: stage.task_time, default=None)
         rows.append(
             [

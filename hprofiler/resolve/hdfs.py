@@ -16,7 +16,7 @@ from hprofiler.resolve.yarn.rest import Body, NotFound, Rest, YarnError
 
 _SCHEMES = {"hdfs": "http", "webhdfs": "http", "swebhdfs": "https"}
 _RPC_PORTS = (8020, 9000, 9820)
-_WEB_PORT = 9870
+_WEB_PORTS = {"http": 9870, "https": 9871}
 _EXAMPLE = "write hdfs://namenode:9870/path (the port of its web page)"
 
 
@@ -73,26 +73,27 @@ def hdfs_path(address: str, environment: Mapping[str, str] = os.environ) -> Hdfs
 
     A name service, or an address without a host, is looked up in `hdfs-site.xml`.
     """
+    # A path may have a "?" or "#" in it: HDFS's addresses have no queries.
+    start, slash, path = address.partition("://")[2].partition("/")
     try:
-        parts = urlsplit(address)
+        parts = urlsplit(f"//{start}")
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise UsageError(f"{shown_url(address)} is not an address", _EXAMPLE) from None
-    scheme = _SCHEMES[parts.scheme]
-    path = parts.path or "/"
-    configured = _configured(host, environment) if port is None else ()
+    scheme = _SCHEMES[address.partition("://")[0].lower()]
+    configured = _configured(host, scheme, environment) if port is None else ()
     if configured:
-        return HdfsPath(tuple(f"{scheme}://{one}" for one in configured), path)
+        return HdfsPath(tuple(f"{scheme}://{one}" for one in configured), slash + path or "/")
     if not host:
         raise UsageError(f"{shown_url(address)} names no NameNode", _EXAMPLE)
-    web = _WEB_PORT if port is None or port in _RPC_PORTS else port
+    web = _WEB_PORTS[scheme] if port is None or port in _RPC_PORTS else port
     name = f"[{host}]" if ":" in host else host
     login, at, _ = parts.netloc.rpartition("@")
-    return HdfsPath((f"{scheme}://{login}{at}{name}:{web}",), path)
+    return HdfsPath((f"{scheme}://{login}{at}{name}:{web}",), slash + path or "/")
 
 
-def _configured(service: str, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Web addresses of a name service's NameNodes, from hdfs-site.xml and core-site.xml."""
+def _configured(service: str, scheme: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Web addresses of a name service's NameNodes, or of the only one, by the files of HADOOP_CONF_DIR."""
     from hprofiler.base.paths import is_file
     from hprofiler.resolve.yarn.site import properties_of, value_of
 
@@ -101,10 +102,14 @@ def _configured(service: str, environment: Mapping[str, str]) -> tuple[str, ...]
     for name in ("core-site.xml", "hdfs-site.xml"):
         if is_file(folder / name):
             properties.update(properties_of(folder / name))
-    service = service or urlsplit(value_of(properties, "fs.defaultFS")).hostname or ""
-    nodes = value_of(properties, f"dfs.ha.namenodes.{service}").split(",")
-    names = [f"dfs.namenode.http-address.{service}.{node.strip()}" for node in nodes if node.strip()]
-    return tuple(found for name in names if (found := value_of(properties, name)))
+    default = urlsplit(value_of(properties, "fs.defaultFS")).hostname or ""
+    nodes = value_of(properties, f"dfs.ha.namenodes.{service or default}").split(",")
+    key = f"dfs.namenode.{scheme}-address"
+    names = [f"{key}.{service or default}.{node.strip()}" for node in nodes if node.strip()]
+    found = tuple(one for name in names if (one := value_of(properties, name)))
+    if found or service or not default:
+        return found
+    return (value_of(properties, key) or f"{default}:{_WEB_PORTS[scheme]}",)
 
 
 def _url(base: str, path: str) -> str:

@@ -74,6 +74,8 @@ LOCALITIES = ("PROCESS_LOCAL", "NODE_LOCAL", "RACK_LOCAL", "ANY", "NO_PREF")
 
 NOTES = {
     "cut": "the last line is cut ({count:,}): the application still ran, or its driver was killed",
+    "cut-inside": "{count:,} files end in the middle, and others follow: some events are lost ({detail})",
+    "without-times": "{count:,} ended tasks have no launch or end time: they count as if they took no time",
     "damaged": "{count:,} damaged lines were skipped ({detail})",
     "too-long": "{count:,} lines are longer than {detail} and were skipped",
     "unreadable": "{count:,} files cannot be read to their end ({detail})",
@@ -90,7 +92,9 @@ NOTES = {
     "files-missing": "{count:,} files of the rolling log are missing ({detail})",
     "by-rest": "read by the REST interface, which keeps only the newest stages and does not say which stages "
     "wait for which: name the event log for more",
-    "several-applications": "{count:,} applications are in one log; the first one's name is shown",
+    "not-downloaded": "the history server did not give the event log ({detail})",
+    "several-applications": "{count:,} applications are in one log: their figures are added up, and "
+    "the first one's name is shown",
 }
 """Text of every note, by its code."""
 

@@ -96,11 +96,11 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class StageBlocked:
-    """A stage: its part of the application's time, the time of its tasks, and what they waited for, by
-    resource; milliseconds."""
+    """A stage with all its attempts: its part of the application's time, the time of its tasks, and what they
+    waited for, by resource; milliseconds."""
 
     stage: int
-    attempt: int
+    attempts: tuple[int, ...]
     name: str
     share: float
     task_time: float
@@ -193,7 +193,7 @@ def blocked_time(application: Application, replay: Replay) -> BlockedTime:
                 shorter[number] = array(
                     "f", (max(0.0, min(held, all_ - time)) for held, all_, time in columns)
                 )
-        gain = replay.gain(shorter) if shorter else Gain(0.0, 0.0)
+        gain = replay.gain(shorter, most=sum(sums)) if shorter else Gain(0.0, 0.0)
         resources.append(Blocked(resource, sum(sums), gain))
     return BlockedTime(
         replay,
@@ -208,7 +208,7 @@ def _of_stage(replay: Replay, number: int, waits: dict[str, list[float]]) -> Sta
     stage = replay.stages[number]
     return StageBlocked(
         stage.id,
-        stage.attempt,
+        stage.attempt_numbers,
         stage.name,
         (stage.end - stage.start) / replay.measured if replay.measured else 0.0,
         sum(stage.duration),
@@ -289,7 +289,7 @@ def blocked_record(blocked: BlockedTime) -> dict[str, Any]:
         "stages": [
             {
                 "stageId": stage.stage,
-                "attemptId": stage.attempt,
+                "attemptIds": list(stage.attempts),
                 "share": stage.share,
                 "taskTime": stage.task_time,
                 "blocked": stage.waits,

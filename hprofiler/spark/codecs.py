@@ -14,6 +14,8 @@ _BLOCK = 1 << 20
 _LARGEST_BLOCK = 1 << 25
 """LZ4Block's largest; the others are smaller by default."""
 _WIDEST_WINDOW = 1 << 27
+_ZSTD_PIECE = 1 << 10
+"""Packed bytes that are unpacked at once: 128 KiB of plain ones may be four packed ones."""
 _LZ4 = b"LZ4Block"
 _SNAPPY = b"\x82SNAPPY\x00"
 
@@ -126,13 +128,20 @@ def _zstd(source: _Peeked) -> Iterator[bytes]:
     """Frames follow each other, one for each time that Spark flushed; the last one may be open."""
     import zstandard
 
-    unpacker = zstandard.ZstdDecompressor(max_window_size=_WIDEST_WINDOW)
-    try:
-        with unpacker.stream_reader(source, read_size=1 << 17, read_across_frames=True) as plain:  # type: ignore[arg-type]
-            while block := plain.read(_BLOCK):
-                yield block
-    except zstandard.ZstdError as error:
-        raise _Damaged(f"zstd: {error}") from error
+    frames = zstandard.ZstdDecompressor(max_window_size=_WIDEST_WINDOW)
+    unpacker = None
+    while packed := source.read(_ZSTD_PIECE):
+        while packed:
+            unpacker = unpacker or frames.decompressobj()
+            try:
+                yield unpacker.decompress(packed)
+            except zstandard.ZstdError as error:
+                raise _Damaged(f"zstd: {error}") from error
+            packed = b""
+            if unpacker.eof:
+                packed, unpacker = unpacker.unused_data, None
+    if unpacker is not None:
+        raise _Cut
 
 
 def _lz4_blocks(source: _Peeked) -> Iterator[bytes]:

@@ -85,8 +85,10 @@ def read_application(files: Iterable[LogFile]) -> Application:
     Raises SparkError if a file cannot be read, or none has an event of Spark.
     """
     reader = EventReader()
-    names = []
+    names: list[str] = []
     for file in files:
+        if reader.ended_early:
+            reader.cut_inside(names[-1])
         names.append(file.name)
         reader.read(file)
     if not reader.events:
@@ -115,7 +117,9 @@ def read_event_log(path: Path, since: float, until: float, clock_of: ClockOf) ->
                 stage.id, stage.attempt, stage.name, stage.start, stage.end, stage.num_tasks, _waits(stage)
             )
         _add_tasks(found, application.executor_ids, stage)
-    damaged = [note.count for note in application.notes if note.code in ("damaged", "cut", "too-long")]
+    damaged = [
+        note.count for note in application.notes if note.code in ("damaged", "cut", "cut-inside", "too-long")
+    ]
     kept = [note.text for note in application.notes if note.code.endswith(("-not-kept", "unreadable"))]
     return SparkFacts(
         application=application.id,
@@ -163,9 +167,11 @@ class EventReader:
 
     def __init__(self) -> None:
         self.events = 0
+        self.ended_early = False
         self._application = Application()
         self._counts: dict[str, int] = {}
         self._damage = ""
+        self._cut_files: list[str] = []
         self._applications = 0
         # By task id: the stage, and the beginning of the row of a task that has not ended.
         self._running: dict[int, tuple[Stage, tuple[int, ...]]] = {}
@@ -217,8 +223,12 @@ class EventReader:
         if decoded.damage:
             self._count("unreadable")
             self._damage = f"{file.name}: {decoded.damage}"
-        if (last and not self.take(last)) or (decoded.cut and not last):
-            self._count("cut")
+        self.ended_early = (bool(last) and not self.take(last)) or (decoded.cut and not last)
+
+    def cut_inside(self, name: str) -> None:
+        """Note that a file was cut, though others follow it."""
+        self._count("cut-inside")
+        self._cut_files.append(name)
 
     def take(self, line: bytes) -> bool:
         """Take one line. False if it is damaged."""
@@ -288,6 +298,7 @@ class EventReader:
         application = self._application
         details = {
             "unreadable": self._damage,
+            "cut-inside": some(self._cut_files, 4),
             "too-long": f"{_LONGEST_LINE >> 20} MiB",
             "tasks-not-kept": f"{MOST_TASKS:,}",
             "stages-not-kept": f"{MOST_STAGES:,}",
@@ -296,6 +307,8 @@ class EventReader:
         }
         if self._applications > 1:
             self._counts["several-applications"] = self._applications
+        if self.ended_early:
+            self._count("cut")
         for code, count in self._counts.items():
             yield Note(code, count, details.get(code, ""))
         if self._sql.left_out:
@@ -560,6 +573,9 @@ class EventReader:
         if stage is None or info.tid < 0:
             self._count("tasks-not-kept" if info.tid >= 0 else "damaged")
             return
+        if not info.launch or not info.finish:
+            self._count("without-times")
+            info.launch = info.finish = info.launch or info.finish
         status = self._status(stage, event)
         metrics = event.metrics or _NO_METRICS
         read, write = metrics.read or _NO_READ, metrics.write or _NO_WRITE

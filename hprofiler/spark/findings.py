@@ -11,7 +11,7 @@ from hprofiler.spark.application import Application
 from hprofiler.spark.blocked import BlockedTime, StageBlocked, blocked_time
 from hprofiler.spark.replay import Replay
 from hprofiler.spark.stragglers import CAUSES, Stragglers, stragglers
-from hprofiler.spark.windows import stage_name
+from hprofiler.spark.windows import stage_name, whole_stage_name
 
 _STAGE = 0.2
 """A stage that takes a smaller part of the job is not worth a sentence."""
@@ -71,7 +71,7 @@ def spark_findings(blocked: BlockedTime, found: Stragglers) -> list[SparkFinding
     most = max(blocked.stages, key=lambda one: one.share, default=None)
     told: list[SparkFinding] = []
     if most is not None and most.share >= _STAGE:
-        name = stage_name(most.stage, most.attempt)
+        name = whole_stage_name(most.stage, most.attempts)
         told.append(SparkFinding("stage-share", {"stage": name, "share": most.share}))
         what, share = _wait(most)
         if share >= _WAIT:
@@ -79,7 +79,7 @@ def spark_findings(blocked: BlockedTime, found: Stragglers) -> list[SparkFinding
     costs = ((gain, task) for task, gain in found.worst if gain is not None)
     cost, task = max(costs, key=lambda pair: pair[0].time, default=(None, None))
     if cost is not None and task is not None and cost.share >= _STRAGGLER:
-        same = most is not None and told and (task.stage, task.attempt) == (most.stage, most.attempt)
+        same = most is not None and told and task.stage == most.stage
         parameters: dict[str, str | float] = {
             "stage": stage_name(task.stage, task.attempt),
             "host": task.host or f"executor {task.executor}",

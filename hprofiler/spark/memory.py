@@ -31,10 +31,10 @@ VERDICTS = {
     "fewer tasks at a time",
     "memory-not-sampled": "Spark logged no peak memory of {executors}: set "
     "spark.eventLog.logStageExecutorMetrics=true and spark.executor.processTreeMetrics.enabled=true",
-    "heap-too-small": "the heap was full ({peak} of {heap}) and tasks spent {gc_share} of their time in "
-    "garbage collection: give more spark.executor.memory, or run fewer tasks at a time",
-    "gc-heavy": "tasks spent {gc_share} of their time in garbage collection, though the heap was not full "
-    "({peak} of {heap}): look at what allocates",
+    "heap-too-small": "an executor’s heap was full ({peak} of {heap}) and its tasks spent {gc_share} of "
+    "their time in garbage collection: give more spark.executor.memory, or run fewer tasks at a time",
+    "gc-heavy": "an executor’s tasks spent {gc_share} of their time in garbage collection, though its "
+    "heap was not full ({peak} of {heap}): look at what allocates",
     "heap-too-large": "at most {peak} of the heap of {heap} was used: {suggested} would do",
     "overhead-too-small": "processes used {resident} of the container's {container}: give more "
     "spark.executor.memoryOverhead (now {overhead})",
@@ -174,7 +174,6 @@ def verdicts(application: Application, executors: list[ExecutorMemory]) -> list[
     killed = _killed_for_memory(application)
     sampled = [one for one in executors if one.peak.get("JVMHeapMemory")]
     spilled = sum(one.disk_spilled for one in executors)
-    gc_share = max(one.gc_share for one in executors)
     if killed:
         found.append(Verdict("memory-killed", {"executors": killed}))
     if not sampled:
@@ -183,15 +182,12 @@ def verdicts(application: Application, executors: list[ExecutorMemory]) -> list[
             pool = max(one.limits.unified for one in executors)
             found.append(Verdict("spill", {"spilled": spilled, "pool": pool}))
         return found
-    fullest = max(sampled, key=lambda one: one.peak["JVMHeapMemory"] / (one.limits.heap or 1))
+    found += _collection(sampled)
+    fullest = max(sampled, key=_fullness)
     heap, peak = fullest.limits.heap, fullest.peak["JVMHeapMemory"]
-    if heap and peak >= 0.9 * heap and gc_share >= 0.1:
-        found.append(Verdict("heap-too-small", {"heap": heap, "peak": peak, "gc_share": gc_share}))
-    elif gc_share >= 0.1:
-        found.append(Verdict("gc-heavy", {"heap": heap, "peak": peak, "gc_share": gc_share}))
     if spilled:
         found.append(_spill(sampled, spilled))
-    elif heap >= 2 * _GIB and peak < 0.5 * heap and gc_share < 0.05:
+    elif heap >= 2 * _GIB and peak < 0.5 * heap and max(one.gc_share for one in executors) < 0.05:
         suggested = max(_GIB, -(-round(1.3 * peak) // (256 << 20)) * (256 << 20))
         found.append(Verdict("heap-too-large", {"heap": heap, "peak": peak, "suggested": suggested}))
     found += _overhead(executors)
@@ -201,6 +197,21 @@ def verdicts(application: Application, executors: list[ExecutorMemory]) -> list[
         size_of = max(one.limits.off_heap for one in sampled)
         found.append(Verdict("off-heap-unused", {"off_heap": size_of}))
     return found
+
+
+def _fullness(one: ExecutorMemory) -> float:
+    return one.peak["JVMHeapMemory"] / (one.limits.heap or 1)
+
+
+def _collection(sampled: list[ExecutorMemory]) -> list[Verdict]:
+    """Of the fullest executor among those whose collector took long."""
+    busy = [one for one in sampled if one.gc_share >= 0.1]
+    if not busy:
+        return []
+    one = max(busy, key=_fullness)
+    full = one.limits.heap and _fullness(one) >= 0.9
+    figures = {"heap": one.limits.heap, "peak": one.peak["JVMHeapMemory"], "gc_share": one.gc_share}
+    return [Verdict("heap-too-small" if full else "gc-heavy", figures)]
 
 
 def _spill(sampled: list[ExecutorMemory], spilled: int) -> Verdict:

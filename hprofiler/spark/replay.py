@@ -45,7 +45,7 @@ class ReplayStage:
 
     __slots__ = (
         "_rows",
-        "attempt",
+        "attempt_numbers",
         "attempts",
         "duration",
         "end",
@@ -64,7 +64,8 @@ class ReplayStage:
     def __init__(self, attempts: Sequence[Stage], left_out: LeftOut) -> None:
         self.attempts = sorted(attempts, key=lambda one: one.attempt)
         last = self.attempts[-1]
-        self.id, self.attempt, self.name, self.parents = last.id, last.attempt, last.name, last.parents
+        self.id, self.name, self.parents = last.id, last.name, last.parents
+        self.attempt_numbers = tuple(one.attempt for one in self.attempts)
         self.jobs = sorted({job for one in self.attempts for job in one.jobs})
         launch, finish = self._whole("launch"), self._whole("finish")
         self._rows = _last_successful(self.attempts, launch, finish, left_out)
@@ -101,7 +102,7 @@ class ReplayStage:
             if row < len(one.tasks):
                 return one.attempt
             row -= len(one.tasks)
-        return self.attempt
+        return self.attempt_numbers[-1]
 
 
 def _last_successful(
@@ -182,12 +183,18 @@ class Replay:
         """How far the replay of what happened is off: 0.02 is 2 % too long."""
         return self.as_it_was / self.measured - 1 if self.measured else 0.0
 
-    def gain(self, durations: Mapping[int, Sequence[float]]) -> Gain:
+    def gain(self, durations: Mapping[int, Sequence[float]], most: float = inf) -> Gain:
         """How much shorter the application would be, if tasks had their slots for so long: those of
-        these stages, by their place in `stages`, in the order of their launch."""
+        these stages, by their place in `stages`, in the order of their launch.
+
+        `most` is by how much all tasks together are shorter: nothing gains more than that, but a replay that
+        is far off might.
+        """
         ratio = self.run(durations) / self.as_it_was if self.as_it_was else 1.0
         # Shorter tasks can make a first-in, first-out schedule longer. That says nothing about the job.
         share = max(0.0, 1 - ratio)
+        if share * self.measured > most:
+            share = most / self.measured
         return Gain(share, share * self.measured)
 
     def run(self, durations: Mapping[int, Sequence[float]] | None = None) -> float:

@@ -83,7 +83,8 @@ class Waves:
 
 @dataclass(frozen=True, slots=True)
 class StageStragglers:
-    """The stragglers of a stage. With `by_bytes` rates are milliseconds a byte, else milliseconds.
+    """The stragglers of a stage with all its attempts. With `by_bytes` rates are milliseconds a byte, else
+    milliseconds.
 
     `without_rate` are tasks that read nothing, in a stage whose others do. `lost` is the sum of the
     stragglers'. `gain` is known of the stages that lose most. `causes` counts stragglers, which may have
@@ -91,7 +92,7 @@ class StageStragglers:
     """
 
     stage: int
-    attempt: int
+    attempts: tuple[int, ...]
     name: str
     tasks: int
     by_bytes: bool
@@ -211,7 +212,7 @@ class _Stage:
         later = [rate for rate, is_first in zip(self.rates, self.first, strict=True) if rate and not is_first]
         return StageStragglers(
             self.stage.id,
-            self.stage.attempt,
+            self.stage.attempt_numbers,
             self.stage.name,
             len(self.stage),
             self.by_bytes,
@@ -325,7 +326,7 @@ def stragglers_record(found: Stragglers) -> dict[str, Any]:
         "stages": [
             {
                 "stageId": one.stage,
-                "attemptId": one.attempt,
+                "attemptIds": list(one.attempts),
                 "numTasks": one.tasks,
                 "rate": "duration / bytes read" if one.by_bytes else "duration",
                 "tasksWithoutRate": one.without_rate,

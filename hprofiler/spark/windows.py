@@ -7,9 +7,10 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hprofiler.base.text import some
 from hprofiler.spark.facts import SparkFacts
 
 SEVERAL = "several stages"
@@ -31,6 +32,13 @@ class Assignment:
 def stage_name(stage: int, attempt: int) -> str:
     """The name of a stage's slice, such as `stage 3.0`."""
     return f"stage {stage}.{attempt}"
+
+
+def whole_stage_name(stage: int, attempts: Sequence[int]) -> str:
+    """The name of a stage with all its attempts, such as `stage 3.0` or `stage 3 (attempts 0, 1)`."""
+    if len(attempts) == 1:
+        return stage_name(stage, attempts[0])
+    return f"stage {stage} (attempts {some(list(map(str, attempts)), 4)})"
 
 
 def assignment(facts: SparkFacts, executor: str, start: int, width: int, uncertainty: float) -> Assignment:

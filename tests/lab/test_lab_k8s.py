@@ -253,21 +253,20 @@ def test_every_shape_by_ssh(by_ssh: Result, shapes: Shapes) -> None:
 
 @pytest.mark.nightly
 def test_a_deployment(kube: KubeCluster, hprofiler: Profiling, allowed: Path) -> None:
-    """Only its own pods, not others with the same labels."""
-    one = pods.pod("stray", pods.container(pods.burner("beta", 0.2)), labels={"app": "spread"})
-    kube.create(one, pods.deployment("spread", 2, one))
+    """The pods that its label selector names, as for `kubectl logs`."""
+    template = pods.pod("spread", pods.container(pods.burner("beta", 0.2)), labels={"app": "spread"})
+    kube.create(pods.deployment("spread", 2, template))
 
     def names() -> set[str]:
         listed = kube.ask("GET", f"{PODS}?labelSelector=app%3Dspread") or {}
-        return {pod["metadata"]["name"] for pod in listed["items"]} - {"stray"}
+        return {pod["metadata"]["name"] for pod in listed["items"]}
 
     wait_for("two pods of a deployment", lambda: len(names()) == 2, 60)
-    kube.wait_until_running("stray", *names())
+    kube.wait_until_running(*names())
     result = hprofiler("-t", "3", "-j", "k8s:deployment/spread", kubeconfig=allowed)
     assert result.code == 0, str(result)
     assert {name.rpartition("/")[0] for name in recorded(result)} == names()
     kube.remove("spread", kind="Deployment")
-    kube.remove("stray")
 
 
 @pytest.mark.nightly

@@ -7,6 +7,7 @@ import pytest
 from hprofiler.spark.application import FAILED, KILLED, Note
 from hprofiler.spark.blocked import blocked_time
 from hprofiler.spark.replay import Replay
+from hprofiler.spark.windows import whole_stage_name
 from tests.unit.spark_application import Made
 
 
@@ -122,6 +123,17 @@ def test_failed_and_repeated_work_is_apart() -> None:
     assert replay.left_out.count == {"failed": 1, "speculative": 1, "repeated": 1}
     assert replay.left_out.time == {"failed": 50, "speculative": 20, "repeated": 100}
     assert replay.error < -0.5
+    (stage,) = blocked_time(made.application, replay).stages
+    assert whole_stage_name(stage.stage, stage.attempts) == "stage 0 (attempts 0, 1)"
+
+
+def test_nothing_gains_more_than_the_time_it_took() -> None:
+    made = Made(a=2)
+    made.job(0, 0, 300, (0,))
+    made.stage(0, 0, 300, [(0, 100), (0, 100), (100, 100)])
+    replay = Replay(made.application)
+    assert replay.gain({0: [50, 50, 100]}).time == pytest.approx(50)
+    assert replay.gain({0: [50, 50, 100]}, most=40).time == pytest.approx(40)
 
 
 def test_logs_that_lack_events_have_a_replay() -> None:

@@ -103,6 +103,18 @@ def test_verdicts(code: str, given: dict[str, object]) -> None:
     assert verdict.text and "{" not in verdict.text
 
 
+def test_heap_and_collections_are_those_of_one_executor() -> None:
+    """The first executor is full and calm; the second one collects a third of the time, with room."""
+    rows = [{"executor": number, "launch": 1, "finish": 1001, "gc_time": 300 * number} for number in (0, 1)]
+    application = Application(properties=dict(ON_YARN), executor_ids=["1", "2"])
+    heaps = {"1": 15 * GIB // 2, "2": 5 * GIB}
+    application.executors = {id_: Executor(id_, peak={"JVMHeapMemory": heap}) for id_, heap in heaps.items()}
+    application.stages[0, 0] = Stage(0, tasks=TaskTable.of(rows))
+    (verdict,) = application_memory(application).verdicts
+    assert verdict.code == "gc-heavy"
+    assert verdict.figures == {"heap": 8 * GIB, "peak": 5 * GIB, "gc_share": 0.3}
+
+
 def test_nothing_is_said_where_sizes_fit() -> None:
     fits = {**SAMPLED, "ProcessTreeJVMRSSMemory": 8 * GIB}
     assert memory_of(peak=fits, gc_time=20, reason="Executor decommissioned").verdicts == []

@@ -98,7 +98,8 @@ def test_the_rest_interface_where_there_is_no_log(server: Server) -> None:
 
 def test_an_archive_that_is_none(server: Server) -> None:
     server.set({f"{API}/logs": Answer(b"no archive")})
-    assert read(f"{server.url}/history/{ID}").notes[0].code == "by-rest"
+    notes = read(f"{server.url}/history/{ID}").notes
+    assert [note.code for note in notes] == ["by-rest", "not-downloaded"] and "zip" in notes[1].text
 
 
 def test_an_application_that_no_server_knows(server: Server) -> None:
@@ -160,6 +161,7 @@ def test_the_active_name_node_answers() -> None:
         ("hdfs://nn:8020/x", "http://nn:9870"),
         ("hdfs://nn:50070/x", "http://nn:50070"),
         ("swebhdfs://nn:9871/x", "https://nn:9871"),
+        ("swebhdfs://nn/x", "https://nn:9871"),
         ("hdfs://[::1]:9870/x", "http://[::1]:9870"),
     ],
 )
@@ -181,6 +183,9 @@ def test_name_services(tmp_path: Path) -> None:
     environment = {"HADOOP_CONF_DIR": str(tmp_path)}
     for address in ("hdfs://prod/x", "hdfs:///x"):
         assert hdfs_path(address, environment).bases == ("http://nn1:9870", "http://nn2:9870")
+    assert hdfs_path("swebhdfs:///x", environment).bases == ("https://prod:9871",)
+    written("hdfs-site.xml")
+    assert hdfs_path("hdfs:///a?b#c d", environment) == HdfsPath(("http://prod:9870",), "/a?b#c d")
     with pytest.raises(UsageError, match="names no NameNode"):
         hdfs_path("hdfs:///x", {})
 
@@ -195,6 +200,19 @@ def test_object_stores() -> None:
         read("memory://logs/none")
     with pytest.raises(UsageError, match="nothing"):
         read("nothing://logs")
+
+
+def test_an_object_store_that_fails_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in: no store at hand fails in the middle."""
+
+    def fail(*_: object) -> bytes:
+        raise OSError("token expired")
+
+    fsspec.filesystem("memory").pipe({"/logs/one": LOG.read_bytes()})
+    monkeypatch.setattr("fsspec.implementations.memory.MemoryFile.read", fail)
+    with pytest.raises(HprofilerError, match="memory://logs/one: token expired") as failed:
+        read("memory://logs/one")
+    assert "login" in failed.value.remedy
 
 
 def test_tables(tmp_path: Path) -> None:
