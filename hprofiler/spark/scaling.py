@@ -20,11 +20,12 @@ from hprofiler.spark.figures import Figures
 from hprofiler.spark.replay import task_cpus
 
 SIZES = ("executors", "cores", "tasks")
-"""What N may be; `tasks` are those that can run at the same time."""
+"""What N may be, besides a property of Spark; `tasks` are those that can run at the same time."""
 _SAME_WORK = 1.05
 _ENOUGH_RUNS = 3
 _ENOUGH_POINTS = 6
-_ROUNDING = 1e-9
+_SUPER_LINEAR = 1.02
+"""Efficiency above 1 by less is chance, or rounding."""
 _NOTHING = 1e-12
 """Parameters below are 0 but for rounding."""
 _REPLICAS = 500
@@ -167,7 +168,8 @@ def run_of(source: str, application: Application, found: Figures, by: str) -> Ru
     starts = [one.stage.start for one in found.stages if one.stage.start]
     n = _size(application, by, min(starts), min(starts) + found.elapsed)
     if not n:
-        raise SparkError(f"{source}: the number of {by} is unknown", "try --by executors, or leave it out")
+        remedy = "try --by executors, a property of Spark whose value is a number, or leave the run out"
+        raise SparkError(f"{source}: its size by {by} is unknown", remedy)
     sums = found.work["succeeded"].sums
     return Run(
         source,
@@ -228,7 +230,9 @@ def _sums_record(run: Run) -> dict[str, Any]:
 
 
 def _size(application: Application, by: str, since: int, until: int) -> float:
-    """N: the most at any moment; with dynamic allocation, the average over the elapsed time."""
+    """N: the most at any moment; with dynamic allocation, the average over the elapsed time. 0 if unknown."""
+    if by not in SIZES:
+        return _number(application.properties.get(by, ""))
     cpus = task_cpus(application)
     weights: dict[str, Callable[[Executor], int]] = {
         "executors": lambda one: 1,
@@ -250,6 +254,14 @@ def _size(application: Application, by: str, since: int, until: int) -> float:
     return most
 
 
+def _number(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        return 0
+    return found if 0 < found < inf else 0
+
+
 def _warnings(runs: Sequence[Run], points: Sequence[Point], usl: Fit | None) -> list[Warned]:
     found = []
     for what in ("bytes", "tasks"):
@@ -259,7 +271,7 @@ def _warnings(runs: Sequence[Run], points: Sequence[Point], usl: Fit | None) -> 
     open_ones = [one.source for one in runs if not one.ended]
     if open_ones:
         found.append(Warned("not-ended", {"sources": open_ones}))
-    above = [one.n for one in points if one.efficiency > 1 + _ROUNDING]
+    above = [one.n for one in points if one.efficiency > _SUPER_LINEAR]
     if above:
         found.append(Warned("super-linear", {"sizes": above}))
     few = [one.n for one in points if one.runs < _ENOUGH_RUNS]
@@ -314,6 +326,17 @@ def _fit(measured: Measured, free: str) -> Fit:
     return Fit(free, g, a, b, {name: _middle(columns[name]) for name in f"g{free}"})
 
 
+_BOUNDS = (
+    ("", 0.0, 0.0),
+    ("", 1.0, 0.0),
+    ("a", 0.0, 0.0),
+    ("b", 0.0, 0.0),
+    ("b", 1.0, 0.0),
+    ("ab", 0.0, 0.0),
+)
+"""What is searched, and where a and b are if they are not."""
+
+
 def _middle(values: Sequence[float]) -> Interval:
     """The range of 95 % of the values."""
     ordered = sorted(values)
@@ -322,20 +345,23 @@ def _middle(values: Sequence[float]) -> Interval:
 
 
 def _solve(measured: Measured, free: str, start: tuple[float, float]) -> tuple[float, float, float]:
-    """(g, a, b) with the least error and a, b >= 0: inside the bounds, or at them."""
-    best, least = (_scale(measured, 0.0, 0.0)[0], 0.0, 0.0), _scale(measured, 0.0, 0.0)[1]
-    for chosen in ("a", "b", "ab"):
+    """(g, a, b) with the least error, 0 <= a <= 1 and b >= 0: inside the bounds, or at them."""
+    best, least = (0.0, 0.0, 0.0), inf
+    for chosen, a, b in _BOUNDS:
         if set(chosen) <= set(free):
-            a, b = _descend(measured, chosen, start)
+            begin = (start[0] if "a" in chosen else a, start[1] if "b" in chosen else b)
+            a, b = _descend(measured, chosen, begin)
             g, error = _scale(measured, a, b)
-            if min(a, b) >= 0 and error < least:
+            if 0 <= a <= 1 and b >= 0 and error < least:
                 best, least = (g, a, b), error
     return best
 
 
 def _descend(measured: Measured, free: str, start: tuple[float, float]) -> tuple[float, float]:
-    """The nearest minimum without bounds, by Levenberg's and Marquardt's method; what is not free is 0."""
-    a, b = (start[0] if "a" in free else 0.0), (start[1] if "b" in free else 0.0)
+    """The nearest minimum without bounds, by Levenberg's and Marquardt's method; what is not free stays."""
+    if not free:
+        return start
+    a, b = start
     damping = 1e-3
     error = _scale(measured, a, b)[1]
     for _ in range(_STEPS):

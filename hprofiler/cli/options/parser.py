@@ -433,10 +433,10 @@ def _scale_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--by",
-        choices=("executors", "cores", "tasks"),
+        metavar="SIZE",
         default="cores",
-        help="size of a run: its executors, their cores, or the tasks that can run at the same time "
-        "(default: cores)",
+        help="size of a run: executors, cores (of executors, the default), tasks (that can run at the "
+        "same time), or a property of Spark, such as spark.sql.shuffle.partitions",
     )
     yarn_options.add_cluster_to(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
