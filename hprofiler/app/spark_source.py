@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import IO, Any, cast
-from urllib.parse import urlsplit
 
 from hprofiler.base.errors import HprofilerError, UsageError
 from hprofiler.base.passwords import shown_url
@@ -38,7 +37,8 @@ def read_source(source: str, yarn: YarnOptions) -> Application:
     if not scheme and is_there(at_home(source)):
         return read_application(local_files(at_home(source)))
     if scheme == "file":
-        return read_application(local_files(at_home(urlsplit(source).path)))
+        path = source.partition("://")[2]  # which may have a "?" or "#" in it
+        return read_application(local_files(at_home(path[path.find("/") :])))
     application = application_of(source)
     if application is not None:
         return _of_yarn(application, yarn)
