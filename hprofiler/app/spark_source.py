@@ -156,7 +156,12 @@ def _explained(address: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, HprofilerError):
             raise
-        raise SparkError(f"{address}: {error}", "check the address, and your login") from error
+        raise _failed(address, error) from error
+
+
+def _failed(address: str, error: Exception) -> SparkError:
+    reason = str(error) or type(error).__name__
+    return SparkError(f"{address}: {reason}", "check the address, and your login")
 
 
 def _fsspec_files(address: str) -> list[LogFile]:
@@ -171,6 +176,8 @@ def _fsspec_files(address: str) -> list[LogFile]:
         files, path = fsspec.core.url_to_fs(address)
     except (ImportError, ValueError) as error:
         raise UsageError(f"{scheme}://: {error}", "install the library that it names") from error
+    except Exception as error:  # every library has its own
+        raise _failed(shown_url(address), error) from error
     with _explained(shown_url(address)):
         listed = [] if files.isfile(path) else files.ls(path, detail=False)
 

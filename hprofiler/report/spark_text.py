@@ -277,6 +277,8 @@ def _name(one: StageFigures) -> str:
 
 
 def _cpu_of(cpu: float, run: float) -> str:
+    if not cpu:
+        return "CPU unknown"  # Spark 1 did not count it
     if cpu > run:
         return f"CPU {duration(cpu / 1e3)} (Spark rounds run time down to milliseconds)"
     return f"of which CPU {duration(cpu / 1e3)} ({_share(cpu, run)})"
