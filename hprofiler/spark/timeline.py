@@ -57,26 +57,29 @@ def _in_one_word(name: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
-def timeline(application: Application, buckets: int = 200, stages: Iterable[Stage] | None = None) -> Timeline:
-    """From the begin of the first stage to the end of the last one; of these stages, else of all."""
-    chosen = list(application.stages.values() if stages is None else stages)
-    until = application.until
+def timeline(application: Application, buckets: int = 200) -> Timeline:
+    """From the begin of the first stage to the end of the last one.
+
+    Tasks without a launch are left out; those without an end last until their stage's, or the last event.
+    """
+    ran = [stage for stage in application.stages.values() if len(stage.tasks)]
     launches: list[int] = []
     ends: list[int] = []
-    for stage in chosen:
+    for stage in ran:
+        until = stage.end or application.until
         for launch, finish in stage.tasks.columns("launch", "finish"):
-            launches.append(launch)
-            ends.append(max(launch, finish or until))
+            if launch:
+                launches.append(launch)
+                ends.append(max(launch, finish or until))
     if not launches:
         return Timeline(application.start, 1, [], [], {name: [] for name in PARTS})
-    ran = [stage for stage in chosen if len(stage.tasks)]
     start = min(min(launches), *(stage.start or launches[0] for stage in ran))
     end = max(max(ends), *(stage.end for stage in ran))
     width = max(1, -(-(end - start) // max(1, min(buckets, MOST_BUCKETS))))
     count = (end - start) // width + 1
     spread = _Spread(start, width, count, 1 + len(PARTS))
-    for stage in chosen:
-        _add_stage(spread, stage, until)
+    for stage in ran:
+        _add_stage(spread, stage, stage.end or application.until)
     active, *parts = spread.averages()
     most = _most(sorted(launches), sorted(ends), start, width, count)
     return Timeline(start, width, active, most, dict(zip(PARTS, parts, strict=True)))
@@ -124,6 +127,8 @@ def _add_stage(spread: _Spread, stage: Stage, until: int) -> None:
     columns = [(number, pair) for number, pairs in enumerate(PARTS.values()) for pair in pairs]
     times = stage.tasks.columns("launch", "finish", *(name for _, (name, _) in columns))
     for launch, finish, *values in times:
+        if not launch:
+            continue
         end = max(launch, finish or until)
         amounts = [0.0] * (1 + len(PARTS))
         amounts[0] = float(end - launch)
