@@ -15,6 +15,7 @@ from hprofiler.analysis.attribution import Attribution, attribute
 from hprofiler.analysis.coverage import Coverage, coverage, recorded_for
 from hprofiler.analysis.facts import HostFacts, RunFacts, read_facts
 from hprofiler.analysis.findings import MOST, findings
+from hprofiler.analysis.machines import Machines, MetricFinding, read_machines
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
 from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
@@ -31,6 +32,8 @@ from hprofiler.spark import read_facts as read_spark_facts
 _REMEMBERED = 200
 _HOTTEST = 5
 _STANDS_OUT = 1.5
+# Events whose samples are explained by what the machine was doing.
+_OF_TIME = ("cpu", "wall", "offcpu")
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,7 @@ class AnalysisResult:
     facts: RunFacts
     coverage: Coverage
     events: tuple[EventAnalysis, ...]
+    machines: Machines = field(default_factory=Machines)
 
     @property
     def problems(self) -> tuple[Outcome, ...]:
@@ -137,7 +141,8 @@ class AnalysisResult:
 
     @property
     def notes(self) -> tuple[Outcome, ...]:
-        return (*self.facts.notes, *(note for event in self.events for note in event.notes))
+        of_events = (note for event in self.events for note in event.notes)
+        return (*self.facts.notes, *self.machines.notes, *of_events)
 
     @property
     def cut_off(self) -> bool:
@@ -191,8 +196,9 @@ def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolde
 
 def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink) -> AnalysisResult:
     """Everything that a report says of a run. Events with samples are read first."""
+    machines = read_machines(folder, facts.hosts)
     by_name = {
-        event: analyze_event(folder, facts.of(event), names, sink)
+        event: analyze_event(folder, facts.of(event), names, sink, machines.findings)
         for event in sorted(
             facts.events,
             key=lambda event: not any(any(one.totals.values()) for one in facts.of(event).recordings),
@@ -202,10 +208,16 @@ def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink)
     broken = Counter((one.host, one.pid) for event in events for one in event.problems)
     made = Counter((host.name, one.pid) for host in facts.hosts for one in host.recordings)
     lost = sum(1 for process, number in made.items() if broken[process] >= number)
-    return AnalysisResult(facts, coverage(facts, lost), events)
+    return AnalysisResult(facts, coverage(facts, lost), events, machines)
 
 
-def analyze_event(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink) -> EventAnalysis:
+def analyze_event(
+    folder: RunFolder,
+    facts: RunFacts,
+    names: Names,
+    sink: ProfileSink,
+    of_machines: Sequence[MetricFinding] = (),
+) -> EventAnalysis:
     evidence, stages = Evidence(facts), StageSums(facts)
     short: dict[tuple[str, int], str] = {}
 
@@ -253,6 +265,9 @@ def analyze_event(folder: RunFolder, facts: RunFacts, names: Names, sink: Profil
         of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)
         if of_stage is not None:
             found = [found[0], of_stage, *found[1 : MOST - 1]]
+        if of_machines and facts.event in _OF_TIME:
+            worst = of_machines[0]
+            found = [found[0], Finding(worst.text, host=worst.host), *found[1 : MOST - 1]]
         analysis = replace(
             analysis,
             hosts=tuple(hosts),
