@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -182,7 +181,9 @@ def _answer() -> None:
 
     application = read_application([LogFile("log", opened)])
     print_answer(application, figures(application), as_json=False)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / _MB)
+    # getrusage would count the memory of the process that started this one.
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    print(int(status["VmHWM"].split()[0]) * 1024 / _MB)
 
 
 if __name__ == "__main__":
