@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import IO, Any, cast
-from urllib.parse import urlsplit
 
 from hprofiler.base.errors import HprofilerError, UsageError
 from hprofiler.base.passwords import shown_url
@@ -38,7 +37,8 @@ def read_source(source: str, yarn: YarnOptions) -> Application:
     if not scheme and is_there(at_home(source)):
         return read_application(local_files(at_home(source)))
     if scheme == "file":
-        return read_application(local_files(at_home(urlsplit(source).path)))
+        path = source.partition("://")[2]  # which may have a "?" or "#" in it
+        return read_application(local_files(at_home(path[path.find("/") :])))
     application = application_of(source)
     if application is not None:
         return _of_yarn(application, yarn)
@@ -156,7 +156,12 @@ def _explained(address: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, HprofilerError):
             raise
-        raise SparkError(f"{address}: {error}", "check the address, and your login") from error
+        raise _failed(address, error) from error
+
+
+def _failed(address: str, error: Exception) -> SparkError:
+    reason = str(error) or type(error).__name__
+    return SparkError(f"{address}: {reason}", "check the address, and your login")
 
 
 def _fsspec_files(address: str) -> list[LogFile]:
@@ -171,6 +176,8 @@ def _fsspec_files(address: str) -> list[LogFile]:
         files, path = fsspec.core.url_to_fs(address)
     except (ImportError, ValueError) as error:
         raise UsageError(f"{scheme}://: {error}", "install the library that it names") from error
+    except Exception as error:  # every library has its own
+        raise _failed(shown_url(address), error) from error
     with _explained(shown_url(address)):
         listed = [] if files.isfile(path) else files.ls(path, detail=False)
 

@@ -58,8 +58,11 @@ def application_lines(application: Application, found: Figures) -> list[str]:
     run, cpu = sums["executorRunTime"], sums["executorCpuTime"] / 1e6
     rows = [
         ("elapsed", f"{duration(found.elapsed / 1e3)} from the first stage to the end of the last"),
-        ("active tasks", f"{found.average_active_tasks:.2f} on average (run time ÷ elapsed time)"),
-        ("run time", f"{duration(run / 1e3)}, of which CPU {duration(cpu / 1e3)} ({_share(cpu, run)})"),
+        (
+            "active tasks",
+            f"{found.average_active_tasks:.2f} on average (tasks’ time from launch to end ÷ elapsed time)",
+        ),
+        ("run time", f"{duration(run / 1e3)}, {_cpu_of(cpu, run)}"),
         (
             "in it",
             f"shuffle fetch wait {_share(sums['shuffleFetchWaitTime'], run)}, "
@@ -131,7 +134,7 @@ def _stage_row(one: StageFigures, whole: int) -> list[str]:
         duration(one.duration / 1e3) if one.duration else "",
         f"{one.work['succeeded'].tasks:,}",
         f"{failed:,}" if failed else "",
-        _share(good["executorCpuTime"] / 1e6, run) if good["executorCpuTime"] else "",
+        _cpu_share(good["executorCpuTime"] / 1e6, run) if good["executorCpuTime"] else "",
         _share(good["jvmGCTime"], good["taskTime"]),
         _share(good["shuffleFetchWaitTime"], run) if good["shuffleFetchWaitTime"] else "",
         f"{one.skew:.1f}" if one.skew else "",
@@ -271,6 +274,19 @@ def note_lines(application: Application) -> list[str]:
 
 def _name(one: StageFigures) -> str:
     return stage_name(*one.stage.key)
+
+
+def _cpu_of(cpu: float, run: float) -> str:
+    if not cpu:
+        return "CPU unknown"  # Spark 1 did not count it
+    if cpu > run:
+        return f"CPU {duration(cpu / 1e3)} (Spark rounds run time down to milliseconds)"
+    return f"of which CPU {duration(cpu / 1e3)} ({_share(cpu, run)})"
+
+
+def _cpu_share(cpu: float, run: float) -> str:
+    """Of tasks so short that their run time was rounded down to little or nothing, CPU may be more."""
+    return _share(min(cpu, run), run)
 
 
 def _share(part: float, whole: float) -> str:

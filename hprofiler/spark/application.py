@@ -75,9 +75,10 @@ LOCALITIES = ("PROCESS_LOCAL", "NODE_LOCAL", "RACK_LOCAL", "ANY", "NO_PREF")
 NOTES = {
     "cut": "the last line is cut ({count:,}): the application still ran, or its driver was killed",
     "cut-inside": "{count:,} files end in the middle, and others follow: some events are lost ({detail})",
-    "without-times": "{count:,} ended tasks have no launch or end time: they count as if they took no time",
+    "without-times": "{count:,} ended tasks have no launch or end time: times and bounds are without them",
     "damaged": "{count:,} damaged lines were skipped ({detail})",
     "too-long": "{count:,} lines are longer than {detail} and were skipped",
+    "too-many": "{count:,} lines hold more objects than there is memory for, and were skipped",
     "unreadable": "{count:,} files cannot be read to their end ({detail})",
     "no-end": "the log has no end of the application",
     "tasks-missing": "{count:,} ends of tasks are missing in ended stages: Spark dropped events ({detail})",
@@ -89,12 +90,12 @@ NOTES = {
     "executors-not-kept": "{count:,} executors beyond the first {detail} are left out",
     "sql-not-kept": "{count:,} SQL executions beyond the first {detail} are left out",
     "plans-not-kept": "the plans of {count:,} SQL executions are left out: those before took {detail}",
+    "sql-stages-not-kept": "{count:,} stages of SQL executions beyond the first {detail} are left out",
+    "sql-metrics-not-kept": "{count:,} metrics of SQL executions are left out: {detail} values are kept",
     "files-missing": "{count:,} files of the rolling log are missing ({detail})",
     "by-rest": "read by the REST interface, which keeps only the newest stages and does not say which stages "
     "wait for which: name the event log for more",
     "not-downloaded": "the history server did not give the event log ({detail})",
-    "several-applications": "{count:,} applications are in one log: their figures are added up, and "
-    "the first one's name is shown",
 }
 """Text of every note, by its code."""
 
@@ -115,7 +116,7 @@ class Note(msgspec.Struct, frozen=True):
 class TaskTable:
     """The tasks of one attempt of a stage, in columns of equal length (TASK_COLUMNS), kept packed.
 
-    Rows are in the order in which the tasks ended.
+    Rows are in the order in which the tasks ended. Where `launch` is 0, nothing is known of a task's times.
     """
 
     __slots__ = ("_count", "_open", "_packed")

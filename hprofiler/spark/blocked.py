@@ -193,7 +193,7 @@ def blocked_time(application: Application, replay: Replay) -> BlockedTime:
                 shorter[number] = array(
                     "f", (max(0.0, min(held, all_ - time)) for held, all_, time in columns)
                 )
-        gain = replay.gain(shorter, most=sum(sums)) if shorter else Gain(0.0, 0.0)
+        gain = replay.gain(shorter) if shorter else Gain(0.0, 0.0)
         resources.append(Blocked(resource, sum(sums), gain))
     return BlockedTime(
         replay,

@@ -16,7 +16,7 @@ from zipfile import BadZipFile
 import msgspec
 
 from hprofiler.base.text import printable, some
-from hprofiler.spark import events, facts
+from hprofiler.spark import events, facts, sql
 from hprofiler.spark.application import (
     FAILED,
     KILLED,
@@ -38,9 +38,14 @@ from hprofiler.spark.codecs import Decoded
 from hprofiler.spark.facts import Collected, SparkError, SparkFacts
 from hprofiler.spark.log_files import LogFile, gaps, local_files
 from hprofiler.spark.rest import ClockOf
-from hprofiler.spark.sql import MOST_EXECUTIONS, MOST_PACKED, SqlLog
+from hprofiler.spark.sql import SqlLog
 
 _LONGEST_LINE = 64 << 20
+_LONG_LINE = 256 << 10
+_MOST_IN_A_PLAN = 100_000
+_MOST_OBJECTS = 400_000
+_MOST_MEMBERS = 1_000_000
+"""Objects and arrays of a line, and members of them all."""
 _LONGEST_TEXT = 1000
 _LONGEST_MESSAGE = 20_000
 _MOST_MESSAGES = 2000
@@ -158,7 +163,7 @@ def _add_tasks(found: Collected, executors: Sequence[str], stage: Stage) -> None
     names = ("tid", "executor", "launch", "finish", "getting_result", "cpu_time", "deserialize_cpu_time")
     for tid, executor, launch, finish, getting, cpu, more in table.columns(*names):
         end = getting or finish or stage.end
-        if min(tid, launch, end, cpu, more) >= 0:
+        if launch > 0 and min(tid, end, cpu, more) >= 0:
             found.add_task(executors[executor], tid, stage.id, stage.attempt, launch, end, cpu + more)
 
 
@@ -172,7 +177,7 @@ class EventReader:
         self._counts: dict[str, int] = {}
         self._damage = ""
         self._cut_files: list[str] = []
-        self._applications = 0
+        self._started = False
         # By task id: the stage, and the beginning of the row of a task that has not ended.
         self._running: dict[int, tuple[Stage, tuple[int, ...]]] = {}
         self._jobs_of_stage: dict[int, tuple[int, ...]] = {}
@@ -223,7 +228,8 @@ class EventReader:
         if decoded.damage:
             self._count("unreadable")
             self._damage = f"{file.name}: {decoded.damage}"
-        self.ended_early = (bool(last) and not self.take(last)) or (decoded.cut and not last)
+        whole = not last or self.take(last)
+        self.ended_early = decoded.cut or not whole
 
     def cut_inside(self, name: str) -> None:
         """Note that a file was cut, though others follow it."""
@@ -243,6 +249,9 @@ class EventReader:
             return bool(name) or line.isspace()
         decode, method = found
         self.events += 1
+        if len(line) > _LONG_LINE and _holds_too_much(name, line):
+            self._count("too-many")
+            return True
         try:
             event = decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -305,16 +314,18 @@ class EventReader:
             "jobs-not-kept": f"{MOST_JOBS:,}",
             "executors-not-kept": f"{MOST_EXECUTORS:,}",
         }
-        if self._applications > 1:
-            self._counts["several-applications"] = self._applications
         if self.ended_early:
             self._count("cut")
         for code, count in self._counts.items():
             yield Note(code, count, details.get(code, ""))
         if self._sql.left_out:
-            yield Note("sql-not-kept", self._sql.left_out, f"{MOST_EXECUTIONS:,}")
+            yield Note("sql-not-kept", self._sql.left_out, f"{sql.MOST_EXECUTIONS:,}")
         if self._sql.without_details:
-            yield Note("plans-not-kept", self._sql.without_details, f"{MOST_PACKED >> 20} MiB")
+            yield Note("plans-not-kept", self._sql.without_details, f"{sql.MOST_PACKED >> 20} MiB")
+        if self._sql.left_out_stages:
+            yield Note("sql-stages-not-kept", self._sql.left_out_stages, f"{sql.MOST_STAGES:,}")
+        if self._sql.left_out_metrics:
+            yield Note("sql-metrics-not-kept", self._sql.left_out_metrics, f"{sql.MOST_VALUES:,}")
         if not application.end:
             yield Note("no-end")
         missing = {}
@@ -339,12 +350,15 @@ class EventReader:
         self._application.version = self._application.version or _short(event.version)
 
     def _application_start(self, event: events.ApplicationStart) -> None:
-        self._applications += 1
-        if self._applications > 1:
-            return
         found = self._application
-        found.id, found.name, found.user = _short(event.id), _short(event.name), _short(event.user)
-        found.attempt, found.start = _short(event.attempt), event.time
+        key = _short(event.id), _short(event.attempt), event.time
+        if self._started and key != (found.id, found.attempt, found.start):
+            first, second = found.id or found.name, _short(event.id or event.name)
+            reason = f"the log has several applications: {first}, and {second}"
+            raise SparkError(reason, "name the event log of one application and attempt")
+        self._started = True
+        found.id, found.attempt, found.start = key
+        found.name, found.user = _short(event.name), _short(event.user)
 
     def _application_end(self, event: events.ApplicationEnd) -> None:
         self._application.end, self._application.exit_code = event.time, event.exit_code
@@ -557,7 +571,7 @@ class EventReader:
         stage = self._stage((event.stage, event.attempt))
         if stage is None or info.tid < 0:
             return
-        if info.launch < stage.first_task_launched or not stage.first_task_launched:
+        if info.launch and (info.launch < stage.first_task_launched or not stage.first_task_launched):
             stage.first_task_launched = info.launch
         executor = self._executor(info.executor, info.host)
         if not executor.removed:
@@ -575,7 +589,7 @@ class EventReader:
             return
         if not info.launch or not info.finish:
             self._count("without-times")
-            info.launch = info.finish = info.launch or info.finish
+            info.launch = info.finish = 0
         status = self._status(stage, event)
         metrics = event.metrics or _NO_METRICS
         read, write = metrics.read or _NO_READ, metrics.write or _NO_WRITE
@@ -726,6 +740,12 @@ class EventReader:
 def masked(name: str, value: str) -> str:
     """A property's value, or a mask if it may be a secret."""
     return MASK if _SECRET.search(name) or _SECRET.search(value) else value
+
+
+def _holds_too_much(name: bytes, line: bytes) -> bool:
+    """Whether its objects would take much more memory than the line."""
+    most = _MOST_IN_A_PLAN if name.startswith(events.SQL_PREFIX) else _MOST_OBJECTS
+    return line.count(b"{") + line.count(b"[") > most or line.count(b",") > _MOST_MEMBERS
 
 
 def _name_inside(line: bytes) -> bytes:

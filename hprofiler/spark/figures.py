@@ -147,20 +147,20 @@ class Gap:
 @dataclass(frozen=True)
 class Figures:
     """The whole application. `elapsed` is from the first stage's submission to the last one's end, `idle` the
-    part of it without any stage, `gaps` the longest of those."""
+    part of it without any stage, `gaps` the longest of those. `active_time` is from launch to end of all
+    tasks, also of those that failed, were killed or still run."""
 
     work: Mapping[str, Work]
     stages: tuple[StageFigures, ...]
     elapsed: int
+    active_time: int
     stage_time: int
     idle: int
     gaps: tuple[Gap, ...]
 
     @property
     def average_active_tasks(self) -> float:
-        """Run time of all tasks by the elapsed time."""
-        run = sum(one.sums["executorRunTime"] for one in self.work.values())
-        return run / self.elapsed if self.elapsed else 0.0
+        return self.active_time / self.elapsed if self.elapsed else 0.0
 
     def record(self) -> dict[str, Any]:
         """sparkMeasure's names, for succeeded work; failed and killed work apart."""
@@ -202,7 +202,19 @@ def figures(application: Application) -> Figures:
     )
     elapsed = max((end for _, end, _ in ran), default=0) - ran[0][0] if ran else 0
     idle, gaps = _gaps(ran)
-    return Figures(whole, tuple(found), max(0, elapsed), sum(one.duration for one in found), idle, gaps)
+    active = sum(one.task_time + _open_time(one, application.until) for one in found)
+    return Figures(
+        whole, tuple(found), max(0, elapsed), active, sum(one.duration for one in found), idle, gaps
+    )
+
+
+def _open_time(one: StageFigures, until: int) -> int:
+    """Of tasks whose end is not known."""
+    if not one.active:
+        return 0
+    end = one.stage.end or until
+    rows = one.stage.tasks.columns("launch", "status")
+    return sum(max(0, end - launch) for launch, status in rows if status == RUNNING and launch)
 
 
 def stage_figures(stage: Stage) -> StageFigures:
@@ -223,8 +235,17 @@ def stage_figures(stage: Stage) -> StageFigures:
         work.peak_memory = max(_where(table.column("peak_memory"), status, wanted, count))
         work.largest_result = max(_where(table.column("result_size"), status, wanted, count))
     done = works["succeeded"].tasks
-    good = sorted(_where(durations, status, SUCCESS, done))
-    median, longest = ((good[(done - 1) // 2] + good[done // 2]) // 2, good[-1]) if good else (0, 0)
+    good = sorted(
+        time
+        for time, launch in zip(
+            _where(durations, status, SUCCESS, done),
+            _where(table.column("launch"), status, SUCCESS, done),
+            strict=True,
+        )
+        if launch
+    )
+    middle = len(good) // 2
+    median, longest = ((good[-middle - 1] + good[middle]) // 2, good[-1]) if good else (0, 0)
     indices = len(_done_indices(table))
     localities = Counter(table.column("locality"))
     copies = [state for state, is_copy in table.columns("status", "speculative") if is_copy]

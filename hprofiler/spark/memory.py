@@ -40,12 +40,13 @@ VERDICTS = {
     "spark.executor.memoryOverhead (now {overhead})",
     "overhead-too-large": "{non_heap} was used outside of the heap, of an overhead of {overhead}",
     "off-heap-unused": "the {off_heap} of spark.memory.offHeap.size were never used",
-    "spill": "{spilled} was spilled to disk; the pool for execution and storage is {pool} for each executor: "
+    "spill": "an executor spilled {spilled} to disk; its pool for execution and storage is {pool}: "
     "use more partitions, or more memory for each task",
-    "spill-beside-free-heap": "{spilled} was spilled to disk, though only {peak} of the heap of {heap} was "
-    "used: the pool of {pool} is too small; raise spark.memory.fraction, or run fewer tasks at a time",
-    "spill-beside-cache": "{spilled} was spilled to disk while cached data held {storage} of the pool of "
-    "{pool}: cache less, or in serialized form",
+    "spill-beside-free-heap": "an executor spilled {spilled} to disk, though only {peak} of its heap of "
+    "{heap} was used: the pool of {pool} is too small; raise spark.memory.fraction, or run fewer tasks at "
+    "a time",
+    "spill-beside-cache": "an executor spilled {spilled} to disk while cached data held {storage} of its "
+    "pool of {pool}: cache less, or in serialized form",
 }
 """Text of every verdict, by its code."""
 
@@ -173,20 +174,17 @@ def verdicts(application: Application, executors: list[ExecutorMemory]) -> list[
     found = []
     killed = _killed_for_memory(application)
     sampled = [one for one in executors if one.peak.get("JVMHeapMemory")]
-    spilled = sum(one.disk_spilled for one in executors)
+    spilled = any(one.disk_spilled for one in executors)
     if killed:
         found.append(Verdict("memory-killed", {"executors": killed}))
     if not sampled:
         found.append(Verdict("memory-not-sampled", {"executors": len(executors)}))
-        if spilled:
-            pool = max(one.limits.unified for one in executors)
-            found.append(Verdict("spill", {"spilled": spilled, "pool": pool}))
-        return found
+        return [*found, _spill(executors)] if spilled else found
     found += _collection(sampled)
     fullest = max(sampled, key=_fullness)
     heap, peak = fullest.limits.heap, fullest.peak["JVMHeapMemory"]
     if spilled:
-        found.append(_spill(sampled, spilled))
+        found.append(_spill(executors))
     elif heap >= 2 * _GIB and peak < 0.5 * heap and max(one.gc_share for one in executors) < 0.05:
         suggested = max(_GIB, -(-round(1.3 * peak) // (256 << 20)) * (256 << 20))
         found.append(Verdict("heap-too-large", {"heap": heap, "peak": peak, "suggested": suggested}))
@@ -214,22 +212,18 @@ def _collection(sampled: list[ExecutorMemory]) -> list[Verdict]:
     return [Verdict("heap-too-small" if full else "gc-heavy", figures)]
 
 
-def _spill(sampled: list[ExecutorMemory], spilled: int) -> Verdict:
+def _spill(executors: list[ExecutorMemory]) -> Verdict:
     """By what the executor that spilled most had in its memory at the same time, as far as peaks show it."""
-    one = max(sampled, key=lambda one: one.disk_spilled)
-    pool = one.limits.unified
+    one = max(executors, key=lambda one: one.disk_spilled)
+    pool, heap, peak = one.limits.unified, one.limits.heap, one.peak.get("JVMHeapMemory", 0)
     storage = one.peak.get("OnHeapStorageMemory", 0)
-    figures: dict[str, float] = {
-        "spilled": spilled,
-        "pool": pool,
-        "heap": one.limits.heap,
-        "peak": one.peak["JVMHeapMemory"],
-    }
+    figures: dict[str, float] = {"spilled": one.disk_spilled, "pool": pool}
+    if not peak:
+        return Verdict("spill", figures)
+    figures |= {"heap": heap, "peak": peak}
     if storage > 0.3 * pool:
         return Verdict("spill-beside-cache", {**figures, "storage": storage})
-    if one.limits.heap and figures["peak"] < 0.7 * one.limits.heap:
-        return Verdict("spill-beside-free-heap", figures)
-    return Verdict("spill", figures)
+    return Verdict("spill-beside-free-heap" if peak < 0.7 * heap else "spill", figures)
 
 
 def _overhead(executors: Iterable[ExecutorMemory]) -> list[Verdict]:
@@ -245,10 +239,15 @@ def _overhead(executors: Iterable[ExecutorMemory]) -> list[Verdict]:
     }
     if fullest.resident > 0.95 * fullest.limits.container:
         return [Verdict("overhead-too-small", figures)]
-    non_heap = max(sum(one.peak.get(name, 0) for name in _NON_HEAP) for one in known)
-    if fullest.limits.overhead >= _GIB and non_heap and non_heap < 0.3 * fullest.limits.overhead:
-        return [Verdict("overhead-too-large", {**figures, "non_heap": non_heap})]
+    most = max(known, key=_non_heap)
+    overhead, non_heap = most.limits.overhead, _non_heap(most)
+    if overhead >= _GIB and 0 < non_heap < 0.3 * overhead:
+        return [Verdict("overhead-too-large", {"overhead": overhead, "non_heap": non_heap})]
     return []
+
+
+def _non_heap(one: ExecutorMemory) -> int:
+    return sum(one.peak.get(name, 0) for name in _NON_HEAP)
 
 
 def _killed_for_memory(application: Application) -> int:

@@ -113,7 +113,9 @@ def _last_successful(
     row = 0
     for stage in attempts:
         for partition, status, speculative in stage.tasks.columns("partition", "status", "speculative"):
-            if status == SUCCESS:
+            if not launch[row]:
+                left_out.add("without times", 0)
+            elif status == SUCCESS:
                 known = best.get(partition, row)
                 if known != row:
                     worse = min(known, row, key=finish.__getitem__)
@@ -183,19 +185,22 @@ class Replay:
         """How far the replay of what happened is off: 0.02 is 2 % too long."""
         return self.as_it_was / self.measured - 1 if self.measured else 0.0
 
-    def gain(self, durations: Mapping[int, Sequence[float]], most: float = inf) -> Gain:
+    def gain(self, durations: Mapping[int, Sequence[float]]) -> Gain:
         """How much shorter the application would be, if tasks had their slots for so long: those of
-        these stages, by their place in `stages`, in the order of their launch.
-
-        `most` is by how much all tasks together are shorter: nothing gains more than that, but a replay that
-        is far off might.
-        """
+        these stages, by their place in `stages`, in the order of their launch."""
         ratio = self.run(durations) / self.as_it_was if self.as_it_was else 1.0
         # Shorter tasks can make a first-in, first-out schedule longer. That says nothing about the job.
         share = max(0.0, 1 - ratio)
+        # A replay that is far off may gain more than there was to gain.
+        most = sum(self._most_gain(number, times) for number, times in durations.items())
         if share * self.measured > most:
             share = most / self.measured
         return Gain(share, share * self.measured)
+
+    def _most_gain(self, number: int, durations: Sequence[float]) -> float:
+        """What its tasks take less, but no more than the stage took."""
+        stage = self.stages[number]
+        return min(max(0.0, sum(stage.held) - sum(durations)), stage.end - stage.start)
 
     def run(self, durations: Mapping[int, Sequence[float]] | None = None) -> float:
         """How long the application takes; see `gain`."""

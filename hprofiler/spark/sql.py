@@ -10,7 +10,7 @@ import re
 import struct
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
@@ -25,9 +25,16 @@ MOST_EXECUTIONS = 20_000
 MOST_TASKS = 1_000_000
 """Tasks of a stage whose metrics are kept one by one."""
 MOST_PACKED = 64 << 20
-"""Bytes of all plans and metrics together."""
+"""Bytes of all plans and metrics together; and as many of plans of executions that have not ended."""
+MOST_STAGES = 200_000
+"""Stages of executions, each counted once for each execution that has it."""
+MOST_VALUES = 5_000_000
+"""Values of metrics that are kept one by one, of all stages and executions that have not ended."""
+_ENTRY = 16
+"""A dictionary's entry takes the memory of so many values in an array."""
 _LONGEST_PLAN = 1 << 20
 _LONGEST_TEXT = 4000
+_LONGEST_KIND = 40
 _CODEGEN = "WholeStageCodegen"
 _PASSED_BY = {"InputAdapter", "TableCacheQueryStage", "ResultQueryStage"}
 _EXCHANGE_STAGES = {"BroadcastQueryStage", "ShuffleQueryStage"}
@@ -141,13 +148,19 @@ class SqlLog:
     """Executions in the making, event by event, in the order of the log.
 
     `left_out` are executions that are not kept, `without_details` those that are kept without their plans.
+    `left_out_stages` and `left_out_metrics` are those of executions that are kept.
     """
 
     def __init__(self) -> None:
         self.executions: dict[int, SqlExecution] = {}
         self.left_out = 0
         self.without_details = 0
+        self.left_out_stages = 0
+        self.left_out_metrics = 0
         self._packed = 0
+        self._open_plans = 0
+        self._linked_stages = 0
+        self._room = _Room()
         self._open: dict[int, _Open] = {}
         self._of_job: dict[int, int] = {}
         self._of_stage: dict[int, set[int]] = {}
@@ -173,8 +186,13 @@ class SqlLog:
         if one is None:  # it is over, but for this job
             one = self._open[execution] = _Open(found, ends=len(found.jobs) + 1)
         for stage, tasks in stages:
+            if self._linked_stages >= MOST_STAGES:
+                self.left_out_stages += 1
+                continue
+            self._linked_stages += 1
             if one.kinds:
-                self._stages[stage] = _StageMetrics(stage, 0, tasks, one.kinds)
+                self._forget_values(stage)
+                self._stages[stage] = _StageMetrics(stage, 0, tasks, one.kinds, self._room)
             self._of_stage.setdefault(stage, set()).add(execution)
             found.stages[stage] = None
         found.jobs[job] = "RUNNING"
@@ -190,7 +208,8 @@ class SqlLog:
     def stage_submitted(self, stage: int, attempt: int) -> None:
         before = self._stages.get(stage)
         if before is not None and before.attempt != attempt:
-            self._stages[stage] = _StageMetrics(stage, attempt, before.tasks, before.kinds)
+            self._forget_values(stage)
+            self._stages[stage] = _StageMetrics(stage, attempt, before.tasks, before.kinds, self._room)
 
     def task_ended(
         self, stage: int, attempt: int, task: int, index: int, succeeded: bool, accumulables: msgspec.Raw
@@ -220,24 +239,47 @@ class SqlLog:
         root = event.id if event.root is None else event.root
         made = SqlExecution(event.id, root, event.description[:_LONGEST_TEXT], event.time)
         made.query = (event.query or "")[:_LONGEST_TEXT]
+        before = self._open.pop(event.id, None)
+        if before is not None:
+            self._forget_plan(before)
         self.executions[event.id] = made
         self._open[event.id] = _Open(made)
-        self._open[event.id].plan(event)
+        self._adapt(event)
 
     def _adapt(self, event: _Start) -> None:
         execution = self._open.get(event.id)
-        if execution is not None:
-            execution.plan(event)
+        if execution is None:
+            return
+        nodes, edges = plan_graph(event.plan)
+        packed = msgspec.msgpack.encode(Details(nodes, edges, {}, event.plan_text[:_LONGEST_PLAN]))
+        self._open_plans -= len(execution.plan)
+        if self._open_plans + len(packed) > MOST_PACKED:
+            self.without_details += 1
+            packed = b""
+        self._open_plans += len(packed)
+        execution.plan = packed
+        self._add_kinds(execution, (metric for node in nodes for metric in node.metrics))
 
     def _add_metrics(self, event: _MetricUpdates) -> None:
         execution = self._open.get(event.id)
         if execution is not None:
-            execution.add_metrics(event.metrics)
+            self._add_kinds(execution, event.metrics)
+
+    def _add_kinds(self, execution: _Open, metrics: Iterable[Metric]) -> None:
+        for metric in metrics:
+            if metric.accumulator in execution.kinds or self._room.take(_ENTRY):
+                execution.kinds[metric.accumulator] = metric.kind[:_LONGEST_KIND]
+            else:
+                self.left_out_metrics += 1
 
     def _add_driver_updates(self, event: _DriverUpdates) -> None:
         execution = self._open.get(event.id)
-        if execution is not None:
+        if execution is None:
+            return
+        if self._room.take(_ENTRY * len(event.updates)):
             execution.driver += event.updates
+        else:
+            self.left_out_metrics += len(event.updates)
 
     def _end(self, event: _End) -> None:
         execution = self._open.get(event.id)
@@ -254,6 +296,7 @@ class SqlLog:
         if execution.ends > len(execution.made.jobs):
             self._open.pop(execution.made.id, None)
             self._forget_stages(execution)
+            self._forget_plan(execution)
 
     def _forget_stages(self, execution: _Open) -> None:
         """Those of this execution that no other one has."""
@@ -262,19 +305,33 @@ class SqlLog:
             users.discard(execution.made.id)
             if not users:
                 self._of_stage.pop(stage, None)
-                self._stages.pop(stage, None)
+                self._forget_values(stage)
+
+    def _forget_values(self, stage: int) -> None:
+        metrics = self._stages.pop(stage, None)
+        if metrics is not None:
+            self._room.left += metrics.taken
+
+    def _forget_plan(self, execution: _Open) -> None:
+        self._open_plans -= len(execution.plan)
+        self._room.left += _ENTRY * (len(execution.kinds) + len(execution.driver))
 
     def _aggregate(self, execution: _Open) -> None:
-        details, execution.details = execution.details, None
-        if details is None:
+        if not execution.plan:
             return
+        details = _DETAILS.decode(execution.plan)
+        self._open_plans -= len(execution.plan)
+        execution.plan = b""
         order = _order_of_set(list(execution.made.stages))
         stages = [self._stages[stage] for stage in order if stage in self._stages]
         driver: dict[int, list[int]] = {}
         for accumulator, value in execution.driver:
             driver.setdefault(accumulator, []).append(value)
         measured = {accumulator for stage in stages for accumulator in stage.accumulators()} | driver.keys()
-        for accumulator in measured & execution.kinds.keys():
+        measured &= execution.kinds.keys()
+        left_out = {accumulator for stage in stages for accumulator in stage.left_out}
+        self.left_out_metrics += len(left_out)
+        for accumulator in measured - left_out:
             kind, known = execution.kinds[accumulator], driver.get(accumulator, [])
             if kind == "sum":
                 total = sum(known) + sum(stage.total(accumulator) for stage in stages)
@@ -295,35 +352,45 @@ class SqlLog:
 
 
 class _Open:
-    """An execution that has not ended, with its jobs. `ends` counts its own end and those of its jobs."""
+    """An execution that has not ended, with its jobs. `ends` counts its own end and those of its jobs; `plan`
+    are its packed Details, without metrics."""
 
     def __init__(self, made: SqlExecution, ends: int = 0) -> None:
         self.made = made
         self.ends = ends
-        self.details: Details | None = None
+        self.plan = b""
         self.driver: list[tuple[int, int]] = []
         self.kinds: dict[int, str] = {}
 
-    def plan(self, event: _Start) -> None:
-        nodes, edges = plan_graph(event.plan)
-        self.details = Details(nodes, edges, {}, event.plan_text[:_LONGEST_PLAN])
-        self.add_metrics(metric for node in nodes for metric in node.metrics)
 
-    def add_metrics(self, metrics: Iterable[Metric]) -> None:
-        self.kinds.update((metric.accumulator, metric.kind) for metric in metrics)
+class _Room:
+    """How many values may still be kept."""
+
+    def __init__(self) -> None:
+        self.left = MOST_VALUES
+
+    def take(self, count: int) -> bool:
+        if count > self.left:
+            return False
+        self.left -= count
+        return True
 
 
 class _StageMetrics:
     """The metrics of one attempt of a stage, by accumulator: sums, or one value for each task index.
 
-    `most` are the largest values, with the tasks that had them.
+    `most` are the largest values, with the tasks that had them. `left_out` are accumulators without room;
+    `taken` is the room of the others.
     """
 
-    def __init__(self, stage: int, attempt: int, tasks: int, kinds: dict[int, str]) -> None:
+    def __init__(self, stage: int, attempt: int, tasks: int, kinds: dict[int, str], room: _Room) -> None:
         self.attempt = attempt
         self.tasks = min(tasks, MOST_TASKS)
         self.kinds = kinds
         self.most: dict[int, tuple[int, str]] = {}
+        self.left_out: set[int] = set()
+        self.taken = 0
+        self._room = room
         self._place = f"stage {stage}.{attempt}"
         self._done: set[int] = set()
         self._totals: dict[int, int] = {}
@@ -337,22 +404,37 @@ class _StageMetrics:
             return
         for accumulator, value in _numbers(updates):
             kind = self.kinds.get(accumulator)
-            if kind is None:
+            if kind is None or accumulator in self.left_out:
                 continue
             if kind == "sum":
+                started = self._unfinished.setdefault(accumulator, {})
+                if not succeeded and index not in started and not self._take(_ENTRY):
+                    self.left_out.add(accumulator)
+                    continue
                 self._totals.setdefault(accumulator, 0)
-                self._unfinished.setdefault(accumulator, {})[index] = value
+                started[index] = value
                 continue
-            values = self._values.setdefault(accumulator, array("q"))
-            if index >= len(values):
-                values.frombytes(bytes(8 * (index + 1 - len(values))))
+            values = self._values.get(accumulator)
+            if values is None:
+                # For all tasks at once: an index may be the last one of a million.
+                if not self._take(2 * _ENTRY + self.tasks):
+                    self.left_out.add(accumulator)
+                    continue
+                values = self._values[accumulator] = array("q", bytes(8 * self.tasks))
             values[index] = value
             if accumulator not in self.most or value > self.most[accumulator][0]:
                 self.most[accumulator] = value, f"({self._place}: task {task})"
         if succeeded:
             self._done.add(index)
             for accumulator, started in self._unfinished.items():
-                self._totals[accumulator] += started.pop(index, 0)
+                if started:
+                    self._totals[accumulator] += started.pop(index, 0)
+
+    def _take(self, count: int) -> bool:
+        if not self._room.take(count):
+            return False
+        self.taken += count
+        return True
 
     def accumulators(self) -> Iterator[int]:
         yield from self._totals
@@ -362,10 +444,9 @@ class _StageMetrics:
         """Also of tasks that have not succeeded."""
         return self._totals.get(accumulator, 0) + sum(self._unfinished.get(accumulator, {}).values())
 
-    def values(self, accumulator: int) -> list[int]:
+    def values(self, accumulator: int) -> Sequence[int]:
         """Of all task indices, 0 where nothing is known; empty if no task has it."""
-        found = self._values.get(accumulator)
-        return [] if found is None else [*found, *[0] * (self.tasks - len(found))]
+        return self._values.get(accumulator, ())
 
 
 def _numbers(updates: Iterable[_Update]) -> Iterator[tuple[int, int]]:
@@ -385,7 +466,10 @@ def _numbers(updates: Iterable[_Update]) -> Iterator[tuple[int, int]]:
 
 def _order_of_set(stages: list[int]) -> list[int]:
     """Of stages with equal values, Spark names the first one in the order of Scala's sets: up to four
-    elements that of insertion, else that of a tree by five bits of a hash at a time."""
+    elements that of insertion, else that of a tree by five bits of a hash at a time.
+
+    With another order, texts of metrics could not be compared with those of a history server.
+    """
     return stages if len(stages) <= 4 else _order_of_tree([(_hash(stage), stage) for stage in stages])
 
 
@@ -459,7 +543,7 @@ def plan_graph(root: Plan) -> tuple[list[PlanNode], list[tuple[int, int]]]:
         if name in _SUBQUERIES:
             codegen = None
         if name.startswith(_CODEGEN):
-            nodes.append(PlanNode(len(nodes), name, plan.text, plan.metrics))
+            nodes.append(PlanNode(len(nodes), name, plan.text[:_LONGEST_TEXT], plan.metrics))
             to_visit += [(first, parent, name)] if first else []
             continue
         if first is not None and name in _PASSED_BY:

@@ -58,31 +58,38 @@ def _in_one_word(name: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
-def timeline(application: Application, buckets: int = 200, stages: Iterable[Stage] | None = None) -> Timeline:
-    """From the begin of the first stage to the end of the last one; of these stages, else of all."""
-    chosen = list(application.stages.values() if stages is None else stages)
-    until = application.until
+def timeline(application: Application, buckets: int = 200) -> Timeline:
+    """From the begin of the first stage to the end of the last one.
+
+    Tasks without a launch are left out; those without an end last until their stage's, or the last event.
+    """
+    ran = [stage for stage in application.stages.values() if len(stage.tasks)]
+    until = {stage.key: stage.end or application.until for stage in ran}
     starts: list[int] = []
     ends: list[int] = []
-    for stage in chosen:
-        if len(stage.tasks):
-            launches = stage.tasks.column("launch")
-            starts += [min(launches), *((stage.start,) if stage.start else ())]
-            ends += [
-                max(launches),
-                max(finish or until for finish in stage.tasks.column("finish")),
-                stage.end,
-            ]
+    for stage in ran:
+        launches = [launch for launch in stage.tasks.column("launch") if launch]
+        if launches:
+            starts += [min(launches), stage.start or min(launches)]
+            finishes = stage.tasks.column("finish")
+            ends += [max(launches), max(finish or until[stage.key] for finish in finishes), stage.end]
     if not starts:
         return Timeline(application.start, 1, [], [], {name: [] for name in PARTS})
     start, end = min(starts), max(ends)
     width = max(1, -(-(end - start) // max(1, min(buckets, MOST_BUCKETS))))
     count = (end - start) // width + 1
     spread = _Spread(start, width, count, 1 + len(PARTS))
-    for stage in chosen:
-        _add_stage(spread, stage, until)
+    for stage in ran:
+        _add_stage(spread, stage, until[stage.key])
     active, *parts = spread.averages()
-    most = _most(_moments(chosen, until, start, width, count), start, width)
+    moments = [(array("q"), array("q")) for _ in range(count)]
+    for stage in ran:
+        for launch, finish in stage.tasks.columns("launch", "finish"):
+            if launch:
+                ended = max(launch, finish or until[stage.key])
+                moments[(launch - start) // width][0].append(launch)
+                moments[(ended - start) // width][1].append(ended)
+    most = _most(moments, start, width)
     return Timeline(start, width, active, most, dict(zip(PARTS, parts, strict=True)))
 
 
@@ -128,6 +135,8 @@ def _add_stage(spread: _Spread, stage: Stage, until: int) -> None:
     columns = [(number, pair) for number, pairs in enumerate(PARTS.values()) for pair in pairs]
     times = stage.tasks.columns("launch", "finish", *(name for _, (name, _) in columns))
     for launch, finish, *values in times:
+        if not launch:
+            continue
         end = max(launch, finish or until)
         amounts = [0.0] * (1 + len(PARTS))
         amounts[0] = float(end - launch)
@@ -137,17 +146,6 @@ def _add_stage(spread: _Spread, stage: Stage, until: int) -> None:
 
 
 _Moments = tuple["array[int]", "array[int]"]
-
-
-def _moments(stages: Iterable[Stage], until: int, start: int, width: int, count: int) -> list[_Moments]:
-    """By bucket, the launches and the ends of tasks in it."""
-    moments = [(array("q"), array("q")) for _ in range(count)]
-    for stage in stages:
-        for launch, finish in stage.tasks.columns("launch", "finish"):
-            end = max(launch, finish or until)
-            moments[(launch - start) // width][0].append(launch)
-            moments[(end - start) // width][1].append(end)
-    return moments
 
 
 def _most(moments: Sequence[_Moments], start: int, width: int) -> list[int]:

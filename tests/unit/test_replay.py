@@ -128,12 +128,17 @@ def test_failed_and_repeated_work_is_apart() -> None:
 
 
 def test_nothing_gains_more_than_the_time_it_took() -> None:
-    made = Made(a=2)
-    made.job(0, 0, 300, (0,))
-    made.stage(0, 0, 300, [(0, 100), (0, 100), (100, 100)])
+    """Half of the job was a failed attempt, which is not replayed: a share of the replay says too much."""
+    made = Made(a=1)
+    made.job(0, 0, 400, (0, 1))
+    made.stage(0, 0, 200, [(0, 200, {"status": FAILED})])
+    made.stage(1, 200, 400, [(200, 200)], parents=(0,))
     replay = Replay(made.application)
-    assert replay.gain({0: [50, 50, 100]}).time == pytest.approx(50)
-    assert replay.gain({0: [50, 50, 100]}, most=40).time == pytest.approx(40)
+    assert (replay.measured, replay.as_it_was) == (400, 200)
+    assert replay.gain({1: [50]}).time == pytest.approx(150)  # not 3/4 of 400
+    assert replay.gain({1: [0]}).share == pytest.approx(0.5)
+    made.stage(1, 390, 400, [(200, 200)], parents=(0,))  # the stage itself took less than its tasks
+    assert Replay(made.application).gain({1: [50]}).time == pytest.approx(10)
 
 
 def test_logs_that_lack_events_have_a_replay() -> None:

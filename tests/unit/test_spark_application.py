@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from hprofiler.report.spark_text import application_lines, stage_lines
 from hprofiler.spark.application import (
     DERIVED_COLUMNS,
     FAILED,
@@ -13,10 +14,12 @@ from hprofiler.spark.application import (
     RUNNING,
     SUCCESS,
     TASK_COLUMNS,
+    Application,
     Note,
     Stage,
     TaskTable,
 )
+from hprofiler.spark.figures import figures
 
 
 def test_a_table_gives_back_what_was_put_in() -> None:
@@ -73,3 +76,14 @@ def test_peaks_of_a_stage() -> None:
 @pytest.mark.parametrize("code", NOTES)
 def test_every_note_has_a_text(code: str) -> None:
     assert "{" not in Note(code, 3, "x").text
+
+
+def test_cpu_of_short_tasks_is_no_share_above_one() -> None:
+    """Their run time is rounded down to milliseconds; figures for programs stay as Spark has them."""
+    short = {"launch": 1000, "finish": 1010, "status": SUCCESS, "run_time": 0, "cpu_time": 900_000}
+    rows = [{**short, "run_time": int(number == 0)} for number in range(100)]
+    stage = Stage(0, start=1000, end=1010, status="COMPLETE", tasks=TaskTable.of(rows))
+    found = figures(Application(stages={stage.key: stage}))
+    text = "\n".join([*application_lines(Application(), found), *stage_lines(found)])
+    assert "1 ms, CPU 90 ms" in text and "100%" in text and "9000%" not in text
+    assert found.record()["executorCpuTime"] == 90_000_000

@@ -18,7 +18,11 @@ from hprofiler.spark import event_log
 from hprofiler.spark.application import FAILED, KILLED, RUNNING, SUCCESS, Application
 from hprofiler.spark.codecs import Decoded
 from hprofiler.spark.event_log import MASK, read_application
+from hprofiler.spark.facts import SparkError
+from hprofiler.spark.figures import figures
 from hprofiler.spark.log_files import gaps, in_order, local_files
+from hprofiler.spark.replay import Replay
+from hprofiler.spark.timeline import timeline
 
 FILES = Path(__file__).with_name("spark")
 PLAIN = (FILES / "event_log").read_bytes() * 20
@@ -365,9 +369,14 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
     assert application.properties == {**dict.fromkeys(secret, MASK), **open_}
 
 
-def test_tasks_without_a_launch_take_no_time(tmp_path: Path) -> None:
-    application = read(tmp_path, START, task("TaskEnd", 0, **{"Launch Time": 0}), task("TaskEnd", 1), END)
-    assert list(application.stages[0, 0].tasks.column("duration")) == [0, 1000]
+@pytest.mark.parametrize("missing", ["Launch Time", "Finish Time"])
+def test_times_are_without_tasks_that_lack_them(tmp_path: Path, missing: str) -> None:
+    lines = (task("TaskStart", 0, **{missing: 0}), task("TaskEnd", 0, **{missing: 0}), task("TaskEnd", 1))
+    application = read(tmp_path, START, *lines, END)
+    (stage,) = figures(application).stages
+    assert (stage.work["succeeded"].tasks, stage.median, stage.task_time) == (2, 1000, 1000)
+    assert timeline(application).start == 1000 and max(timeline(application).most) == 1
+    assert Replay(application).left_out.count == {"without times": 1}
     assert notes(application)["without-times"] == 1
 
 
@@ -389,7 +398,26 @@ def test_a_cut_file_that_others_follow(tmp_path: Path) -> None:
         path.write_bytes(packed)
 
 
-def test_applications_after_each_other(tmp_path: Path) -> None:
+def test_a_cut_file_that_ends_with_a_whole_line(tmp_path: Path) -> None:
+    writer = zstandard.ZstdCompressor().compressobj()
+    content = START + b"\n" + task("TaskEnd", 0)
+    packed = writer.compress(content) + writer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    (tmp_path / "log").write_bytes(packed)
+    application = read_application(local_files(tmp_path / "log"))
+    assert len(application.stages[0, 0].tasks) == 1 and notes(application)["cut"] == 1
+
+
+def test_figures_of_two_applications_are_not_added_up(tmp_path: Path) -> None:
     other = event("ApplicationStart", App_Name="other", App_ID="app-2")
-    application = read(tmp_path, START, END, other, END)
-    assert (application.name, notes(application)) == ("job", {"several-applications": 2})
+    with pytest.raises(SparkError, match="app-1, and app-2"):
+        read(tmp_path, START, END, other, END)
+    assert read(tmp_path, START, START, END).name == "job"
+
+
+def test_a_line_of_too_many_objects_is_left_out(tmp_path: Path) -> None:
+    """They would take ten times its memory."""
+    plan = b'"sparkPlanInfo":{"children":[' + b"{}," * 120_000 + b"{}]}"
+    name = b"org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart"
+    line = b'{"Event":"' + name + b'","executionId":0,' + plan + b"}"
+    application = read(tmp_path, START, line, END)
+    assert not application.sql and notes(application) == {"too-many": 1}

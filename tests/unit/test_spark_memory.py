@@ -115,6 +115,18 @@ def test_heap_and_collections_are_those_of_one_executor() -> None:
     assert verdict.figures == {"heap": 8 * GIB, "peak": 5 * GIB, "gc_share": 0.3}
 
 
+def test_a_spill_and_the_heap_beside_it_are_those_of_one_executor() -> None:
+    rows = [{"executor": number, "disk_spilled": spilled} for number, spilled in enumerate((GIB, 5 * GIB))]
+    application = Application(properties=dict(ON_YARN), executor_ids=["1", "2"])
+    application.executors = {"1": Executor("1", peak=FREE), "2": Executor("2", peak=SAMPLED)}
+    application.stages[0, 0] = Stage(0, tasks=TaskTable.of(rows))
+    (verdict,) = application_memory(application).verdicts
+    assert (verdict.code, verdict.figures["spilled"]) == ("spill", 5 * GIB)
+    application.executors["2"].peak = {}  # the first one's heap says nothing of the second one's spill
+    (verdict,) = application_memory(application).verdicts
+    assert (verdict.code, verdict.figures["spilled"]) == ("spill", 5 * GIB)
+
+
 def test_nothing_is_said_where_sizes_fit() -> None:
     fits = {**SAMPLED, "ProcessTreeJVMRSSMemory": 8 * GIB}
     assert memory_of(peak=fits, gc_time=20, reason="Executor decommissioned").verdicts == []

@@ -214,6 +214,23 @@ def test_an_object_store_that_fails_while_it_is_read(monkeypatch: pytest.MonkeyP
         read("memory://logs/one")
     assert "login" in failed.value.remedy
 
+    class NoLogin(Exception):
+        pass
+
+    def refuse(*_: object) -> None:
+        raise NoLogin
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", refuse)
+    with pytest.raises(HprofilerError, match="memory://logs/one: NoLogin"):
+        read("memory://logs/one")
+
+
+def test_names_of_local_files_are_taken_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "a?b#c%20d"
+    path.write_bytes(LOG.read_bytes())
+    for source in (str(path), f"file://{path}", f"file://localhost{path}"):
+        assert rows(read(source)) == KNOWN
+
 
 def test_tables(tmp_path: Path) -> None:
     application = read_application(local_files(LOG))

@@ -121,6 +121,41 @@ def test_the_last_plan_counts_with_the_metrics_of_all() -> None:
     assert nodes_of(log)[2]["metrics"][0]["value"] == "50 ms"
 
 
+def test_a_stage_says_how_many_tasks_it_has_and_need_not_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values are kept for all tasks of a stage; where there is no room, a metric is left out."""
+    monkeypatch.setattr(sql, "MOST_VALUES", 1000)
+    log = started()
+    log.job_started(7, 0, [(3, 1 << 40), (4, 100)])
+    log.task_ended(3, 0, 10, 0, True, updates(_1="900", _2="5"))
+    log.task_ended(4, 0, 11, 0, True, updates(_1="30", _2="6"))
+    scan, _, whole = nodes_of(log)
+    assert (scan["metrics"][0]["value"], whole["metrics"], log.left_out_metrics) == ("11", [], 1)
+
+
+def test_what_an_execution_took_is_free_once_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql, "MOST_VALUES", 1000)
+    log = SqlLog()
+    for number in range(20):
+        started(number, log=log)
+        tell(log, "DriverAccumUpdates", executionId=number, accumUpdates=[[2, 1]] * 10)
+        log.job_started(number, number, [(number, 300)])
+        log.task_ended(number, 0, 10, 0, False, updates(_1="900", _2="5"))
+        log.job_ended(number, True)
+        tell(log, "SQLExecutionEnd", executionId=number, time=3500)
+    assert (log.left_out_metrics, log.without_details) == (0, 0)
+    assert all(one.details().metrics for one in log.finish().values())
+
+
+def test_plans_of_executions_that_never_end_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql, "MOST_PACKED", 1000)
+    monkeypatch.setattr(sql, "MOST_STAGES", 2)
+    log = SqlLog()
+    for number in range(20):
+        started(number, log=log)
+        log.job_started(number, number, [(number, 1)])
+    assert 0 < log.without_details < 20 and log.left_out_stages == 18
+
+
 @pytest.mark.parametrize(
     ("ended", "job", "status"),
     [

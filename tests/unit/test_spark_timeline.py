@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from hprofiler.spark.application import Application, Stage, TaskTable
+from hprofiler.spark.application import SUCCESS, Application, Stage, TaskTable
+from hprofiler.spark.figures import figures
 from hprofiler.spark.timeline import timeline
 
 
@@ -45,6 +46,19 @@ def test_a_task_that_runs_lasts_until_the_last_event() -> None:
     found = timeline(application({"launch": 1000, "finish": 2000}, {"launch": 1500}, end=3000), buckets=4)
     assert found.active == [1.0, 2.0, 1.0, 1.0, 0.0]
     assert timeline(application()).active == []
+
+
+def test_the_average_is_that_of_the_buckets() -> None:
+    """Whatever a task does between its launch and its end, it is active; also one that runs, or was lost."""
+    rows = [{"launch": 1000, "finish": 2000, "run_time": 100, "status": SUCCESS}, {"launch": 1500}]
+    stages = {
+        (0, 0): Stage(0, start=1000, end=2500, status="COMPLETE", tasks=TaskTable.of(rows)),
+        (1, 0): Stage(1, start=2000, status="ACTIVE", tasks=TaskTable.of([{"launch": 2000}])),
+    }
+    made = Application(stages=stages, last_event=3000)
+    line, found = timeline(made, buckets=4), figures(made)
+    assert found.average_active_tasks == pytest.approx((1000 + 1000 + 1000) / 2000)
+    assert sum(line.active) * line.width == pytest.approx(found.average_active_tasks * found.elapsed)
 
 
 @pytest.mark.parametrize("buckets", [1, 7, 100, 2000])

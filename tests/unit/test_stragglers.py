@@ -50,9 +50,9 @@ def test_a_slow_task_and_what_it_costs() -> None:
     found = one_stage([*usual(), slow()])
     ((task, gain),) = found.worst
     assert (task.tid, task.host, task.times, task.lost, task.causes) == (77, "host-a", 4.0, 3000, ())
-    # All slots are free in the replay: it takes 4 s, and 1 s without the straggler.
+    # All slots are free in the replay: it takes 4 s of 5 s, and 1 s without the straggler, which lost 3 s.
     (stage,) = found.stages
-    assert gain and stage.gain and gain.share == stage.gain.share == found.gain.share == 0.75
+    assert gain and stage.gain and gain.time == stage.gain.time == found.gain.time == 3000
     assert stage.by_bytes and stage.stragglers == 1
 
 

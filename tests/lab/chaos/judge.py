@@ -25,7 +25,7 @@ NOT_SHORT = {
     "new-processes-unknown",
     "times-impossible",
 }
-"""Codes that do not excuse missing data: the number of samples is judged separately, and their times are not."""
+"""Codes that do not excuse missing data: the number of samples is judged separately, their times are not."""
 OF_A_TICK = FREQUENCY // 100
 """Samples per hundredth of a second, the unit of the CPU time that sets the expected number."""
 
