@@ -58,7 +58,7 @@ def _row(one: Point) -> list[str]:
         plain(percent(one.efficiency, 1)),
         duration(mean.run_time / 1e3),
         duration(cpu / 1e3),
-        plain(percent(cpu, mean.run_time)),
+        plain(percent(min(cpu, mean.run_time), mean.run_time)),
         duration(mean.gc_time / 1e3),
         size(round(mean.bytes)),
         f"{mean.tasks:,.0f}",
