@@ -84,8 +84,7 @@ class HostMetrics:
         """All columns with values, thing by thing: derived ones, then rates of counters, and gauges."""
         for (of, id), series in self.things.items():
             names = [name for kind, name in FORMULAS if kind == of]
-            plain = [one.name for one in series.values() if one.unit != "ticks" and one.name not in _PARTS]
-            for name in (*names, *map(_without_unit, plain)):
+            for name in (*names, *_shown(series)):
                 column = self.column(of, id, name)
                 if any(value is not None for value in column.values):
                     yield column
@@ -95,8 +94,7 @@ class HostMetrics:
         if (of, name) in FORMULAS:
             unit, formula = FORMULAS[of, name]
             return Column(of, id, name, unit, formula(self, id))
-        there = self.things.get((of, id), {}).values()
-        series = next((one for one in there if _without_unit(one.name) == name), None)
+        series = _shown(self.things.get((of, id), {})).get(name)
         if series is None:
             return Column(of, id, name, "", self._unknown)
         size = series.unit == "bytes"
@@ -146,8 +144,13 @@ def _quotient(part: Values, whole: Values) -> Values:
     return _each(lambda one, all_: one / all_ if all_ > 0 else None, part, whole)
 
 
-def _without_unit(name: str) -> str:
-    return next((name.removesuffix(one) for one in _SUFFIXES if name.endswith(one)), name)
+def _shown(series: Mapping[str, Series]) -> dict[str, Series]:
+    """The series that are columns by themselves, by their names without units."""
+    return {
+        next((name.removesuffix(end) for end in _SUFFIXES if name.endswith(end)), name): one
+        for name, one in series.items()
+        if one.unit != "ticks" and name not in _PARTS
+    }
 
 
 # Formulas. `id` says of which thing.
