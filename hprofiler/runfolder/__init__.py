@@ -5,6 +5,7 @@
     DIR/report.html                         the page of all events
     DIR/cluster/EVENT.{svg,folded,pb.gz}    and EVENT-mean.*
     DIR/hosts/HOST/EVENT.*                  one host
+    DIR/hosts/HOST/metrics.json.gz          what the host's kernel and JVMs published every second
     DIR/hosts/HOST/PID/EVENT.pb.gz          one process; threads are labels
     DIR/hosts/HOST/PID/EVENT.time           the same with the times of its samples, as the agent sent it
     DIR/hosts/HOST/PID/recording.jfr        the engine's own file, with --keep-raw
@@ -39,6 +40,7 @@ _log = logging.getLogger(__name__)
 RUN_FILE = "run.json"
 PAGE_FILE = "report.html"
 SPARK_FILE = "spark.json"
+METRICS_FILE = "metrics.json.gz"
 # Files and folders that stand for the run folder they are in.
 _STANDS_FOR_ALL = (RUN_FILE, PAGE_FILE, "cluster", "hosts")
 # Depth of a profile below its run folder.
@@ -139,6 +141,9 @@ class RunFolder:
 
     def raw_path(self, host: str, pid: int, name: str) -> Path:
         return self.host_dir(host) / str(int(pid)) / safe_name(name)
+
+    def metrics_path(self, host: str) -> Path:
+        return self.host_dir(host) / METRICS_FILE
 
     @property
     def page_path(self) -> Path:

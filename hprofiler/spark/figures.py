@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -309,14 +309,14 @@ def application_record(application: Application) -> dict[str, Any]:
     return {"id": application.id, "name": application.name, "attempts": [attempt]}
 
 
-def job_records(application: Application, found: Figures) -> list[dict[str, Any]]:
+def job_records(application: Application, found: Figures) -> Iterator[dict[str, Any]]:
     """`/applications/ID/jobs`, newest first."""
     by_job: dict[int, list[StageFigures]] = {}
     for one in found.stages:
         for job in one.stage.jobs:
             by_job.setdefault(job, []).append(one)
     jobs = sorted(application.jobs.values(), key=lambda job: job.id, reverse=True)
-    return [_job_record(job, by_job.get(job.id, [])) for job in jobs]
+    return (_job_record(job, by_job.get(job.id, [])) for job in jobs)
 
 
 def _job_record(job: Job, stages: Sequence[StageFigures]) -> dict[str, Any]:

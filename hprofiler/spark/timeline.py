@@ -6,7 +6,8 @@ spread evenly over the task's time (its run time's part of it), which every pict
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,25 +64,32 @@ def timeline(application: Application, buckets: int = 200) -> Timeline:
     Tasks without a launch are left out; those without an end last until their stage's, or the last event.
     """
     ran = [stage for stage in application.stages.values() if len(stage.tasks)]
-    launches: list[int] = []
+    until = {stage.key: stage.end or application.until for stage in ran}
+    starts: list[int] = []
     ends: list[int] = []
     for stage in ran:
-        until = stage.end or application.until
-        for launch, finish in stage.tasks.columns("launch", "finish"):
-            if launch:
-                launches.append(launch)
-                ends.append(max(launch, finish or until))
-    if not launches:
+        launches = [launch for launch in stage.tasks.column("launch") if launch]
+        if launches:
+            starts += [min(launches), stage.start or min(launches)]
+            finishes = stage.tasks.column("finish")
+            ends += [max(launches), max(finish or until[stage.key] for finish in finishes), stage.end]
+    if not starts:
         return Timeline(application.start, 1, [], [], {name: [] for name in PARTS})
-    start = min(min(launches), *(stage.start or launches[0] for stage in ran))
-    end = max(max(ends), *(stage.end for stage in ran))
+    start, end = min(starts), max(ends)
     width = max(1, -(-(end - start) // max(1, min(buckets, MOST_BUCKETS))))
     count = (end - start) // width + 1
     spread = _Spread(start, width, count, 1 + len(PARTS))
     for stage in ran:
-        _add_stage(spread, stage, stage.end or application.until)
+        _add_stage(spread, stage, until[stage.key])
     active, *parts = spread.averages()
-    most = _most(sorted(launches), sorted(ends), start, width, count)
+    moments = [(array("q"), array("q")) for _ in range(count)]
+    for stage in ran:
+        for launch, finish in stage.tasks.columns("launch", "finish"):
+            if launch:
+                ended = max(launch, finish or until[stage.key])
+                moments[(launch - start) // width][0].append(launch)
+                moments[(ended - start) // width][1].append(ended)
+    most = _most(moments, start, width)
     return Timeline(start, width, active, most, dict(zip(PARTS, parts, strict=True)))
 
 
@@ -137,27 +145,25 @@ def _add_stage(spread: _Spread, stage: Stage, until: int) -> None:
         spread.add(launch, end, amounts)
 
 
-def _most(launches: list[int], ends: list[int], start: int, width: int, count: int) -> list[int]:
+_Moments = tuple["array[int]", "array[int]"]
+
+
+def _most(moments: Sequence[_Moments], start: int, width: int) -> list[int]:
     """The most tasks at one moment, by bucket. A task that ends when another begins made room for it."""
-    most, active, at_end = [], 0, 0
-    place = 0
-    for bucket in range(count):
-        begin = start + bucket * width
-        edge = begin + width
-        while at_end < len(ends) and ends[at_end] <= begin:
-            at_end += 1
+    most, active = [], 0
+    for number, (launches, ends) in enumerate(moments):
+        begin = start + number * width
+        ended = sorted(ends, reverse=True)
+        while ended and ended[-1] <= begin:
+            ended.pop()
             active -= 1
         highest = active
-        while place < len(launches) and launches[place] < edge:
-            now = launches[place]
-            while at_end < len(ends) and ends[at_end] <= now:
-                at_end += 1
+        for launch in sorted(launches):
+            while ended and ended[-1] <= launch:
+                ended.pop()
                 active -= 1
             active += 1
-            place += 1
             highest = max(highest, active)
-        while at_end < len(ends) and ends[at_end] < edge:
-            at_end += 1
-            active -= 1
+        active -= len(ended)
         most.append(highest)
     return most

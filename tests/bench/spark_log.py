@@ -9,9 +9,9 @@ from __future__ import annotations
 import io
 import json
 import re
-import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,9 +25,11 @@ from hprofiler.spark.log_files import LogFile
 from tests.bench.commands import BenchError
 from tests.bench.table import Row
 from tests.lab import cache
+from tests.lab.spark import logs
 
 _WHOLE = 10e9
 _PART = 0.5e9
+_OF_HISTORY = 0.2e9
 _MB = 1e6
 _ONCE = re.compile(
     rb'\{"Event":"SparkListener(?:LogStart|Application|Environment|ResourceProfile|BlockManager|Executor)'
@@ -89,30 +91,60 @@ def _split(body: bytes) -> tuple[list[bytes], list[tuple[list[int], int]]]:
 
 
 def rows() -> list[Row]:
-    log = _log()
+    spark, log = _log()
     source = Repeated(log, _PART)
     part = b"".join(iter(lambda: source.read(1 << 20), b""))
     ours = len(part) / _MB / _seconds(_read, part)
     theirs = len(part) / _MB / _seconds(_load, part)
     del part
     peak = _peak_of_all(log)
+    own, history = _beside_history(spark, log)
     more = f"(json.loads: {theirs:,.0f} MB/s)"
     return [
         Row(
             "Spark event log, plain", f"{ours:,.0f} MB/s of CPU time {more}", "at least 150 MB/s", ours >= 150
         ),
         Row(f"Spark event log of {_WHOLE / 1e9:g} GB", f"{peak:,.0f} MB", "under 300 MB", peak < 300),
+        Row(
+            f"stages of an event log of {_OF_HISTORY / 1e6:g} MB",
+            f"{own:.1f} s (history server: {history:.1f} s)",
+            "less than a history server",
+            own < history,
+        ),
     ]
 
 
-def _log() -> Path:
-    from tests.lab.spark import logs
-
+def _log() -> tuple[logs.Spark, Path]:
     try:
-        found = logs.made(logs.spark_3())
+        found = logs.made("spark-3")
+        return logs.spark_3(), next(one.log for one in found if one.name == "queries-plain")
     except cache.Unavailable as error:
         raise BenchError(str(error)) from error
-    return next(one.log for one in found if one.name == "queries-plain")
+
+
+def _beside_history(spark: logs.Spark, log: Path) -> tuple[float, float]:
+    """Seconds to all stages of an application: by the command, start-up and all, and by a history server that
+    runs and has listed the log."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "app-1"
+        with path.open("wb") as file:
+            source = Repeated(log, _OF_HISTORY)
+            while piece := source.read(1 << 20):
+                file.write(piece)
+        begin = time.monotonic()
+        command = [sys.executable, "-m", "hprofiler", "spark", str(path), "--json"]
+        done = subprocess.run(command, cwd=cache.CHECKOUT, capture_output=True, check=False)
+        own = time.monotonic() - begin
+        if done.returncode:
+            raise BenchError(done.stderr.decode(errors="replace")[-2000:])
+        with logs.history_server(spark, path.parent, "4g") as api:
+            (application,) = logs.get(api)
+            begin = time.monotonic()
+            stages = logs.get(f"{api}/{application['id']}/stages")
+            history = time.monotonic() - begin
+    if not stages:
+        raise BenchError("the history server knows no stage")
+    return own, history
 
 
 def _seconds(work: Callable[[bytes], None], content: bytes) -> float:
@@ -149,7 +181,9 @@ def _answer() -> None:
 
     application = read_application([LogFile("log", opened)])
     print_answer(application, figures(application), as_json=False)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / _MB)
+    # getrusage would count the memory of the process that started this one.
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    print(int(status["VmHWM"].split()[0]) * 1024 / _MB)
 
 
 if __name__ == "__main__":

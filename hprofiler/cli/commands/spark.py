@@ -150,9 +150,9 @@ def _sections() -> list[Section]:
         ),
         Section(
             "sql",
-            lambda application, _: [
+            lambda application, _: (
                 rest_execution(one, application.until) for one in application.sql.values()
-            ],
+            ),
             text.sql_lines,
         ),
         Section("timeline", lambda application, _: timeline(application).record(), nothing),

@@ -23,8 +23,9 @@ NOT_SHORT = {
     "timer-used",
     "recorded",
     "new-processes-unknown",
+    "times-impossible",
 }
-"""Codes that do not excuse missing data: the number of samples is judged separately."""
+"""Codes that do not excuse missing data: the number of samples is judged separately, their times are not."""
 OF_A_TICK = FREQUENCY // 100
 """Samples per hundredth of a second, the unit of the CPU time that sets the expected number."""
 

@@ -212,33 +212,40 @@ def _two_workers(spark: Spark) -> Iterator[str]:
 def ask_history(spark: Spark, folder: Path) -> None:
     """Write what the history server says of each log in `folder`/logs into `folder`/answers."""
     (folder / "answers").mkdir()
+    with history_server(spark, folder / "logs") as api:
+        for application in get(api):
+            for attempt in application["attempts"]:
+                parts = [application["id"], *([attempt["attemptId"]] if "attemptId" in attempt else [])]
+                answers = {"": {**application, "attempts": [attempt]}}
+                for path in _PATHS:
+                    answers[path] = get(f"{api}/{'/'.join(parts)}/{path}")
+                for stage in answers[STAGES]:
+                    path = TASK_SUMMARY.format(stage["stageId"], stage["attemptId"])
+                    answers[path] = get(f"{api}/{'/'.join(parts)}/{path}")
+                (folder / "answers" / f"{'_'.join(parts)}.json").write_text(json.dumps(answers, indent=1))
+
+
+@contextlib.contextmanager
+def history_server(spark: Spark, logs: Path, memory: str = "1g") -> Iterator[str]:
+    """A history server that has listed all logs of a folder. Gives the address of its applications."""
     port = free_port()
     settings = {
-        "spark.history.fs.logDirectory": f"file://{folder}/logs",
+        "spark.history.fs.logDirectory": f"file://{logs}",
         "spark.history.ui.port": str(port),
         "spark.history.fs.update.interval": "1s",
         "spark.history.retainedApplications": "1",
     }
     options = [f"-D{name}={value}" for name, value in settings.items()]
-    java = [*_java(spark, "-Xmx1g", *options), "org.apache.spark.deploy.history.HistoryServer"]
+    java = [*_java(spark, f"-Xmx{memory}", *options), "org.apache.spark.deploy.history.HistoryServer"]
     with tempfile.TemporaryDirectory() as scratch, started(java, spark, Path(scratch) / "log"):
         api = f"http://127.0.0.1:{port}/api/v1/applications"
-        wanted = len(list((folder / "logs").iterdir()))
+        wanted = len(list(logs.iterdir()))
 
         def attempts() -> int:
-            return sum(len(application["attempts"]) for application in _get(api) or [])
+            return sum(len(application["attempts"]) for application in get(api) or [])
 
         wait_for("the history server", lambda: attempts() >= wanted, 180)
-        for application in _get(api):
-            for attempt in application["attempts"]:
-                parts = [application["id"], *([attempt["attemptId"]] if "attemptId" in attempt else [])]
-                answers = {"": {**application, "attempts": [attempt]}}
-                for path in _PATHS:
-                    answers[path] = _get(f"{api}/{'/'.join(parts)}/{path}")
-                for stage in answers[STAGES]:
-                    path = TASK_SUMMARY.format(stage["stageId"], stage["attemptId"])
-                    answers[path] = _get(f"{api}/{'/'.join(parts)}/{path}")
-                (folder / "answers" / f"{'_'.join(parts)}.json").write_text(json.dumps(answers, indent=1))
+        yield api
 
 
 def _read(folder: Path) -> list[Logged]:
@@ -260,7 +267,7 @@ def _attempt_of(log: Path) -> str:
     return log.name.removeprefix("eventlog_v2_").partition(".")[0]
 
 
-def _get(address: str) -> Any:
+def get(address: str) -> Any:
     """The JSON at an address; None if there is none."""
     try:
         with urllib.request.urlopen(address, timeout=120) as answer:
