@@ -9,7 +9,6 @@ import re
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
@@ -36,7 +35,7 @@ from hprofiler.spark.application import (
 )
 from hprofiler.spark.codecs import Decoded
 from hprofiler.spark.facts import Collected, SparkError, SparkFacts
-from hprofiler.spark.log_files import LogFile, gaps, local_files
+from hprofiler.spark.log_files import LogFile, gaps
 from hprofiler.spark.rest import ClockOf
 from hprofiler.spark.sql import SqlLog
 
@@ -106,13 +105,12 @@ def read_application(files: Iterable[LogFile]) -> Application:
     return application
 
 
-def read_event_log(path: Path, since: float, until: float, clock_of: ClockOf) -> SparkFacts:
-    """The facts of a recording from a local event log. Raises SparkError if there is none.
+def facts_of(application: Application, since: float, until: float, clock_of: ClockOf) -> SparkFacts:
+    """The facts of a recording from a whole application.
 
     `since` and `until` are the recording, in seconds since 1970 by this machine's clock. `clock_of` gives the
     clock of the driver's host.
     """
-    application = read_application(local_files(path))
     found = Collected((since - _SLACK) * 1000, (until + _SLACK) * 1000)
     for stage in application.stages.values():
         if stage.start:
