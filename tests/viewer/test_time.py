@@ -319,7 +319,7 @@ def test_what_spark_knows(viewer: Viewer, tmp_path: Path) -> None:
     assert "Blocked time" in viewer.text("spark-panel")
     assert axe.faults(viewer.driver) == []
     viewer.driver.find_element(By.CSS_SELECTOR, "#spark-panel .name button").click()
-    assert "scope=slice:0" in viewer.state()
+    assert "scope=slice%3A0" in viewer.state()
     names = viewer.driver.find_elements(By.CSS_SELECTOR, "#spark-panel .stages .name")
     assert len(names) == 2
 
