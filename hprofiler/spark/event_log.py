@@ -63,6 +63,7 @@ _MOST_METRICS = 100
 _LOOSE_TASKS = 50_000
 _MOST_LISTED = 5000
 _SLACK = 120.0  # seconds around a recording: the driver's clock may differ from ours
+_LOST_LINES = ("damaged", "cut", "cut-inside", "too-long", "too-many")
 _AGAIN = "Resubmitted"
 _START = b'{"Event":"'
 _LONGEST_NAME = 200
@@ -120,9 +121,7 @@ def facts_of(application: Application, since: float, until: float, clock_of: Clo
                 stage.id, stage.attempt, stage.name, stage.start, stage.end, stage.num_tasks, _waits(stage)
             )
         _add_tasks(found, application.executor_ids, stage)
-    damaged = [
-        note.count for note in application.notes if note.code in ("damaged", "cut", "cut-inside", "too-long")
-    ]
+    damaged = [note.count for note in application.notes if note.code in _LOST_LINES]
     kept = [note.text for note in application.notes if note.code.endswith(("-not-kept", "unreadable"))]
     return SparkFacts(
         application=application.id,
