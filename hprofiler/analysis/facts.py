@@ -11,6 +11,7 @@ from hprofiler.base.time_range import TimeRange
 from hprofiler.model import Clock, Outcome, Pauses, Process, Recording, Status
 from hprofiler.runfolder import HostRecord, RunRecord
 from hprofiler.spark import SparkFacts
+from hprofiler.spark.findings import Judged
 
 ASYNC_PROFILER = "async-profiler"
 PERF = "perf"
@@ -100,6 +101,7 @@ class RunFacts:
     start: int | None = None
     time: TimeRange | None = None
     spark: SparkFacts | None = None
+    job: Judged | None = None
     slices: bool = True
     notes: tuple[Outcome, ...] = ()
 

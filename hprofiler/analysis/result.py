@@ -25,8 +25,9 @@ from hprofiler.base.errors import UsageError
 from hprofiler.model import Outcome, Recording, Status
 from hprofiler.model.measures import measure_of
 from hprofiler.runfolder import RunFolder
-from hprofiler.spark import SparkError
+from hprofiler.spark import SparkError, saved_application
 from hprofiler.spark import read_facts as read_spark_facts
+from hprofiler.spark.findings import judge, sentence
 
 # How many of a host's methods are remembered to say where a method of the cluster is hot.
 _REMEMBERED = 200
@@ -186,7 +187,9 @@ def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolde
     facts = replace(read_facts(run_folder.record), trimmed=trim, slices=slices)
     if slices:
         try:
-            facts = replace(facts, spark=read_spark_facts(run_folder.path))
+            application = saved_application(run_folder.path)
+            job = judge(application) if application else None
+            facts = replace(facts, spark=read_spark_facts(run_folder.path), job=job)
         except SparkError as error:
             host = facts.hosts[0].name if facts.hosts else ""
             note = Outcome(host, Status.DEGRADED, "report", error.reason, error.remedy, code=error.code)
@@ -263,11 +266,11 @@ def analyze_event(
     if cluster is not None and of_cluster is not None:
         found = findings(facts, cluster, of_cluster, compared, evidence, problems)
         of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)
-        if of_stage is not None:
-            found = [found[0], of_stage, *found[1 : MOST - 1]]
+        of_job = facts.job.findings if facts.job else ()
+        more = [*([Finding(sentence(of_job))] if of_job else []), *([of_stage] if of_stage else [])]
         if of_machines and facts.event in _OF_TIME:
-            worst = of_machines[0]
-            found = [found[0], Finding(worst.text, host=worst.host), *found[1 : MOST - 1]]
+            more.append(Finding(of_machines[0].text, host=of_machines[0].host))
+        found = [found[0], *more, *found[1:]][:MOST]
         analysis = replace(
             analysis,
             hosts=tuple(hosts),

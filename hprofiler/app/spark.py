@@ -1,4 +1,5 @@
-"""What Spark knows of a recorded application, put into the run folder."""
+"""What Spark knows of a recorded application, put into the run folder: facts of the recording, for stages of
+samples; and the whole application, for tables."""
 
 from __future__ import annotations
 
@@ -16,31 +17,40 @@ from hprofiler.model import HostResult, Outcome, Status
 from hprofiler.resolve import SparkDriver
 from hprofiler.spark import (
     Answer,
+    Application,
     ClockOf,
     DriverClock,
     SparkError,
     SparkFacts,
+    facts_of,
+    fetch_application,
     fetch_facts,
-    read_event_log,
+    local_files,
+    read_application,
+    save_application,
     write_facts,
 )
 
 _log = logging.getLogger(__name__)
+_SECONDS = 30.0
+"""How long a run waits for the tables of the whole application."""
 _REMEDY = "name the driver's page, a history server or an event log with --spark; or use --slices none"
 
 
 def add_facts(
     source: SparkDriver | Path, folder: Path, results: Iterable[HostResult], since: float, until: float
 ) -> Outcome | None:
-    """Write spark.json for a recording from `since` to `until` (seconds since 1970).
+    """Write what is known for a recording from `since` to `until` (seconds since 1970).
 
     Returns an outcome if it cannot be, or something is missing in it; a run never fails for that.
     """
     results = tuple(results)
     host = results[0].host.name
     try:
-        facts = _facts(source, _clocks(results), since, until)
+        facts, application = _known(source, _clocks(results), since, until)
         write_facts(facts, folder)
+        if application is not None:
+            save_application(application, folder)
     except HprofilerError as error:
         reason = f"samples are not divided by Spark stage: {printable(error.reason)}"
         return Outcome(host, Status.DEGRADED, "report", reason, _REMEDY, code=SparkError.code)
@@ -63,10 +73,13 @@ def add_facts(
     )
 
 
-def _facts(source: SparkDriver | Path, clock_of: ClockOf, since: float, until: float) -> SparkFacts:
+def _known(
+    source: SparkDriver | Path, clock_of: ClockOf, since: float, until: float
+) -> tuple[SparkFacts, Application | None]:
     if isinstance(source, Path):
-        facts = read_event_log(source, since, until, clock_of)
-        return msgspec.structs.replace(facts, source=printable(str(source))[:1000])
+        application = read_application(local_files(source))
+        facts = facts_of(application, since, until, clock_of)
+        return msgspec.structs.replace(facts, source=printable(str(source))[:1000]), application
 
     def ask(path: str, parameters: Mapping[str, str]) -> Answer:
         sent = time.time()
@@ -74,7 +87,12 @@ def _facts(source: SparkDriver | Path, clock_of: ClockOf, since: float, until: f
         return Answer(content, sent, time.time(), _seconds(date))
 
     facts = fetch_facts(ask, source.application, since, until, clock_of)
-    return msgspec.structs.replace(facts, source="the driver's REST interface")
+    facts = msgspec.structs.replace(facts, source="the driver's REST interface")
+    try:
+        return facts, fetch_application(ask, source.application, _SECONDS)
+    except HprofilerError as error:
+        note = f"tables of the whole application are left out: {error.reason}"[:1000]
+        return msgspec.structs.replace(facts, notes=(*facts.notes, note)), None
 
 
 def _seconds(date: str | None) -> float | None:

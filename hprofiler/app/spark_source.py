@@ -8,18 +8,21 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
 from typing import IO, Any, cast
 
 from hprofiler.base.errors import HprofilerError, UsageError
 from hprofiler.base.passwords import shown_url
-from hprofiler.base.paths import at_home, is_there
+from hprofiler.base.paths import at_home, is_file, is_there
 from hprofiler.resolve import SparkDriver, YarnOptions
+from hprofiler.runfolder import RUN_FILE
 from hprofiler.spark.application import Application, Note
 from hprofiler.spark.event_log import read_application
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.log_files import LogFile, in_order, local_files
 from hprofiler.spark.rest import Answer, Server, find_application
 from hprofiler.spark.rest_application import fetch_application
+from hprofiler.spark.saved import saved_application
 
 _HDFS = ("hdfs", "webhdfs", "swebhdfs")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*(?=://)", re.IGNORECASE)
@@ -35,7 +38,7 @@ def read_source(source: str, yarn: YarnOptions) -> Application:
 
     scheme = match.group().lower() if (match := _SCHEME.match(source)) else ""
     if not scheme and is_there(at_home(source)):
-        return read_application(local_files(at_home(source)))
+        return _of_folder(at_home(source))
     if scheme == "file":
         path = source.partition("://")[2]  # which may have a "?" or "#" in it
         return read_application(local_files(at_home(path[path.find("/") :])))
@@ -51,6 +54,16 @@ def read_source(source: str, yarn: YarnOptions) -> Application:
     if scheme:
         return read_application(_fsspec_files(source))
     return read_application(local_files(at_home(source)))
+
+
+def _of_folder(path: Path) -> Application:
+    """Of a run folder, or an event log."""
+    if not is_file(path / RUN_FILE):
+        return read_application(local_files(path))
+    application = saved_application(path)
+    if application is None:
+        raise SparkError(f"{path} knows no Spark application", "name its event log")
+    return application
 
 
 def _of_yarn(application: str, yarn: YarnOptions) -> Application:

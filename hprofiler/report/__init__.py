@@ -30,6 +30,7 @@ from hprofiler.report.pictures import (
     write_pictures,
 )
 from hprofiler.report.sections import event_of_page, event_summary, run_record
+from hprofiler.report.spark_job import curves_record, job_record
 from hprofiler.report.stages import spark_lanes
 from hprofiler.runfolder import RunFolder, safe_name
 
@@ -82,6 +83,8 @@ def make_report(
         analysis = analyze(run_folder, facts, names, writer)
         writer.data.run = run_record(analysis)
         writer.add_times(facts)
+        if facts.job is not None:
+            writer.data.job = job_record(facts.job, {})
         writer.data.write(run_folder.page_path)
         for old in run_folder.old_pages(facts.events):
             old.unlink(missing_ok=True)
@@ -130,6 +133,9 @@ class _Writer:
         lanes = pause_lanes(facts, self._processes, self.data.seconds)
         if facts.spark is not None:
             lanes += spark_lanes(facts.spark, facts.start, self.data.seconds)
+            if facts.job is not None:
+                job = facts.job.application
+                self.data.curves = curves_record(job, facts.spark, facts.start, self.data.seconds)
             self.data.slice_labels = stage_labels(facts.spark)
         self.data.lanes = lanes
         self.data.clock = clock_in_words(facts.hosts)

@@ -77,8 +77,8 @@ class PageData:
 
     With `thread_frames` groups of threads are also frames at the root of the tree. `trimmed` says that there
     is less in it than the samples that hosts took. `summaries` and `coverage` are by event, `run` is what is
-    said of the run; all are ready for JSON. `slice_labels` are what slices are called beside their names,
-    `clock` is how well the clocks of hosts agree.
+    said of the run, `job` of its Spark application, `curves` what is known of that by time; all are ready for
+    JSON. `slice_labels` are what slices are called beside their names, `clock` is how well clocks agree.
     """
 
     def __init__(
@@ -92,6 +92,8 @@ class PageData:
         self.summaries: dict[int, Mapping[str, object]] = {}
         self.coverage: dict[int, Mapping[str, object]] = {}
         self.run: Mapping[str, object] | None = None
+        self.job: Mapping[str, object] | None = None
+        self.curves: Mapping[str, object] | None = None
         self.lanes: Sequence[Lane] = ()
         self.slice_labels: Mapping[str, str] = {}
         self.clock = ""
@@ -223,6 +225,8 @@ class PageData:
             ],
             "summaries": [self.summaries[event] for event in events],
             "run": self.run,
+            "job": self.job,
+            "curves": self.curves,
         }
 
     def _time(self) -> Mapping[str, object] | None:

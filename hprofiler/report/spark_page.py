@@ -23,8 +23,30 @@ _INNER = _WIDTH - _LEFT - _RIGHT
 _BUCKETS = 300
 _LANES, _LANE = 12, 14
 _MOST_BARS = 2000
-_MOST_ROWS = 2000
+MOST_ROWS = 2000
 _MARKS = 6
+STAGE_HEADINGS = (
+    "stage",
+    "task time",
+    "share",
+    "took",
+    "tasks",
+    "failed",
+    "killed",
+    "CPU/run",
+    "GC",
+    "fetch wait",
+    "median task",
+    "longest",
+    "skew",
+    "read",
+    "written",
+    "shuffle read",
+    "shuffle written",
+    "spilled",
+    "peak memory",
+)
+"""Of a stage’s cells."""
 _LINES = ("cpu", "gc", "shuffle read", "shuffle write", "deserialize")
 _STYLE = """
 :root { color-scheme: light dark; --text: #1c1e21; --back: #fff; --faint: #6a7178; --line: #d8dce0;
@@ -73,10 +95,13 @@ def write_page(application: Application, found: Figures, parts: Iterable[Sequenc
 
 
 def _part(lines: Sequence[str]) -> str:
-    """Lines below their first one, which is the heading."""
-    first = lines[0][:1].upper() + lines[0][1:].removesuffix(":")
-    rest = escape("\n".join(lines[1:]))
-    return f"<h2>{escape(first)}</h2><pre>{rest}</pre>" if rest else f"<p>{escape(first)}</p>"
+    title, text = title_and_text(lines)
+    return f"<h2>{escape(title)}</h2><pre>{escape(text)}</pre>" if text else f"<p>{escape(title)}</p>"
+
+
+def title_and_text(lines: Sequence[str]) -> tuple[str, str]:
+    """A part of the answer: its first line as a heading, and the others."""
+    return lines[0][:1].upper() + lines[0][1:].removesuffix(":"), "\n".join(lines[1:])
 
 
 def _timeline(application: Application) -> str:
@@ -173,41 +198,21 @@ def _stage_table(found: Figures) -> str:
     if not ran:
         return ""
     whole = sum(one.task_time for one in ran)
-    headings = (
-        "stage",
-        "task time",
-        "share",
-        "took",
-        "tasks",
-        "failed",
-        "killed",
-        "CPU/run",
-        "GC",
-        "fetch wait",
-        "median task",
-        "longest",
-        "skew",
-        "read",
-        "written",
-        "shuffle read",
-        "shuffle written",
-        "spilled",
-        "peak memory",
-    )
     rows = "".join(
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in _row(one, whole))}</tr>"
-        for one in ran[:_MOST_ROWS]
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in stage_cells(one, whole))}</tr>"
+        for one in ran[:MOST_ROWS]
     )
-    more = len(ran) - _MOST_ROWS
+    more = len(ran) - MOST_ROWS
     rest = f'<p class="faint">… and {more:,} more stages</p>' if more > 0 else ""
-    head = "".join(f'<th scope="col">{name}</th>' for name in headings)
+    head = "".join(f'<th scope="col">{name}</th>' for name in STAGE_HEADINGS)
     return (
         f'<h2>Stages by task time</h2><div class="scroll"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>{rest}"
     )
 
 
-def _row(one: StageFigures, whole: int) -> list[str]:
+def stage_cells(one: StageFigures, whole: int) -> list[str]:
+    """Of the row of a stage; `whole` is the task time of all."""
     good = one.work["succeeded"]
     sums, run = good.sums, good.sums["executorRunTime"]
 

@@ -40,6 +40,7 @@ _log = logging.getLogger(__name__)
 RUN_FILE = "run.json"
 PAGE_FILE = "report.html"
 SPARK_FILE = "spark.json"
+APPLICATION_FILE = "spark-application.msgpack"
 METRICS_FILE = "metrics.json.gz"
 # Files and folders that stand for the run folder they are in.
 _STANDS_FOR_ALL = (RUN_FILE, PAGE_FILE, "cluster", "hosts")
@@ -225,8 +226,8 @@ class RunFolder:
         events: tuple[str, ...] = ()
         with suppress(RunFolderError):  # a damaged run can be replaced too
             events = self.record.sampling.events
-        files = (self.page_path, *self.old_pages(events), self.path / SPARK_FILE, self.path / RUN_FILE)
-        for file in files:
+        own = (SPARK_FILE, APPLICATION_FILE, RUN_FILE)
+        for file in (self.page_path, *self.old_pages(events), *(self.path / name for name in own)):
             file.unlink(missing_ok=True)
 
 

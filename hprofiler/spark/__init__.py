@@ -2,7 +2,8 @@
 event log. `facts.py` describes it; `windows.py` says which stage ran when.
 """
 
-from hprofiler.spark.event_log import read_event_log
+from hprofiler.spark.application import Application
+from hprofiler.spark.event_log import facts_of, read_application
 from hprofiler.spark.facts import (
     DriverClock,
     Executor,
@@ -15,7 +16,10 @@ from hprofiler.spark.facts import (
     read_facts,
     write_facts,
 )
+from hprofiler.spark.log_files import local_files
 from hprofiler.spark.rest import Answer, Ask, ClockOf, fetch_facts
+from hprofiler.spark.rest_application import fetch_application
+from hprofiler.spark.saved import save_application, saved_application
 from hprofiler.spark.windows import (
     SEVERAL,
     Assignment,
@@ -28,6 +32,7 @@ from hprofiler.spark.windows import (
 __all__ = [
     "SEVERAL",
     "Answer",
+    "Application",
     "Ask",
     "Assignment",
     "ClockOf",
@@ -41,9 +46,14 @@ __all__ = [
     "Tasks",
     "Waits",
     "assignment",
+    "facts_of",
+    "fetch_application",
     "fetch_facts",
-    "read_event_log",
+    "local_files",
+    "read_application",
     "read_facts",
+    "save_application",
+    "saved_application",
     "stage_name",
     "stage_times",
     "write_facts",

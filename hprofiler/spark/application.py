@@ -65,6 +65,7 @@ TASK_COLUMNS = (
 DERIVED_COLUMNS = ("duration", "getting", "scheduler_delay")
 """What follows from the others, as Spark's own pages have it."""
 _PEAKS = msgspec.msgpack.Decoder(dict[str, tuple[int, str]])
+_PART = msgspec.msgpack.Decoder(list[int | tuple[str, int, bytes]])
 _NUMBERS = {name: number for number, name in enumerate(TASK_COLUMNS)}
 
 RUNNING, SUCCESS, FAILED, KILLED = range(4)
@@ -150,6 +151,24 @@ class TaskTable:
             columns = [_packed(column) for column in zip(*self._open, strict=True)]
             self._packed.append(msgspec.msgpack.encode([*columns, len(self._open)]))
             self._open = []
+
+    def packed(self) -> list[bytes]:
+        """All tasks, for `unpacked`."""
+        self.pack()
+        return self._packed
+
+    @classmethod
+    def unpacked(cls, parts: list[bytes]) -> TaskTable:
+        """Raises ValueError for parts that `packed` has not made."""
+        table = cls()
+        for part in parts:
+            columns = _PART.decode(part)
+            count = columns[-1]
+            if len(columns) != len(TASK_COLUMNS) + 1 or not isinstance(count, int) or count > _ROWS:
+                raise ValueError("not a table of tasks")
+            table._count += count
+        table._packed = list(parts)
+        return table
 
     def __len__(self) -> int:
         return self._count

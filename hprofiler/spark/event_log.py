@@ -9,7 +9,6 @@ import re
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
@@ -36,7 +35,7 @@ from hprofiler.spark.application import (
 )
 from hprofiler.spark.codecs import Decoded
 from hprofiler.spark.facts import Collected, SparkError, SparkFacts
-from hprofiler.spark.log_files import LogFile, gaps, local_files
+from hprofiler.spark.log_files import LogFile, gaps
 from hprofiler.spark.rest import ClockOf
 from hprofiler.spark.sql import SqlLog
 
@@ -64,6 +63,7 @@ _MOST_METRICS = 100
 _LOOSE_TASKS = 50_000
 _MOST_LISTED = 5000
 _SLACK = 120.0  # seconds around a recording: the driver's clock may differ from ours
+_LOST_LINES = ("damaged", "cut", "cut-inside", "too-long", "too-many")
 _AGAIN = "Resubmitted"
 _START = b'{"Event":"'
 _LONGEST_NAME = 200
@@ -106,13 +106,12 @@ def read_application(files: Iterable[LogFile]) -> Application:
     return application
 
 
-def read_event_log(path: Path, since: float, until: float, clock_of: ClockOf) -> SparkFacts:
-    """The facts of a recording from a local event log. Raises SparkError if there is none.
+def facts_of(application: Application, since: float, until: float, clock_of: ClockOf) -> SparkFacts:
+    """The facts of a recording from a whole application.
 
     `since` and `until` are the recording, in seconds since 1970 by this machine's clock. `clock_of` gives the
     clock of the driver's host.
     """
-    application = read_application(local_files(path))
     found = Collected((since - _SLACK) * 1000, (until + _SLACK) * 1000)
     for stage in application.stages.values():
         if stage.start:
@@ -122,9 +121,7 @@ def read_event_log(path: Path, since: float, until: float, clock_of: ClockOf) ->
                 stage.id, stage.attempt, stage.name, stage.start, stage.end, stage.num_tasks, _waits(stage)
             )
         _add_tasks(found, application.executor_ids, stage)
-    damaged = [
-        note.count for note in application.notes if note.code in ("damaged", "cut", "cut-inside", "too-long")
-    ]
+    damaged = [note.count for note in application.notes if note.code in _LOST_LINES]
     kept = [note.text for note in application.notes if note.code.endswith(("-not-kept", "unreadable"))]
     return SparkFacts(
         application=application.id,

@@ -50,6 +50,7 @@ class SparkFinding:
 class Judged:
     """What an application would gain without waits and stragglers, and what stands out of that."""
 
+    application: Application
     blocked: BlockedTime
     stragglers: Stragglers
     findings: tuple[SparkFinding, ...]
@@ -58,7 +59,7 @@ class Judged:
 def judge(application: Application) -> Judged:
     replay = Replay(application)
     blocked, found = blocked_time(application, replay), stragglers(application, replay)
-    return Judged(blocked, found, tuple(spark_findings(blocked, found)))
+    return Judged(application, blocked, found, tuple(spark_findings(blocked, found)))
 
 
 def findings_record(found: Sequence[SparkFinding]) -> list[dict[str, object]]:

@@ -69,9 +69,10 @@ _METRICS: dict[str, tuple[str, ...]] = {
 }
 
 
-def fetch_application(ask: Ask, wanted: str | None) -> Application:
-    """An application; the only one that the server has, if none is named. Raises HprofilerError."""
-    server = Server(ask, time.monotonic() + _SECONDS)
+def fetch_application(ask: Ask, wanted: str | None, seconds: float = _SECONDS) -> Application:
+    """An application; the only one that the server has, if none is named. Raises HprofilerError, also if the
+    answers take longer than so many seconds."""
+    server = Server(ask, time.monotonic() + seconds)
     identity, attempt, name, version = find_application(server, wanted)
     api = f"/applications/{identity}" + (f"/{attempt}" if attempt else "")
     found = Application(id=identity, name=name, attempt=attempt, version=version)

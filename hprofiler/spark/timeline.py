@@ -58,13 +58,15 @@ def _in_one_word(name: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
-def timeline(application: Application, buckets: int = 200) -> Timeline:
-    """From the begin of the first stage to the end of the last one.
+def timeline(
+    application: Application, buckets: int = 200, since: int | None = None, until: int | None = None
+) -> Timeline:
+    """From the begin of the first stage to the end of the last one, or between two moments.
 
     Tasks without a launch are left out; those without an end last until their stage's, or the last event.
     """
     ran = [stage for stage in application.stages.values() if len(stage.tasks)]
-    until = {stage.key: stage.end or application.until for stage in ran}
+    ends_of = {stage.key: stage.end or application.until for stage in ran}
     starts: list[int] = []
     ends: list[int] = []
     for stage in ran:
@@ -72,23 +74,24 @@ def timeline(application: Application, buckets: int = 200) -> Timeline:
         if launches:
             starts += [min(launches), stage.start or min(launches)]
             finishes = stage.tasks.column("finish")
-            ends += [max(launches), max(finish or until[stage.key] for finish in finishes), stage.end]
+            ends += [max(launches), max(finish or ends_of[stage.key] for finish in finishes), stage.end]
     if not starts:
         return Timeline(application.start, 1, [], [], {name: [] for name in PARTS})
-    start, end = min(starts), max(ends)
+    start = min(starts) if since is None else since
+    end = max(start, max(ends) if until is None else until)
     width = max(1, -(-(end - start) // max(1, min(buckets, MOST_BUCKETS))))
     count = (end - start) // width + 1
     spread = _Spread(start, width, count, 1 + len(PARTS))
     for stage in ran:
-        _add_stage(spread, stage, until[stage.key])
+        _add_stage(spread, stage, ends_of[stage.key], start, end)
     active, *parts = spread.averages()
     moments = [(array("q"), array("q")) for _ in range(count)]
     for stage in ran:
         for launch, finish in stage.tasks.columns("launch", "finish"):
-            if launch:
-                ended = max(launch, finish or until[stage.key])
-                moments[(launch - start) // width][0].append(launch)
-                moments[(ended - start) // width][1].append(ended)
+            ended = max(launch, finish or ends_of[stage.key])
+            if launch and launch <= end and ended >= start:
+                moments[max(0, launch - start) // width][0].append(launch)
+                moments[(min(ended, end) - start) // width][1].append(ended)
     most = _most(moments, start, width)
     return Timeline(start, width, active, most, dict(zip(PARTS, parts, strict=True)))
 
@@ -131,18 +134,21 @@ class _Spread:
         return found
 
 
-def _add_stage(spread: _Spread, stage: Stage, until: int) -> None:
+def _add_stage(spread: _Spread, stage: Stage, until: int, start: int, end: int) -> None:
+    """What its tasks did between `start` and `end`; `until` is the end of tasks that have none."""
     columns = [(number, pair) for number, pairs in enumerate(PARTS.values()) for pair in pairs]
     times = stage.tasks.columns("launch", "finish", *(name for _, (name, _) in columns))
     for launch, finish, *values in times:
-        if not launch:
+        ended = max(launch, finish or until)
+        if not launch or launch > end or ended < start:
             continue
-        end = max(launch, finish or until)
+        first, last = max(launch, start), min(ended, end)
+        part = (last - first) / (ended - launch) if ended > launch else 1.0
         amounts = [0.0] * (1 + len(PARTS))
-        amounts[0] = float(end - launch)
+        amounts[0] = float(last - first)
         for (number, (_, unit)), value in zip(columns, values, strict=True):
-            amounts[number + 1] += value / unit
-        spread.add(launch, end, amounts)
+            amounts[number + 1] += part * value / unit
+        spread.add(first, last, amounts)
 
 
 _Moments = tuple["array[int]", "array[int]"]

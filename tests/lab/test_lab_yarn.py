@@ -234,8 +234,12 @@ def test_each_stage_has_its_own_method(yarn: YarnCluster, coordinator: Coordinat
     assert found.certain_share > 0.8 and found.wrong_share < 0.02, found
     assert 0.9 < found.cpu_ratio < 1.1, found
     assert result.folder is not None
-    lanes = described(result.folder / "report.html")["lanes"]
-    assert {lane["name"] for lane in lanes} >= {"Spark jobs", "Spark stages"}
+    page = described(result.folder / "report.html")
+    assert {lane["name"] for lane in page["lanes"]} >= {"Spark jobs", "Spark stages"}
+    known = {one["slice"] for one in page["job"]["stages"]}
+    assert len(known) >= 4 and known >= {one["name"] for one in page["slices"] if one["name"][:6] == "stage "}
+    assert max(page["curves"]["curves"][0]["values"]) > 1  # tasks at once
+    assert json.loads(result.out)["spark"]["application"] == app.id
 
 
 # Other jobs

@@ -23,8 +23,10 @@ from hprofiler.spark import (
     SparkFacts,
     Tasks,
     assignment,
+    event_log,
     fetch_facts,
-    read_event_log,
+    local_files,
+    read_application,
     read_facts,
     rest,
     stage_times,
@@ -61,7 +63,7 @@ def by_rest(answers: Mapping[str, Any] = ANSWERS) -> SparkFacts:
 
 
 def by_log(path: Path = FILES / "event_log") -> SparkFacts:
-    return read_event_log(path, BEGIN, END, no_clock)
+    return event_log.facts_of(read_application(local_files(path)), BEGIN, END, no_clock)
 
 
 def finished(facts: SparkFacts) -> list[tuple[int, ...]]:
@@ -209,7 +211,8 @@ def test_the_clock_of_the_drivers_host_is_taken() -> None:
         return known
 
     assert fetch_facts(driver(), ID, BEGIN, END, clock_of).clock == known
-    assert read_event_log(FILES / "event_log", BEGIN, END, clock_of).clock == known
+    application = read_application(local_files(FILES / "event_log"))
+    assert event_log.facts_of(application, BEGIN, END, clock_of).clock == known
     assert asked == ["127.0.0.1", "127.0.0.1"]
 
 

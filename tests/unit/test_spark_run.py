@@ -32,7 +32,8 @@ HERE = (host("127.0.0.1", Clock(0.0, 0.0)),)
 
 
 def served(answers: Mapping[str, Any], below: str = "") -> dict[str, Answer]:
-    return {f"{below}/api/v1{path}": Answer(content) for path, content in answers.items()}
+    more = {path.replace("/jobs", "/environment"): {} for path in answers if path.endswith("/jobs")}
+    return {f"{below}/api/v1{path}": Answer(content) for path, content in {**more, **answers}.items()}
 
 
 def facts_of(folder: Path) -> SparkFacts:

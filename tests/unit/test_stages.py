@@ -10,11 +10,27 @@ import pytest
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.stages import StageShares
+from hprofiler.app.spark_source import read_source
 from hprofiler.model.measures import measure_of
 from hprofiler.report import Report, make_report
 from hprofiler.report.stages import spark_lanes, stages_record, stages_text
-from hprofiler.runfolder import RunFolder
-from hprofiler.spark import DriverClock, Executor, Job, SparkFacts, Stage, Tasks, Waits, write_facts
+from hprofiler.resolve import YarnOptions
+from hprofiler.runfolder import APPLICATION_FILE, RunFolder
+from hprofiler.spark import (
+    Application,
+    DriverClock,
+    Executor,
+    Job,
+    SparkError,
+    SparkFacts,
+    Stage,
+    Tasks,
+    Waits,
+    save_application,
+    write_facts,
+)
+from hprofiler.spark import application as whole
+from hprofiler.spark.application import SUCCESS, TaskTable
 from tests.timed_profile import Row, timed_profile
 from tests.viewer.block import carried, described
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
@@ -98,6 +114,59 @@ def keep(run: RunFolder, content: bytes, labels: dict[str, str], event: str = "c
     recording["totals"] = {name: profile.total(name) for name, _ in profile.values}
     recording["times"] = {"start": BEGIN * 1_000_000, "width": 20_000}
     rewrite(run, record)
+
+
+def whole_application() -> Application:
+    """Of stage 3, whose tasks wait for shuffle blocks; it takes 4 of 5 seconds on two cores."""
+    begin = BEGIN * 1000
+    rows = []
+    for tid, second in enumerate((1, 1, 3, 3)):
+        times = {"launch": begin + 1000 * second, "finish": begin + 1000 * (second + 2), "run_time": 2000}
+        ids = {"tid": tid, "index": tid, "partition": tid}
+        rows.append({**ids, **times, "status": SUCCESS, "fetch_wait": 1500, "cpu_time": 500_000_000})
+    stage = whole.Stage(3, start=begin + 1000, end=begin + 5000, status="COMPLETE", name="collect at A:42")
+    stage.tasks, stage.num_tasks, stage.jobs = TaskTable.of(rows), len(rows), (0,)
+    made = Application(id=APP, name="etl", start=begin, end=begin + 5000, executor_ids=["1"])
+    made.executors["1"] = whole.Executor("1", "n1", added=begin, cores=2)
+    made.jobs[0] = whole.Job(0, begin, begin + 5000, "SUCCEEDED", stage_ids=(3,))
+    made.stages[3, 0] = stage
+    return made
+
+
+def test_the_page_has_what_spark_knows(tmp_path: Path) -> None:
+    made_report(tmp_path / "run")
+    save_application(whole_application(), tmp_path / "run")
+    report = make_report(tmp_path / "run", slices=True)
+    told = report.events[0].findings[1].text
+    assert told == "Stage 3.0 takes 80% of the job; 75% of its task time is shuffle fetch."
+    page = described(report.page)
+    job, curves = page["job"], page["curves"]
+    assert told in job["headline"]
+    assert [(one["slice"], one["cells"][:2]) for one in job["stages"]] == [
+        ("stage 3.0", ["stage 3.0 collect at A:42", "8 s"])
+    ]
+    assert [one["title"].partition(",")[0] for one in job["sections"]][:2] == [
+        "The application",
+        "Blocked time",
+    ]
+    active = curves["curves"][0]["values"]
+    at = {second: active[int((second + 0.5) / curves["width"])] for second in (0, 1, 4)}
+    assert at == {0: 0, 1: 2, 4: 2}
+
+
+def test_a_run_folder_is_a_source(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", [MadeHost("n1", {7: "x 1\n"})])
+    with pytest.raises(SparkError, match="knows no Spark application"):
+        read_source(str(run.path), YarnOptions())
+    made = whole_application()
+    save_application(made, run.path)
+    assert list(read_source(str(run.path), YarnOptions()).stages[3, 0].tasks.rows()) == list(
+        made.stages[3, 0].tasks.rows()
+    )
+    (run.path / APPLICATION_FILE).write_bytes(b"\x93\x01")
+    with pytest.raises(SparkError, match="cannot be read"):
+        read_source(str(run.path), YarnOptions())
+    assert make_report(run.path, slices=True).analysis.notes[0].code == "spark-unknown"
 
 
 def shares(report: Report) -> StageShares:

@@ -15,8 +15,11 @@ from selenium.webdriver.common.keys import Keys
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report
-from hprofiler.spark import DriverClock, SparkFacts, Stage, write_facts
+from hprofiler.spark import DriverClock, SparkFacts, Stage, save_application, write_facts
 from tests.timed_profile import Row, timed_profile
+from tests.unit.spark_application import START as MADE_START
+from tests.unit.spark_application import Made
+from tests.viewer import axe
 from tests.viewer.browser import Viewer
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 from tests.viewer.made_time import ROWS, START, timed_run
@@ -293,6 +296,32 @@ def test_a_long_recording_has_longer_columns(viewer: Viewer, tmp_path: Path) -> 
     assert "time=0-1.28" in viewer.state()
     viewer.canvas = "time-graph-canvas"
     assert name_at(viewer, 0.5, 1) == "first"
+
+
+def test_what_spark_knows(viewer: Viewer, tmp_path: Path) -> None:
+    """The application's curves above the heat map; its table leads to a stage's flame graph."""
+    slices = [("stage 3.0", True)]
+    rows = [Row(("run", "scan"), 50, 40, (40, 40_000_000), slice=1), Row(("gc",), 0, 20, (20, 20_000_000))]
+    host = MadeHost("n1", {11: timed_profile(rows, start=START, slices=slices)})
+    folder = make_run(tmp_path / "run", [host]).path
+    made = Made(a=2)
+    shift = START // 1000 - MADE_START
+    tasks = [(shift + launch, 500, {"gc_time": 100}) for launch in (0, 0, 500)]
+    made.job(0, shift, shift + 1000, (3, 4))
+    made.stage(3, shift, shift + 1000, tasks)
+    made.stage(4, shift, shift + 1000, tasks[:1])
+    save_application(made.application, folder)
+    write_facts(SparkFacts(clock=DriverClock(0.0, 0.0)), folder)
+    viewer.open(make_report(folder).page, "view=time")
+    assert viewer.element("curves").is_displayed()
+    assert "active tasks" in viewer.text("curves") and "gc" in viewer.text("curves")
+    viewer.press("k")
+    assert "Blocked time" in viewer.text("spark-panel")
+    assert axe.faults(viewer.driver) == []
+    viewer.driver.find_element(By.CSS_SELECTOR, "#spark-panel .name button").click()
+    assert "scope=slice%3A0" in viewer.state()
+    names = viewer.driver.find_elements(By.CSS_SELECTOR, "#spark-panel .stages .name")
+    assert len(names) == 2
 
 
 def test_stages_are_scopes(viewer: Viewer, staged_page: Path) -> None:

@@ -62,6 +62,7 @@ function shortcutsOf(explorer) {
     { keys: ["m"], what: "methods", act: within(view("methods")) },
     { keys: ["h"], what: "hosts", act: within(view("hosts")) },
     { keys: ["d"], what: "compare two scopes", act: within(view("compare")) },
+    { keys: ["k"], what: "Spark: stages, blocked time, executors", act: within(view("spark")) },
     { keys: ["w"], what: "choose a scope: cluster, host, process", act: () => explorer.scopes.focus() },
     { keys: ["c"], what: "copy the name of the frame", act: () => void copyName(explorer.context.active, explorer.meant()) },
     { keys: ["C"], shown: ["Shift", "c"], what: "copy the whole stack", act: () => void copyStack(explorer.context.active, explorer.meant()) },

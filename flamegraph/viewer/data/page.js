@@ -103,6 +103,17 @@ import { readTree } from "./tree.js";
 /** Facts are a label, "text" or "code", and lines. @typedef {{ledger: Ledger, facts: [string, string, string[]][]}} Run */
 
 /**
+ * What Spark knows of the application. Stages have a slice's name, and a text for each head.
+ * @typedef {object} Job
+ * @property {string[]} headline
+ * @property {string[]} heads
+ * @property {{slice: string, cells: string[]}[]} stages
+ * @property {number} more_stages that are not listed
+ * @property {{title: string, text: string}[]} sections
+ */
+/** What is known in numbers by time: values of buckets of `width` seconds since the start, the first as an area. @typedef {{width: number, curves: {name: string, values: number[]}[], note: string}} Curves */
+
+/**
  * The page's description. Any name in it may be hostile.
  * @typedef {object} PageInfo
  * @property {number} format
@@ -122,6 +133,8 @@ import { readTree } from "./tree.js";
  * @property {Coverage[]} coverage by event
  * @property {Summary[]} summaries by event
  * @property {Run | null} run null if the page is not of one run
+ * @property {Job | null} job null if Spark was not asked, or is not used
+ * @property {Curves | null} curves
  */
 
 const FORMAT = 4;

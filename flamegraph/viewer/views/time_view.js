@@ -10,6 +10,7 @@ import { countCells, countDurations, countMatches, countSpans, TimeGrid } from "
 import { hideTooltip, showTip } from "../graph/frame_details.js";
 import { ScopeGraph } from "../graph/scope_graph.js";
 import { CellMap, GUTTER } from "../heat/cell_map.js";
+import { Curves } from "../heat/curves.js";
 import { DurationsMap } from "../heat/durations_map.js";
 import { Lanes } from "../heat/lanes.js";
 import { Ramp, showRamp, topOf } from "../heat/ramp.js";
@@ -100,7 +101,8 @@ export class TimeView {
     element.id = "time-graph";
     this.graph = new ScopeGraph(context, element);
     const foot = filled("div", "time-foot", this.ramp, this.note);
-    const maps = [this.lanes.element, this.heat.element, this.timeline.element, foot];
+    this.curves = new Curves();
+    const maps = [this.curves.element, this.lanes.element, this.heat.element, this.timeline.element, foot];
     this.body = filled("div", "", this.hint, ...maps, this.durations.element, element, this.pauses.element);
     panel.replaceChildren(this.none, this.body);
     /** @type {TimeGrid | null} */
@@ -188,7 +190,10 @@ export class TimeView {
     const perSecond = (columnWidth * SECOND) / grid.span;
     // There may be many thousand spans, and a range changes none.
     const drawn = [scope.key, perSecond, width, dark];
-    if (drawn.some((one, at) => one !== this.drawnLanes[at])) this.lanes.show(this.lanesOf(scope), perSecond, width, dark);
+    if (drawn.some((one, at) => one !== this.drawnLanes[at])) {
+      this.curves.show(page.curves, perSecond, width, dark);
+      this.lanes.show(this.lanesOf(scope), perSecond, width, dark);
+    }
     this.drawnLanes = drawn;
 
     const mark = (/** @type {Range} */ one, /** @type {string} */ color) => ({ ...grid.cellsOf(one), color });

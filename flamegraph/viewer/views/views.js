@@ -11,6 +11,7 @@ import { HostsView } from "./hosts_view.js";
 import { MethodsView } from "./methods_view.js";
 import { RunView } from "./run_view.js";
 import { SandwichView } from "./sandwich_view.js";
+import { SparkView } from "./spark_view.js";
 import { TimeView } from "./time_view.js";
 
 /** @import { Context, View } from "../controls/context.js" */
@@ -58,5 +59,6 @@ export const VIEWS_BY_NAME = {
   methods: MethodsView,
   hosts: HostsView,
   compare: CompareView,
+  spark: SparkView,
   run: RunView,
 };

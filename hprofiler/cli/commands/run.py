@@ -21,6 +21,7 @@ from hprofiler.cli.terminal.ledger import host_records, print_degraded, print_fa
 from hprofiler.cli.terminal.lines import say
 
 if TYPE_CHECKING:
+    from hprofiler.analysis.facts import RunFacts
     from hprofiler.analysis.result import EventAnalysis
     from hprofiler.app.run import RunRequest, RunResult
     from hprofiler.collect import Reach
@@ -224,8 +225,18 @@ def print_json(result: RunResult) -> None:
             "events": [_event_record(event) for event in result.report.events],
             "metrics": machines_record(result.report.analysis.machines),
             "hosts": host_records(result.results),
+            "spark": _spark_record(result.report.analysis.facts),
         }
     )
+
+
+def _spark_record(facts: RunFacts) -> dict[str, object] | None:
+    """What stands out in the Spark application; `hprofiler spark RUN --json` has its figures."""
+    from hprofiler.spark.findings import findings_record
+
+    if facts.job is None:
+        return None
+    return {"application": facts.job.application.id, "findings": findings_record(facts.job.findings)}
 
 
 def _process_records(result: RunResult) -> list[dict[str, object]]:

@@ -1,0 +1,89 @@
+// @ts-check
+/** Numbers by time on the axis of the heat map: the first as an area, the others as lines. */
+
+import { make } from "../controls/dom.js";
+import { GUTTER } from "./cell_map.js";
+
+/** @import { Curves as CurvesInfo } from "../data/page.js" */
+
+const CURVES_HEIGHT = 64;
+/** Of the area and the lines, on light and dark ground. */
+const CURVE_COLORS = [
+  ["#c9d7ea", "#2563a8", "#b3261e", "#8a5a00", "#7a3b9a"],
+  ["#2b3f57", "#6aa8ee", "#f2857c", "#e0b050", "#c793e6"],
+];
+
+export class Curves {
+  constructor() {
+    this.canvas = document.createElement("canvas");
+    this.canvas.setAttribute("role", "img");
+    this.legend = make("p", "lead");
+    this.element = make("div", "curves");
+    this.element.id = "curves";
+    this.element.append(this.canvas, this.legend);
+  }
+
+  /**
+   * @param {CurvesInfo | null} info
+   * @param {number} perSecond pixels
+   * @param {number} width in pixels, of all seconds
+   * @param {boolean} dark
+   */
+  show(info, perSecond, width, dark) {
+    this.element.hidden = !info || info.curves.length === 0;
+    const context = this.canvas.getContext("2d");
+    if (!info || this.element.hidden || !context) return;
+    const ratio = window.devicePixelRatio || 1;
+    const whole = GUTTER + width + 2;
+    this.canvas.style.width = `${whole}px`;
+    this.canvas.style.height = `${CURVES_HEIGHT}px`;
+    this.canvas.width = Math.round(whole * ratio);
+    this.canvas.height = CURVES_HEIGHT * ratio;
+    context.scale(ratio, ratio);
+    const highest = info.curves.reduce((most, { values }) => values.reduce((one, other) => Math.max(one, other), most), 0) || 1;
+    const colors = CURVE_COLORS[dark ? 1 : 0];
+    const names = info.curves.map(({ name, values }, at) => {
+      const color = colors[at % colors.length];
+      drawCurve(context, values, info.width * perSecond, width, highest, color, at === 0);
+      const mark = make("span", "", `${at ? "—" : "■"} ${name}`);
+      mark.style.color = at || dark ? color : "var(--soft)";
+      return [mark, " "];
+    });
+    const top = highest >= 10 ? Math.round(highest).toString() : highest.toFixed(1);
+    context.fillStyle = dark ? "#9aa2aa" : "#6a7178";
+    context.font = "11px system-ui, sans-serif";
+    context.textAlign = "right";
+    context.fillText(top, GUTTER - 6, 10);
+    this.canvas.setAttribute("aria-label", `${info.note} At most ${top}.`);
+    this.legend.replaceChildren(...names.flat(), info.note);
+  }
+}
+
+/**
+ * Steps, each for the width of a bucket.
+ * @param {CanvasRenderingContext2D} context
+ * @param {number[]} values
+ * @param {number} step in pixels
+ * @param {number} width
+ * @param {number} highest
+ * @param {string} color
+ * @param {boolean} filled
+ */
+function drawCurve(context, values, step, width, highest, color, filled) {
+  const y = (/** @type {number} */ value) => CURVES_HEIGHT - 1 - (value / highest) * (CURVES_HEIGHT - 4);
+  context.beginPath();
+  if (filled) context.moveTo(GUTTER, y(0));
+  values.forEach((value, at) => {
+    context.lineTo(GUTTER + Math.min(width, at * step), y(value));
+    context.lineTo(GUTTER + Math.min(width, (at + 1) * step), y(value));
+  });
+  if (filled) {
+    context.lineTo(GUTTER + Math.min(width, values.length * step), y(0));
+    context.fillStyle = color;
+    context.fill();
+  } else {
+    context.strokeStyle = color;
+    context.lineWidth = 1.5;
+    context.stroke();
+  }
+}

@@ -1,0 +1,70 @@
+"""What a run's page says of its Spark application: tables, answers as text, and curves above the heat map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hprofiler.report.spark_blocked import blocked_lines, straggler_lines
+from hprofiler.report.spark_page import MOST_ROWS, STAGE_HEADINGS, stage_cells, title_and_text
+from hprofiler.report.spark_text import (
+    application_lines,
+    executor_lines,
+    failure_lines,
+    headline,
+    locality_lines,
+    memory_lines,
+    note_lines,
+)
+from hprofiler.spark import Application, SparkFacts, stage_name
+from hprofiler.spark.figures import figures
+from hprofiler.spark.findings import Judged, sentence
+from hprofiler.spark.memory import application_memory
+from hprofiler.spark.timeline import SPREAD, timeline
+
+_BUCKETS = 400
+_CURVES = ("cpu", "gc", "shuffle read", "shuffle write")
+
+
+def job_record(judged: Judged, resident: Mapping[str, int]) -> dict[str, object]:
+    """Ready for JSON. `resident` is the memory of executors' processes by executor, as agents measured it."""
+    application, found = judged.application, figures(judged.application)
+    ran = sorted((one for one in found.stages if len(one.stage.tasks)), key=lambda one: -one.task_time)
+    whole = sum(one.task_time for one in ran)
+    parts = [
+        application_lines(application, found),
+        blocked_lines(judged.blocked),
+        straggler_lines(judged.stragglers),
+        [*failure_lines(found), *locality_lines(found)],
+        executor_lines(application),
+        memory_lines(application_memory(application, resident)),
+        note_lines(application),
+    ]
+    return {
+        "headline": [*headline(application, found), *filter(None, [sentence(judged.findings)])],
+        "heads": list(STAGE_HEADINGS),
+        "stages": [
+            {"slice": stage_name(*one.stage.key), "cells": stage_cells(one, whole)} for one in ran[:MOST_ROWS]
+        ],
+        "more_stages": max(0, len(ran) - MOST_ROWS),
+        "sections": [
+            {"title": title, "text": text} for title, text in map(title_and_text, filter(None, parts))
+        ],
+    }
+
+
+def curves_record(
+    application: Application, spark: SparkFacts, start: int, seconds: float
+) -> dict[str, object]:
+    """Active tasks, and what tasks did in cores, in the seconds since `start` (microseconds since 1970)."""
+    ahead = spark.clock.offset if spark.clock else 0.0
+    since = round(start / 1e3 + ahead * 1e3)
+    line = timeline(application, _BUCKETS, since, since + round(seconds * 1e3))
+    curves: list[tuple[str, Sequence[float]]] = [("active tasks", line.active)]
+    curves += [(name, line.parts[name]) for name in _CURVES if any(line.parts[name])]
+    return {
+        "width": line.width / 1e3,
+        "curves": [
+            {"name": name, "values": [round(value, 3) for value in values]} for name, values in curves
+        ],
+        "note": f"Spark: active tasks (area, exact), and cores of what tasks did ({SPREAD}).",
+    }
