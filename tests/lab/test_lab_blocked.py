@@ -1,4 +1,4 @@
-"""The bound of blocked time beside the truth: a job on a slow network, and the same without the limit."""
+"""The bound of blocked time beside the truth: a job on a slow network or disk, and the same without."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,6 +22,10 @@ from tests.needed import lacking
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]
 
 RATE = "12mbit"
+DISK_RATE = 6_000_000
+"""Bytes a second."""
+GROUPS = Path("/sys/fs/cgroup/blkio")
+LIMIT = "blkio.throttle.write_bps_device"
 MEGABYTES, MAPS, REDUCES = 80, 4, 8
 _DATE = "%Y-%m-%dT%H:%M:%S.%fGMT"
 _OPENED = ("java.lang", "java.lang.invoke", "java.nio", "java.util", "sun.nio.ch")
@@ -49,8 +54,8 @@ class Ran:
     bounds: dict[str, float]
 
 
-def run(folder: Path, rate: str | None) -> Ran:
-    """Run the job in a network namespace of its own, whose loopback has this rate."""
+def run(folder: Path, prepare: str, **settings: str) -> Ran:
+    """Run the job in a network namespace of its own. `prepare` is what its shell does before."""
     try:
         made = software.software()
     except Unavailable as why:
@@ -59,7 +64,8 @@ def run(folder: Path, rate: str | None) -> Ran:
     logs.mkdir(parents=True)
     home.mkdir()
     (home / "jars").symlink_to(made.spark)
-    conf = {**_CONF, "spark.eventLog.dir": f"file://{logs}"}
+    conf = {**_CONF, "spark.eventLog.dir": f"file://{logs}", "spark.local.dir": str(folder)}
+    conf |= {name.replace("_", "."): value for name, value in settings.items()}
     java = [
         str(made.java_home / "bin" / "java"),
         *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED),
@@ -68,11 +74,10 @@ def run(folder: Path, rate: str | None) -> Ran:
         *(part for name, value in conf.items() for part in ("--conf", f"{name}={value}")),
         *(str(made.jobs), str(MEGABYTES), str(MAPS), str(REDUCES)),
     ]
-    limit = f"tc qdisc add dev lo root tbf rate {rate} burst 64kb limit 256kb" if rate else "true"
-    # With packets of 64 KiB, as loopback has them, the limit would be coarse.
-    prepare = f'ip link set lo up mtu 1500 && {limit} && exec "$@"'
+    # With packets of 64 KiB, as loopback has them, a limit would be coarse.
+    script = f'ip link set lo up mtu 1500 && {prepare} && exec "$@"'
     done = subprocess.run(
-        ["unshare", "--net", "sh", "-c", prepare, "sh", *java],
+        ["unshare", "--net", "sh", "-c", script, "sh", *java],
         cwd=folder,
         env={
             **os.environ,
@@ -104,13 +109,42 @@ def read(log: Path) -> Ran:
 def test_the_bound_of_a_slow_network(tmp_path: Path) -> None:
     if os.getuid() != 0 or not all(map(shutil.which, ("unshare", "ip", "tc"))):
         lacking("a network namespace with a limited rate needs root, unshare, ip and tc")
-    slow = run(tmp_path / "slow", RATE)
+    slow = run(tmp_path / "slow", f"tc qdisc add dev lo root tbf rate {RATE} burst 64kb limit 256kb")
     # Other work on this machine makes only these longer: who waits for the network needs no processor.
-    fast = min((run(tmp_path / f"fast{number}", None) for number in range(3)), key=lambda one: one.job)
+    fast = min((run(tmp_path / f"fast{number}", "true") for number in range(3)), key=lambda one: one.job)
+    assert_bound_holds("network", slow, fast)
+    assert slow.bounds["disk"] >= slow.bounds["network"]
+
+
+@pytest.fixture
+def slow_disk(tmp_path: Path) -> Iterator[str]:
+    """What a shell does so that it, and all it becomes, write slowly to the disk of `tmp_path`."""
+    if os.getuid() != 0 or not (GROUPS / LIMIT).exists() or not shutil.which("unshare"):
+        lacking("a disk with a limited rate needs root, unshare and the blkio controller of cgroup v1")
+    device = tmp_path.stat().st_dev
+    group = GROUPS / f"hprofiler-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / LIMIT).write_text(f"{os.major(device)}:{os.minor(device)} {DISK_RATE}")
+        yield f"echo $$ > {group}/cgroup.procs"
+    finally:
+        group.rmdir()
+
+
+def test_the_bound_of_a_slow_disk(tmp_path: Path, slow_disk: str) -> None:
+    """Map outputs go to the disk at once: else the kernel writes them later, and nobody waits."""
+    at_once = {"spark_shuffle_sync": "true"}
+    slow = run(tmp_path / "slow", slow_disk, **at_once)
+    fast = min((run(tmp_path / f"fast{n}", "true", **at_once) for n in range(3)), key=lambda one: one.job)
+    assert_bound_holds("disk", slow, fast)
+    assert slow.bounds["network"] < 0.1 * slow.job
+
+
+def assert_bound_holds(resource: str, slow: Ran, fast: Ran) -> None:
+    """Never below what is gained, but for the scatter of two runs, and not far above."""
     gain = slow.job - fast.job
+    print(f"{resource}: {slow.job:.0f} ms, {fast.job:.0f} ms; bound {slow.bounds[resource] / gain - 1:+.1%}")
     assert gain > 0.5 * slow.job, "the limit was none"
     assert abs(slow.replay_error) < 0.1
-    # Never below what is gained, but for the scatter of two runs, and not far above.
-    assert 0.98 * gain <= slow.bounds["network"] <= 1.1 * gain
-    assert slow.bounds["disk"] >= slow.bounds["network"]
-    assert fast.bounds["network"] < 0.1 * fast.job
+    assert 0.98 * gain <= slow.bounds[resource] <= 1.1 * gain
+    assert fast.bounds[resource] < 0.5 * fast.job
