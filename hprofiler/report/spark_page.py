@@ -66,7 +66,8 @@ th, td { padding: 2px 10px 2px 0; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 16em; }
 tr { border-bottom: 1px solid var(--line); }
 .faint { color: var(--faint); } .line { fill: none; stroke-width: 1.5; } .axis { stroke: var(--line); }
-.area { fill: var(--active); } .bar { fill: var(--bar); } .bar.failed { fill: var(--failed); }
+.area { fill: var(--active); } .point { fill: var(--cpu); }
+.bar { fill: var(--bar); } .bar.failed { fill: var(--failed); }
 .cpu { stroke: var(--cpu); } .gc { stroke: var(--gc); } .shuffle-read { stroke: var(--shuffle-read); }
 .shuffle-write { stroke: var(--shuffle-write); } .deserialize { stroke: var(--deserialize); }
 """
@@ -83,12 +84,17 @@ def write_page(application: Application, found: Figures, parts: Iterable[Sequenc
         _stage_table(found),
         *map(_part, others),
     ]
+    write_html(title, "".join(body), out)
+
+
+def write_html(title: str, body: str, out: Path) -> None:
+    """Write a page without scripts. Raises OSError."""
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     page = (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>{''.join(body)}</body></html>\n"
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>{body}</body></html>\n"
     )
     with replacing(out) as file:
         file.write(page.encode("utf-8", "replace"))

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hprofiler.analysis.words import percent, plain
+from hprofiler.analysis.growth import Growth
+from hprofiler.analysis.words import percent, plain, short_name
 from hprofiler.base.text import printable, some
 from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, duration, size
 from hprofiler.spark.scaling import Fit, Point, Scaling, Warned
 
 _NAMED = 5
+_METHODS = 10
 
 
-def scaling_lines(found: Scaling, by: str) -> list[str]:
-    """The table, the fitted laws, and warnings."""
+def scaling_lines(found: Scaling, by: str, growth: Growth | None = None) -> list[str]:
+    """The table, the fitted laws, methods that grew, and warnings."""
     headings = (
         by,
         "runs",
@@ -40,9 +42,24 @@ def scaling_lines(found: Scaling, by: str) -> list[str]:
     if known:
         lines += ["", "fits, with intervals of 95%:"]
         lines += table_lines([(name, _fit_text(fit, by)) for name, fit in known], indent=2)
+    if growth is not None:
+        lines += ["", *_growth_lines(growth, by)]
     if found.warnings:
         lines += ["", "warnings:", *(f"  {printable(warning_text(one))}" for one in found.warnings)]
     return lines
+
+
+def _growth_lines(growth: Growth, by: str) -> list[str]:
+    first, last = (f"{by} = {n:g}" for n in growth.sizes)
+    if not growth.methods:
+        return [f"no method takes more CPU time with {last} than with {first}, beyond chance"]
+    rows: list[Sequence[str]] = [(first, last, "", "method")]
+    for one in growth.methods[:_METHODS]:
+        times = f"{one.after / one.before:.1f} x" if one.before else "new"
+        own = (duration(one.before / 1e3), duration(one.after / 1e3))
+        rows.append((*own, times, printable(short_name(one.name))))
+    head = "own CPU time in the whole job of methods that grow with its size:"
+    return [head, *table_lines(rows, right=range(3), indent=2)]
 
 
 def _row(one: Point) -> list[str]:

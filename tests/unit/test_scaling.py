@@ -10,8 +10,11 @@ import pytest
 from hprofiler.spark.application import Application, Executor, Stage, TaskTable
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.figures import figures
+from hprofiler.spark.saved import save_application
 from hprofiler.spark.scaling import Run, Scaling, run_of, scaling
 from tests.unit.command import exit_code
+from tests.unit.spark_application import START, Made
+from tests.viewer.made_run import MadeHost, make_run
 
 SIZES = (1, 2, 4, 8, 16, 32)
 # As in a published series on a machine of 20 cores: two tasks at a time are more than twice as fast.
@@ -139,6 +142,38 @@ def test_the_command_reads_event_logs(tmp_path: Path, capsys: pytest.CaptureFixt
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "3 runs; speed-up is relative to cores = 1:"
     assert lines[4].split()[:2] == ["4", "1"] and "83.3%" in lines[4] and "50.0%" in lines[4]
+
+
+def recorded(folder: Path, cores: int, elapsed: int, stacks: str) -> Path:
+    """A run folder of a job whose one executor spends a second of CPU time on each core."""
+    run = make_run(folder / f"run-{cores}", [MadeHost("n1", {7: stacks})])
+    made = Made(a=cores)
+    made.application.id, made.application.end = f"app-{cores}", START + elapsed
+    made.job(0, 0, elapsed, (0,))
+    made.stage(0, 0, elapsed, [(0, elapsed, {"cpu_time": 1_000_000_000})] * cores)
+    save_application(made.application, run.path)
+    return run.path
+
+
+def test_methods_that_grow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Four cores spend four times the CPU time; `lock` had a tenth of it and has half."""
+    one = recorded(tmp_path, 1, 10_000, "main;work 900\nmain;lock 100\n")
+    four = recorded(tmp_path, 4, 4000, "main;work 1000\nmain;lock 1000\n")
+    assert exit_code(["scale", one, four, "--json", "-o", tmp_path / "plot.html"]) == 0
+    growth = json.loads(capsys.readouterr().out)["growth"]
+    assert growth["sizes"] == [1, 4]
+    assert [(one["name"], one["before"], one["after"]) for one in growth["methods"]] == [
+        ("lock", pytest.approx(100), pytest.approx(2000)),
+        ("work", pytest.approx(900), pytest.approx(2000)),
+    ]
+    page = (tmp_path / "plot.html").read_text()
+    assert 'aria-label="Speed-up by cores: 1: 1.00, 4: 2.50"' in page and "20.0 x" in page
+    # The log of a recorded job knows all of it.
+    log = event_log(tmp_path, 4, 2500)
+    assert exit_code(["scale", one, four, log]) == 0
+    assert "4.00" in (out := capsys.readouterr().out) and "lock" in out
+    assert exit_code(["scale", one, log]) == 0
+    assert "own CPU time" not in capsys.readouterr().out
 
 
 def test_a_run_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,41 +1,92 @@
-"""`hprofiler scale LOG…`: runs of a Spark job on more and fewer cores, and how far it scales."""
+"""`hprofiler scale RUN…`: runs of a Spark job on more and fewer cores, and how far it scales."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hprofiler.base.errors import UsageError
 from hprofiler.base.passwords import shown_url
-from hprofiler.cli.commands.spark import exit_of
+from hprofiler.base.paths import at_home, is_file
+from hprofiler.cli.commands.spark import exit_of, page_path
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json
+from hprofiler.cli.terminal.progress import counters
+from hprofiler.runfolder import RUN_FILE
+
+if TYPE_CHECKING:
+    from hprofiler.analysis.growth import Growth
+    from hprofiler.spark.scaling import Run
 
 
 def command(options: argparse.Namespace) -> int:
-    from hprofiler.app.spark_source import read_source
+    page = page_path(options.output, "docs/scaling.md")
     from hprofiler.report.spark_scaling import scaling_lines, warning_text
-    from hprofiler.spark.figures import figures
-    from hprofiler.spark.scaling import run_of, scaling
+    from hprofiler.report.spark_scaling_page import write_scaling_page
+    from hprofiler.spark.scaling import scaling
 
-    runs = []
-    seen: dict[tuple[str, str], str] = {}
-    ending = Exit.OK
-    for given in options.sources:
-        source = shown_url(given) if "://" in given else given
-        application = read_source(given, yarn_options.cluster(options))
-        key = (application.id, application.attempt)
-        if application.id and key in seen:
-            raise UsageError(f"{seen[key]} and {source} are the same run", "name each run once")
-        seen[key] = source
-        runs.append(run_of(source, application, figures(application), options.by))
-        ending = max(ending, exit_of(application))
+    runs, folders, ending = _read(options)
     found = scaling(runs)
+    growth = _growth(runs, folders)
+    if page or not options.json:
+        lines = scaling_lines(found, options.by, growth)
+    if page:
+        try:
+            write_scaling_page(found, options.by, lines, page)
+        except OSError as error:
+            reason = f"cannot write {page}: {error.strerror or error}"
+            raise UsageError(reason, "choose another file with -o") from error
     if options.json:
         record = found.record()
         for warning, one in zip(record["warnings"], found.warnings, strict=True):
             warning["text"] = warning_text(one)
-        print_json({"by": options.by, **record})
+        print_json({"by": options.by, **record, "growth": asdict(growth) if growth else None})
     else:
-        print("\n".join(scaling_lines(found, options.by)))
+        print("\n".join(lines))
     return ending
+
+
+def _read(options: argparse.Namespace) -> tuple[list[Run], dict[str, Path], Exit]:
+    """All runs, and the run folders by the source of their run.
+
+    A run may be named by its run folder and by its event log: the log knows all of the job.
+    """
+    from hprofiler.app.spark_source import read_source
+    from hprofiler.spark.figures import figures
+    from hprofiler.spark.scaling import run_of
+
+    runs: dict[tuple[str, str], Run] = {}
+    folders: dict[tuple[str, str], Path] = {}
+    ending = Exit.OK
+    for given in options.sources:
+        source = shown_url(given) if "://" in given else given
+        application = read_source(given, yarn_options.cluster(options))
+        key = (application.id or source, application.attempt)
+        is_run = "://" not in given and is_file(at_home(given) / RUN_FILE)
+        known = runs.get(key)
+        if known is not None and is_run == (known.source == str(folders.get(key))):
+            raise UsageError(f"{known.source} and {source} are the same run", "name each run once")
+        if is_run:
+            folders[key] = at_home(given)
+        if known is None or not is_run:
+            runs[key] = run_of(source, application, figures(application), options.by)
+        ending = max(ending, exit_of(application))
+    return list(runs.values()), {runs[key].source: folder for key, folder in folders.items()}, ending
+
+
+def _growth(runs: Sequence[Run], folders: Mapping[str, Path]) -> Growth | None:
+    """Methods that cost more in the largest run than in the smallest; None if not both were recorded."""
+    from hprofiler.analysis.growth import Growth, grown_methods
+
+    recorded = sorted((one for one in runs if one.source in folders), key=lambda one: one.n)
+    if not recorded or recorded[0].n == recorded[-1].n:
+        return None
+    first, last = recorded[0], recorded[-1]
+    cpu = (first.cpu_time or first.run_time * 1e6) / 1e6, (last.cpu_time or last.run_time * 1e6) / 1e6
+    with counters() as listener:
+        methods = grown_methods(folders[first.source], folders[last.source], cpu, listener)
+    return Growth((first.n, last.n), methods)

@@ -35,7 +35,7 @@ def command(options: argparse.Namespace) -> int:
     from hprofiler.app.spark_source import read_source
     from hprofiler.spark.figures import figures
 
-    page = _page(options.output)
+    page = page_path(options.output)
     application = read_source(options.source, yarn_options.cluster(options))
     found = figures(application)
     _export(options, application, found)
@@ -43,13 +43,13 @@ def command(options: argparse.Namespace) -> int:
     return exit_of(application)
 
 
-def _page(name: str | None) -> Path | None:
+def page_path(name: str | None, docs: str = "docs/spark-log.md") -> Path | None:
     """Refuses a bad output before anything is read."""
     if name is None:
         return None
     path = Path(name)
     if path.suffix != ".html":
-        raise UsageError(f"cannot write {path}: the name must end with .html", "see docs/spark-log.md")
+        raise UsageError(f"cannot write {path}: the name must end with .html", f"see {docs}")
     if is_folder(path) or not is_folder(path.parent):
         raise UsageError(f"cannot write {path}: no such folder", "create it, or choose another file with -o")
     return path

@@ -428,8 +428,9 @@ def _scale_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "sources",
         nargs="+",
-        metavar="LOG",
-        help="an event log of one run, or another SOURCE of `hprofiler spark`",
+        metavar="RUN",
+        help="an event log of one run, a run folder of hprofiler, or another SOURCE of `hprofiler spark`; "
+        "with run folders: which methods cost more with more cores",
     )
     parser.add_argument(
         "--by",
@@ -438,12 +439,16 @@ def _scale_options(parser: argparse.ArgumentParser) -> None:
         help="size of a run: executors, cores (of executors, the default), tasks (that can run at the "
         "same time), or a property of Spark, such as spark.sql.shuffle.partitions",
     )
+    parser.add_argument(
+        "-o", "--output", type=named, metavar="FILE.html", help="also write a page with a plot"
+    )
     yarn_options.add_cluster_to(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.epilog = (
         "examples:\n"
         "  hprofiler scale logs/application_*\n"
-        "  hprofiler scale --by executors logs/two-1 logs/two-2 logs/four-1 logs/four-2\n\n"
+        "  hprofiler scale --by executors logs/two-1 logs/two-2 logs/four-1 logs/four-2\n"
+        "  hprofiler scale -o speedup.html results-2-cores results-8-cores logs/application_*\n\n"
         "exit status:\n  0  done\n  2  bad usage\n"
         "  3  a part of a log is damaged or missing (see `hprofiler spark LOG`)\n"
         "  4  a log could not be read\n\ndocs/scaling.md explains the figures."
