@@ -23,7 +23,7 @@ def blocked_lines(blocked: BlockedTime) -> list[str]:
     if not blocked.task_time or not replay.measured:
         return []
     error = f"{100 * replay.error:+.1f}%"
-    headings = ("task time", "", "at most", "", "blocked on")
+    headings = ("task time", "", "gain at most", "", "blocked on")
     rows: list[Sequence[str]] = [headings, *(_resource_row(one, blocked) for one in blocked.resources)]
     lines = [
         "blocked time, and by how much the job would be shorter at most if no task ever waited:",
@@ -86,10 +86,11 @@ def straggler_lines(found: Stragglers) -> list[str]:
     if not found.count:
         return []
     most = f"{_time(found.gain.time)} ({plain(percent(found.gain.share, 1))})"
-    lines = [
-        f"{counted(found.count, 'stragglers')}: tasks over 1.5 x the median time a byte read of their stage.",
-        f"The job would be at most {most} shorter if no task were slower than the median:",
-    ]
+    slow = "tasks over 1.5 x the median time of their stage, by bytes read"
+    head = f"{counted(found.count, 'stragglers')} ({slow})"
+    if found.gain.share < _WORTH:
+        return [f"{head} cost the job at most {most}"]
+    lines = [f"{head}:", f"  The job would be at most {most} shorter if no task were slower than the median."]
     rows: list[Sequence[str]] = [("lost", "of tasks", "at most", "stage and causes")]
     rows += [_stage_row(one) for one in found.stages[:_STAGES_SHOWN]]
     lines += table_lines(rows, right=range(3), indent=2)

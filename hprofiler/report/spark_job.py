@@ -17,7 +17,7 @@ from hprofiler.report.spark_text import (
 )
 from hprofiler.spark import Application, SparkFacts, stage_name
 from hprofiler.spark.figures import figures
-from hprofiler.spark.findings import Judged, sentence
+from hprofiler.spark.findings import Judged
 from hprofiler.spark.memory import application_memory
 from hprofiler.spark.timeline import SPREAD, timeline
 
@@ -40,7 +40,7 @@ def job_record(judged: Judged, resident: Mapping[str, int]) -> dict[str, object]
         note_lines(application),
     ]
     return {
-        "headline": [*headline(application, found), *filter(None, [sentence(judged.findings)])],
+        "headline": headline(application, found, judged.findings),
         "heads": list(STAGE_HEADINGS),
         "stages": [
             {"slice": stage_name(*one.stage.key), "cells": stage_cells(one, whole)} for one in ran[:MOST_ROWS]

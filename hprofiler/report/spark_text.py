@@ -10,6 +10,7 @@ from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, duration, size
 from hprofiler.spark.application import Application
 from hprofiler.spark.figures import Figures, StageFigures
+from hprofiler.spark.findings import SparkFinding, sentence
 from hprofiler.spark.memory import Memory
 from hprofiler.spark.sql import SqlExecution
 from hprofiler.spark.windows import stage_name
@@ -24,8 +25,8 @@ _LONGEST_NAME = 60
 _LONGEST_REASON = 100
 
 
-def headline(application: Application, found: Figures) -> list[str]:
-    """What ran, for how long, and which stage took most of it."""
+def headline(application: Application, found: Figures, findings: Sequence[SparkFinding]) -> list[str]:
+    """What ran, for how long, and what stands out: the findings, else the stage with most task time."""
     ran = [one for one in found.stages if one.stage.status in ("COMPLETE", "FAILED", "ACTIVE")]
     name = application.id + (f" attempt {application.attempt}" if application.attempt else "")
     version = f"Spark {application.version}" if application.version else "unknown version of Spark"
@@ -39,6 +40,8 @@ def headline(application: Application, found: Figures) -> list[str]:
         f"{counted(tasks, 'tasks')} on {counted(len(workers), 'executors')}"
     )
     first += f" with {counted(cores, 'cores')}" if cores else ""
+    if findings:
+        return [printable(first), sentence(findings)]
     lines = [printable(first)]
     most = max(ran, key=lambda one: one.task_time, default=None)
     whole = sum(one.task_time for one in ran)

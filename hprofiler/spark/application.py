@@ -223,7 +223,7 @@ def _packed(column: tuple[int, ...]) -> int | tuple[str, int, bytes]:
     least = min(column)
     span = max(column) - least
     if not span:
-        return least
+        return int(least)  # some are bool
     code = "B" if span < 1 << 8 else "H" if span < 1 << 16 else "I" if span < 1 << 32 else "Q"
     values = array(code, [value - least for value in column] if least else column).tobytes()
     if len(values) < _WORTH_PACKING:

@@ -19,6 +19,7 @@ from hprofiler.spark.facts import SparkError
 
 _BUFFER = 1 << 20
 _ROLLED = re.compile(r"events_(\d{1,9})_.*")
+_LOG = re.compile(r"eventlog_v2_|application_\d|app-\d|local-\d|spark-")
 _DATABRICKS = re.compile(r"eventlog(?:-(\d{4}-\d\d-\d\d--\d\d-\d\d))?(?:\.\w{1,5})?")
 
 
@@ -42,9 +43,14 @@ def local_files(path: Path) -> list[LogFile]:
         raise SparkError(f"{path}: {error.strerror}", "check that you may read it") from error
     found = in_order(names)
     if not found:
-        remedy = "name the event log of one application: a file, or a folder eventlog_v2_…"
-        raise SparkError(f"{path} holds no event log", remedy)
+        raise SparkError(f"{path} is not the event log of one application", _one_of(path))
     return [_local(path / name) for name in found]
+
+
+def _one_of(folder: Path) -> str:
+    """How to name one of the logs in a folder."""
+    names = sorted(one.name for one in folder.iterdir() if _LOG.match(one.name))
+    return f"name one log: {folder / names[0]}" if names else "name a file, or a folder eventlog_v2_…"
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -174,9 +174,13 @@ def test_packed_logs(tmp_path: Path) -> None:
 
 def test_what_is_no_event_log(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
-    for path, reason in (("empty", "not an event log"), ("none", "does not exist"), (".", "no event log")):
+    for path, reason in (("empty", "not an event log"), ("none", "does not exist")):
         with pytest.raises(SparkError, match=reason):
             by_log(tmp_path / path)
+    (tmp_path / "application_1_1").touch()
+    with pytest.raises(SparkError, match="not the event log of one application") as folder:
+        by_log(tmp_path)
+    assert folder.value.remedy == f"name one log: {tmp_path / 'application_1_1'}"
 
 
 class FakeTime:

@@ -17,7 +17,7 @@ from hprofiler.cli.options.parser import parse
 from hprofiler.model import Clock, Host, HostResult, Outcome, Process, Recording, Samples, Target
 from hprofiler.resolve import Located, SparkDriver, YarnOptions, spark_driver
 from hprofiler.resolve.yarn.locating import locate
-from hprofiler.spark import SparkFacts, read_facts
+from hprofiler.spark import SparkFacts, local_files, read_application, read_facts, saved_application
 from tests.unit.test_spark import ANSWERS, BEGIN, END, FILES, ID
 from tests.unit.yarn_server import APP, Answer, Server, small_cluster
 
@@ -55,6 +55,12 @@ def test_from_an_address(tmp_path: Path, page: str) -> None:
 def test_from_an_event_log(tmp_path: Path) -> None:
     assert add_facts(FILES / "event_log", tmp_path, HERE, BEGIN, END) is None
     assert facts_of(tmp_path).source == str(FILES / "event_log")
+    application = saved_application(tmp_path)
+    assert application is not None
+    known = read_application(local_files(FILES / "event_log"))
+    assert {key: list(stage.tasks.rows()) for key, stage in application.stages.items()} == {
+        key: list(stage.tasks.rows()) for key, stage in known.stages.items()
+    }
 
 
 def test_from_the_driver_of_an_application_of_yarn(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -9,7 +11,7 @@ from hprofiler.report.spark_blocked import blocked_lines, straggler_lines
 from hprofiler.spark.application import LOCALITIES
 from hprofiler.spark.blocked import blocked_time
 from hprofiler.spark.findings import sentence, spark_findings
-from hprofiler.spark.replay import Replay
+from hprofiler.spark.replay import Gain, Replay
 from hprofiler.spark.stragglers import Stragglers, stragglers, stragglers_record
 from tests.unit.spark_application import Made
 
@@ -137,3 +139,5 @@ def test_what_stands_out_is_one_sentence() -> None:
     text = "\n".join([*blocked_lines(blocked), *straggler_lines(found)])
     assert "network: waits for shuffle blocks" in text and "never add up" in text
     assert "task 14000 of stage 14.0, executor c on node7: 6 s, 2.0 x the median" in text
+    cheap = straggler_lines(replace(found, gain=Gain(0.009, 90.0)))
+    assert len(cheap) == 1 and cheap[0].endswith("cost the job at most 90 ms (0.90%)")

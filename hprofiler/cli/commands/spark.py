@@ -85,7 +85,7 @@ def _sections() -> list[Section]:
     from hprofiler.report.spark_blocked import blocked_lines, straggler_lines
     from hprofiler.spark import figures as of
     from hprofiler.spark.blocked import blocked_record
-    from hprofiler.spark.findings import Judged, findings_record, judge, sentence
+    from hprofiler.spark.findings import Judged, findings_record, judge
     from hprofiler.spark.memory import application_memory, memory_record
     from hprofiler.spark.sql import rest_execution
     from hprofiler.spark.stragglers import stragglers_record
@@ -111,14 +111,12 @@ def _sections() -> list[Section]:
                 "figures": found.record(),
                 "properties": application.properties,
             },
-            lambda application, found: text.headline(application, found),
+            lambda application, found: text.headline(application, found, judged(application).findings),
         ),
         Section(
             "findings",
             lambda application, _: findings_record(judged(application).findings),
-            lambda application, _: (
-                [sentence(judged(application).findings)] if judged(application).findings else []
-            ),
+            nothing,
         ),
         Section("", nothing, text.application_lines),
         Section(
