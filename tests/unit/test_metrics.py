@@ -204,6 +204,13 @@ def test_processes_jvms_and_cgroups() -> None:
     assert column(host, "cgroup", "/a", "memory_of_limit") == [25, 50, 50, 50]
 
 
+def test_the_wait_of_threads_is_since_it_was_last_read() -> None:
+    half = 500_000_000
+    waited = counter("process", "7", "run_queue_ns", "ns", 0, None, None, 3 * half)
+    host = HostMetrics(metrics(waited))
+    assert column(host, "process", "7", "run_queue") == [None, None, None, 50]
+
+
 def test_memory_swap_pressure_and_retransmits_of_a_host() -> None:
     host = HostMetrics(
         metrics(

@@ -2,6 +2,7 @@
 
 use super::host::pairs;
 use super::jvm::Jvm;
+use super::run_queue::RunQueue;
 use super::table::{Kind, Reading};
 use super::Chosen;
 use crate::os::proc::target::Target;
@@ -12,6 +13,7 @@ pub struct Process {
     pub target: Target,
     id: String,
     jvm: Option<Jvm>,
+    run_queue: RunQueue,
 }
 
 impl Process {
@@ -21,6 +23,7 @@ impl Process {
             target: Target::open(chosen.pid, chosen.start_time).ok()?,
             id: chosen.pid.to_string(),
             jvm: chosen.published.and_then(Jvm::open),
+            run_queue: RunQueue::default(),
         })
     }
 
@@ -50,6 +53,11 @@ impl Process {
         if let Some(jvm) = &mut self.jvm {
             jvm.read(&self.id, to);
         }
+    }
+
+    /// How long its threads waited for a CPU. Returns how many there are.
+    pub fn read_threads(&mut self, to: &mut Vec<Reading>) -> usize {
+        self.run_queue.read(&self.target, &self.id, to)
     }
 }
 
