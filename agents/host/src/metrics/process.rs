@@ -5,6 +5,7 @@ use super::jvm::Jvm;
 use super::run_queue::RunQueue;
 use super::table::{Kind, Reading};
 use super::Chosen;
+use crate::os::proc::stat::parse;
 use crate::os::proc::target::Target;
 
 const LONGEST: u64 = 16 << 10;
@@ -29,27 +30,28 @@ impl Process {
 
     /// Nothing is read of a process that has ended.
     pub fn read(&mut self, to: &mut Vec<Reading>) {
-        if self.target.stat().is_none() {
+        let own = self.target.read("stat", LONGEST);
+        let Some(own) = own.filter(|text| parse(text).is_some_and(|stat| stat.lives())) else {
             return;
-        }
-        let mut read = |name, parse: fn(&str, Put<'_>)| {
-            if let Some(text) = self.target.read(name, LONGEST) {
-                parse(&text, &mut |name, kind, unit, value| {
-                    to.push(Reading {
-                        of: "process",
-                        id: self.id.clone(),
-                        name: name.to_owned(),
-                        kind,
-                        unit,
-                        value,
-                    });
-                });
-            }
         };
-        read("stat", stat);
-        read("status", status);
+        let mut put = |name: &'static str, kind, unit, value| {
+            to.push(Reading {
+                of: "process",
+                id: self.id.clone(),
+                name: name.to_owned(),
+                kind,
+                unit,
+                value,
+            });
+        };
+        stat(&own, &mut put);
+        if let Some(text) = self.target.read("status", LONGEST) {
+            status(&text, &mut put);
+        }
         // Only the process's user, and root, may read it.
-        read("io", io);
+        if let Some(text) = self.target.read("io", LONGEST) {
+            io(&text, &mut put);
+        }
         if let Some(jvm) = &mut self.jvm {
             jvm.read(&self.id, to);
         }

@@ -10,8 +10,8 @@ use rustix::fs::{Dir, OFlags};
 use super::table::{Kind, Reading};
 use crate::os::proc::target::Target;
 
-/// Threads to read in a second, of all processes: about a thousandth of a CPU. Processes wait for their turns.
-pub const A_SECOND: usize = 100;
+/// Threads to read in a second, of all processes: about half a thousandth of a CPU. Processes wait for their turns.
+pub const A_SECOND: usize = 50;
 const MOST_THREADS: usize = 5_000;
 
 /// The time of all threads since the first reading: a thread that ends takes none away.
