@@ -13,6 +13,7 @@ from msgspec.structs import force_setattr
 
 from hprofiler.base.text import printable
 from hprofiler.model import Count, HostFacts, Note, Pauses, Process, Samples, Status
+from hprofiler.model.metrics import Metrics
 
 MAX_EVENTS = 16
 MAX_FOUND = 10_000
@@ -390,6 +391,14 @@ class PausesMessage(Message, frozen=True, tag="pauses"):
         )
 
 
+class MetricsMessage(Metrics, frozen=True, tag_field="type", tag="metrics"):
+    """See `model.metrics.Metrics`."""
+
+    @property
+    def metrics(self) -> Metrics:
+        return Metrics(self.every, self.time, self.facts, self.series)
+
+
 class Done(Message, frozen=True, tag="done"):
     """The recording is over; `left` are files that could not be deleted."""
 
@@ -397,7 +406,15 @@ class Done(Message, frozen=True, tag="done"):
 
 
 RecordEvent = (
-    Started | Recording | Interrupted | ProfileHeader | RawHeader | PausesMessage | ProcessOutcome | Done
+    Started
+    | Recording
+    | Interrupted
+    | ProfileHeader
+    | RawHeader
+    | PausesMessage
+    | MetricsMessage
+    | ProcessOutcome
+    | Done
 )
 
 
@@ -480,6 +497,7 @@ Event = (
     | ProfileHeader
     | RawHeader
     | PausesMessage
+    | MetricsMessage
     | ProcessOutcome
     | Done
     | Left
@@ -498,5 +516,5 @@ def decode(line: bytes) -> Event:
         raise BadEvent(f"not a JSON line: {printable(line[:60].decode('utf-8', 'replace'))!r}") from error
 
 
-def tag_of(event: type[Message]) -> str:
+def tag_of(event: type[msgspec.Struct]) -> str:
     return str(event.__struct_config__.tag)

@@ -35,6 +35,7 @@ from hprofiler.agent.messages import (
     Leftovers,
     Listing,
     M,
+    MetricsMessage,
     PausesMessage,
     ProcessOutcome,
     ProfileHeader,
@@ -254,7 +255,7 @@ class AgentSession:
     def events(self) -> Iterator[RecordEvent]:
         """Events from `start` to the final `Done`; `payload` reads what a header announces."""
         asked = set(self._prepared)
-        came: set[tuple[int, str]] = set()
+        came: set[tuple[int | None, str]] = set()
         events_of_each = 5 + 2 * len(self._sampling.events if self._sampling else ())
         for _ in range(events_of_each * len(asked) + _EXTRA_EVENTS):
             event = self._receive()
@@ -264,7 +265,7 @@ class AgentSession:
             pid = getattr(event, "pid", None)
             if pid is not None and pid not in asked:
                 raise self._nonsense("an event of a process that was not asked for")
-            if isinstance(event, (ProfileHeader, RawHeader, PausesMessage)):
+            if isinstance(event, (ProfileHeader, RawHeader, PausesMessage, MetricsMessage)):
                 self._check_header(event, came)
             if isinstance(event, Done):
                 self._acknowledge()
@@ -275,12 +276,17 @@ class AgentSession:
         raise self._nonsense("too many events")
 
     def _check_header(
-        self, header: ProfileHeader | RawHeader | PausesMessage, came: set[tuple[int, str]]
+        self,
+        header: ProfileHeader | RawHeader | PausesMessage | MetricsMessage,
+        came: set[tuple[int | None, str]],
     ) -> None:
         """Accepts only what was requested, each once."""
         assert self._sampling is not None
         what: str
-        if isinstance(header, RawHeader):
+        pid = None if isinstance(header, MetricsMessage) else header.pid
+        if isinstance(header, MetricsMessage):
+            what, asked = "metrics", self._sampling.metrics
+        elif isinstance(header, RawHeader):
             what, asked = header.name, self._sampling.keep_raw
         elif isinstance(header, PausesMessage):
             what, asked = "pauses", self._sampling.timeline
@@ -290,9 +296,10 @@ class AgentSession:
                 raise self._nonsense("the timeline is longer than the recording")
         if not asked:
             raise self._nonsense(f"{what!r} was not asked for")
-        if (header.pid, what) in came:
-            raise self._nonsense(f"{what!r} of process {header.pid} came twice")
-        came.add((header.pid, what))
+        if (pid, what) in came:
+            whose = "" if pid is None else f" of process {pid}"
+            raise self._nonsense(f"{what!r}{whose} came twice")
+        came.add((pid, what))
 
     def payload(self, header: ProfileHeader | RawHeader) -> Iterator[bytes]:
         """The bytes that `header` announced; all are to be taken before the next event.
@@ -335,7 +342,9 @@ class AgentSession:
 
         Returns its outcome, and the files that could not be deleted.
         """
-        brief = replace(plan, sampling=replace(plan.sampling, duration=CANARY_SECONDS, keep_raw=False))
+        brief = replace(
+            plan, sampling=replace(plan.sampling, duration=CANARY_SECONDS, keep_raw=False, metrics=False)
+        )
         _, outcomes = self.prepare(brief, [process], {process.pid: engine})
         last = outcomes[-1] if outcomes else None
         left: tuple[str, ...] = ()

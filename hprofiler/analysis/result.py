@@ -15,6 +15,7 @@ from hprofiler.analysis.attribution import Attribution, attribute
 from hprofiler.analysis.coverage import Coverage, coverage, recorded_for
 from hprofiler.analysis.facts import HostFacts, RunFacts, read_facts
 from hprofiler.analysis.findings import MOST, findings
+from hprofiler.analysis.machines import Machines, MetricFinding, read_machines
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
 from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
@@ -32,6 +33,8 @@ from hprofiler.spark.findings import judge, sentence
 _REMEMBERED = 200
 _HOTTEST = 5
 _STANDS_OUT = 1.5
+# Events whose samples are explained by what the machine was doing.
+_OF_TIME = ("cpu", "wall", "offcpu")
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,7 @@ class AnalysisResult:
     facts: RunFacts
     coverage: Coverage
     events: tuple[EventAnalysis, ...]
+    machines: Machines = field(default_factory=Machines)
 
     @property
     def problems(self) -> tuple[Outcome, ...]:
@@ -138,7 +142,8 @@ class AnalysisResult:
 
     @property
     def notes(self) -> tuple[Outcome, ...]:
-        return (*self.facts.notes, *(note for event in self.events for note in event.notes))
+        of_events = (note for event in self.events for note in event.notes)
+        return (*self.facts.notes, *self.machines.notes, *of_events)
 
     @property
     def cut_off(self) -> bool:
@@ -194,8 +199,9 @@ def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolde
 
 def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink) -> AnalysisResult:
     """Everything that a report says of a run. Events with samples are read first."""
+    machines = read_machines(folder, facts.hosts)
     by_name = {
-        event: analyze_event(folder, facts.of(event), names, sink)
+        event: analyze_event(folder, facts.of(event), names, sink, machines.findings)
         for event in sorted(
             facts.events,
             key=lambda event: not any(any(one.totals.values()) for one in facts.of(event).recordings),
@@ -205,10 +211,16 @@ def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink)
     broken = Counter((one.host, one.pid) for event in events for one in event.problems)
     made = Counter((host.name, one.pid) for host in facts.hosts for one in host.recordings)
     lost = sum(1 for process, number in made.items() if broken[process] >= number)
-    return AnalysisResult(facts, coverage(facts, lost), events)
+    return AnalysisResult(facts, coverage(facts, lost), events, machines)
 
 
-def analyze_event(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink) -> EventAnalysis:
+def analyze_event(
+    folder: RunFolder,
+    facts: RunFacts,
+    names: Names,
+    sink: ProfileSink,
+    of_machines: Sequence[MetricFinding] = (),
+) -> EventAnalysis:
     evidence, stages = Evidence(facts), StageSums(facts)
     short: dict[tuple[str, int], str] = {}
 
@@ -256,6 +268,8 @@ def analyze_event(folder: RunFolder, facts: RunFacts, names: Names, sink: Profil
         of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)
         of_job = facts.job.findings if facts.job else ()
         more = [*([Finding(sentence(of_job))] if of_job else []), *([of_stage] if of_stage else [])]
+        if of_machines and facts.event in _OF_TIME:
+            more.append(Finding(of_machines[0].text, host=of_machines[0].host))
         found = [found[0], *more, *found[1:]][:MOST]
         analysis = replace(
             analysis,

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Protocol
 
-from hprofiler.agent import AgentSession, PausesMessage, ProfileHeader, RawHeader
+from hprofiler.agent import AgentSession, MetricsMessage, PausesMessage, ProfileHeader, RawHeader
 from hprofiler.base.errors import HostError, HprofilerError
 from hprofiler.base.text import printable
 from hprofiler.collect.ledger import Ledger
 from hprofiler.collect.visit import Visit
-from hprofiler.model import Host, Process, Recording
+from hprofiler.model import Host, Process, Recording, Status
+from hprofiler.model.metrics import Metrics
 
 SLOWEST = 100_000  # slowest accepted transfer, in bytes per second
 PART = 1 << 20  # bytes of a payload per time limit
@@ -42,6 +43,9 @@ class ProfileSink(Protocol):
 
     def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
         """Keep the engine's file `name`."""
+
+    def metrics(self, host: Host, metrics: Metrics) -> None:
+        """Keep what the host did during the recording. Raises HprofilerError for impossible times."""
 
 
 class Fetching:
@@ -78,6 +82,15 @@ class Fetching:
             ledger.problem(message.pid, error.reason, error.remedy)
             return
         ledger.paused(message.pauses)
+
+    def metrics(self, message: MetricsMessage) -> None:
+        """Keep what the host did during the recording. A recording without it is complete."""
+        with self._visit.without_limits():
+            try:
+                self._sink.metrics(self._host, message.metrics)
+            except HprofilerError as error:
+                reason = printable(f"its metrics were left out: {error}")
+                self._visit.note(Status.DEGRADED, "fetch", reason, error.remedy, code="metrics-left-out")
 
     def _arriving(self, pieces: Iterator[bytes], size: int, own_work: ExitStack) -> Iterator[bytes]:
         """Each part has a time limit; the work after the last part has none."""

@@ -13,6 +13,7 @@ from hprofiler.agent import (
     Done,
     Ended,
     Interrupted,
+    MetricsMessage,
     PausesMessage,
     Plan,
     ProcessOutcome,
@@ -245,6 +246,8 @@ class _RecordingVisit(Visit):
                 self._go_on()
             elif isinstance(event, PausesMessage):
                 self._fetching.pauses(event, self._ledger)
+            elif isinstance(event, MetricsMessage):
+                self._fetching.metrics(event)
             elif isinstance(event, ProcessOutcome):
                 self._note(self._reconnect.explained(event))
             elif isinstance(event, Done):

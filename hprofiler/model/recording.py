@@ -22,7 +22,7 @@ class Sampling:
     `frequency` is in Hz of CPU time. If an interval is None, the agent chooses it: `alloc_interval` in bytes,
     `lock_threshold` and `wall_interval` in nanoseconds. `keep_raw` also requests the engine's own files,
     `timeline` the times of samples and of GC pauses, `thread_names` names of threads even where the JVM
-    prints a warning about that.
+    prints a warning about that, `metrics` what the host did meanwhile.
     """
 
     events: tuple[str, ...]
@@ -35,6 +35,7 @@ class Sampling:
     keep_raw: bool = False
     timeline: bool = True
     thread_names: bool = False
+    metrics: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from hprofiler._flamegraph import Profile, Times
+from hprofiler._flamegraph import Profile
 from hprofiler.base.errors import HostError, ProfileError
 from hprofiler.model import Host, Process, Recording, SampleTimes
 from hprofiler.model.measures import measure_of
+from hprofiler.model.metrics import Metrics
 from hprofiler.runfolder import RunFolder, replacing
+from hprofiler.runfolder.metrics_file import write_metrics
 
 # Hosts send in parallel, but few profiles are decoded at a time, so that memory does not grow with hosts.
 _CONVERSIONS = min(8, max(2, os.cpu_count() or 1))
@@ -42,6 +44,7 @@ _MOST = _Size(1 << 23, 1 << 22, 128 << 20)
 # bits.
 _MOST_OF_HOST = 1 << 55
 _MOST_OF_THREADS = 1 << 58
+_CLOCK_SET = "look whether the host's clock was set during the recording, and record again"
 # Seconds by which times may be off. Clocks were compared once, and may be set during a recording.
 _SLACK = 60.0
 _AGAIN = "record again, for a shorter time or with fewer events if the profile is too large"
@@ -80,6 +83,15 @@ class FolderSink:
         with _writing(path):
             self._write(path, pieces, mode=0o600)
 
+    def metrics(self, host: Host, metrics: Metrics) -> None:
+        """`collect.ProfileSink.metrics`."""
+        off = self._off(metrics.time[0], sum(metrics.time)) if metrics.time else 0.0
+        if off > _SLACK:
+            raise HostError("fetch", f"their times are {off:.0f} s off", _CLOCK_SET, code="times-impossible")
+        path = self._folder.metrics_path(host.name)
+        with _writing(path):
+            write_metrics(path, metrics)
+
     def _convert(self, arrived: Path, path: Path, host: Host, recording: Recording) -> Recording:
         with self._turns:
             try:
@@ -102,7 +114,7 @@ class FolderSink:
             recording = replace(recording, totals=totals)
             if not profile.times:
                 return recording
-            off = self._off(profile.times)
+            off = self._off(profile.times.start, profile.times.end)
             if off > _SLACK:  # one host's impossible times would stretch those of all others
                 return replace(recording, times_off=off)
             try:
@@ -112,9 +124,9 @@ class FolderSink:
                 raise
             return replace(recording, times=SampleTimes(profile.times.start, profile.times.width))
 
-    def _off(self, times: Times) -> float:
-        """By how many seconds times lie outside the run."""
-        return max(self._began - times.start / 1e6, times.end / 1e6 - time.time(), 0.0)
+    def _off(self, start: int, end: int) -> float:
+        """By how many seconds times (microseconds since 1970) lie outside the run."""
+        return max(self._began - start / 1e6, end / 1e6 - time.time(), 0.0)
 
     @contextmanager
     def _counted(self, host: Host, recording: Recording, totals: Mapping[str, int]) -> Iterator[None]:

@@ -6,37 +6,37 @@ tasks have the names of TASK_COLUMNS and of the derived columns.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from hprofiler.base import row_files
 from hprofiler.base.errors import UsageError
+from hprofiler.base.row_files import Row, check_parquet
 from hprofiler.spark.application import DERIVED_COLUMNS, LOCALITIES, TASK_COLUMNS, Application, Stage
 from hprofiler.spark.figures import Figures, executor_records, job_records, stage_records
 
-_ROWS = 20_000
 _OPEN = ("killedTasksSummary", "attributes")
 _STATUSES = ("RUNNING", "SUCCESS", "FAILED", "KILLED")
-_INSTALL = "install hprofiler[parquet], or use --csv"
-Row = Mapping[str, Any]
 
 
 def write_csv(application: Application, found: Figures, folder: Path) -> list[Path]:
     """Write NAME.csv for every table. Raises UsageError if the folder cannot be written."""
-    return [_write(folder / f"{name}.csv", rows, _csv) for name, rows in _tables(application, found)]
+    return [
+        _write(folder / f"{name}.csv", rows, row_files.write_csv)
+        for name, rows in _tables(application, found)
+    ]
 
 
 def write_parquet(application: Application, found: Figures, folder: Path) -> list[Path]:
     """Write NAME.parquet for every table. Raises UsageError if the folder cannot be written, or the library
     for it is not installed."""
-    try:
-        import pyarrow.parquet  # noqa: F401
-    except ImportError as error:
-        raise UsageError("--parquet needs the library pyarrow", _INSTALL) from error
-    return [_write(folder / f"{name}.parquet", rows, _parquet) for name, rows in _tables(application, found)]
+    check_parquet("--parquet", "install hprofiler[parquet], or use --csv")
+    return [
+        _write(folder / f"{name}.parquet", rows, row_files.write_parquet)
+        for name, rows in _tables(application, found)
+    ]
 
 
 def _tables(application: Application, found: Figures) -> Iterator[tuple[str, Iterable[Row]]]:
@@ -87,43 +87,3 @@ def _write(path: Path, rows: Iterable[Row], write: Any) -> Path:
             f"cannot write {path}: {error.strerror or error}", "choose another folder"
         ) from error
     return path
-
-
-def _names(rows: Iterable[Row]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
-
-
-def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Rows, so many at a time; tables of tasks may be long. All have the first part's names."""
-    rows = iter(rows)
-    while part := list(islice(rows, _ROWS)):
-        yield part
-
-
-def _csv(path: Path, rows: Iterable[Row]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = None
-        for part in _parts(rows):
-            if writer is None:
-                writer = csv.DictWriter(file, _names(part), extrasaction="ignore")
-                writer.writeheader()
-            writer.writerows(part)
-
-
-def _parquet(path: Path, rows: Iterable[Row]) -> None:
-    import pyarrow
-    import pyarrow.parquet
-
-    writer = None
-    try:
-        for part in _parts(rows):
-            names = _names(part)
-            columns = {name: [row.get(name) for row in part] for name in names}
-            table = pyarrow.table(columns) if writer is None else pyarrow.table(columns, schema=writer.schema)
-            writer = writer or pyarrow.parquet.ParquetWriter(path, table.schema)
-            writer.write_table(table)
-        if writer is None:
-            pyarrow.parquet.write_table(pyarrow.table({}), path)
-    finally:
-        if writer is not None:
-            writer.close()

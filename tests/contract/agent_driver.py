@@ -65,6 +65,7 @@ class Result:
     raws: dict[int, tuple[Event, bytes]] = field(default_factory=dict)
     started: dict[int, Event] = field(default_factory=dict)
     pauses: dict[int, Event] = field(default_factory=dict)
+    metrics: Event | None = None
     recording: int | None = None
     left: list[str] | None = None
 
@@ -360,6 +361,9 @@ class Agent:
             elif event["type"] == "pauses":
                 assert event["pid"] not in result.outcomes | result.pauses, "pauses came late, or twice"
                 result.pauses[event["pid"]] = event
+            elif event["type"] == "metrics":
+                assert result.metrics is None, "metrics came twice"
+                result.metrics = event
             else:
                 assert event["type"] == "recording", (event, self.stderr())
                 result.recording = event["processes"]

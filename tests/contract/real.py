@@ -6,6 +6,7 @@ from hprofiler.agent import AgentBinaries
 from hprofiler.base import resources
 from hprofiler.base.errors import UsageError
 from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Selector
+from hprofiler.model.metrics import Metrics
 from tests.contract.agent_driver import good
 
 
@@ -40,6 +41,9 @@ class Profiles:
     def raw(self, host: Host, process: Process, name: str, pieces) -> None:
         for _ in pieces:
             pass
+
+    def metrics(self, host: Host, metrics: Metrics) -> None:
+        pass
 
 
 def of_host(result: HostResult) -> list[Outcome]:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from hprofiler.agent import AgentBinaries
 from hprofiler.collect import Care, HostProgress, Listener, Reach, Stop, collect
 from hprofiler.model import Host, HostResult, Process, Recording, Sampling, Selector
+from hprofiler.model.metrics import Metrics
 from hprofiler.transport import LocalTransport
 
 HERE = Host("here", "localhost")
@@ -85,6 +86,10 @@ def raw(pid, data, **members):
 def pauses(pid, **members):
     usual = dict(collectors=["young"], collector=[0], end=[int(1e6 * time.time())], duration=[2500])
     say("pauses", **{"pid": pid, "left_out": 0, **usual, **members})
+def metrics(**members):
+    runnable = dict(of="host", id="", name="runnable", kind="gauge", unit="count", values=[3])
+    usual = dict(every=1.0, time=[int(1e6 * time.time()), 1], facts=dict(cpus=2), series=[runnable])
+    say("metrics", **{**usual, **members})
 def outcome(pid, status="ok", stage="record", reason="", remedy="", **members):
     say("outcome", pid=pid, status=status, stage=stage, reason=reason, remedy=remedy, **members)
 """
@@ -148,6 +153,7 @@ class Sink:
 
     def __init__(self) -> None:
         self.sizes: dict[tuple[str, int, str], int] = {}
+        self.read: dict[str, Metrics] = {}
 
     def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Recording:
         size = sum(len(piece) for piece in pieces)
@@ -156,6 +162,9 @@ class Sink:
 
     def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
         self.sizes[host.name, process.pid, name] = sum(len(piece) for piece in pieces)
+
+    def metrics(self, host: Host, metrics: Metrics) -> None:
+        self.read[host.name] = metrics
 
 
 class Fleet:

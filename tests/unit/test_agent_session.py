@@ -106,6 +106,8 @@ def test_bad_events_while_preparing(talk, body, says):
         ("raw(7, b'x')", "'recording.jfr' was not asked for"),
         ("pauses(7); pauses(7)", "'pauses' of process 7 came twice"),
         ("pauses(8)", "not asked for"),
+        ("metrics(); metrics()", "'metrics' came twice"),
+        ("metrics(time=[1, 0])", "time"),
         ("profile(7, b'x', timeline=[1] * 100)", "the timeline is longer than the recording"),
         ("profile(8, b'x')", "not asked for"),
         ("say('surprise')", "Invalid value 'surprise'"),
@@ -114,7 +116,8 @@ def test_bad_events_while_preparing(talk, body, says):
     ],
 )
 def test_bad_events_while_recording(talk, events, says):
-    session = prepared(talk, f"say('ready', processes=[{{'pid': 7}}]); read(); {events}; read()")
+    sampling = replace(SAMPLING, metrics=True)
+    session = prepared(talk, f"say('ready', processes=[{{'pid': 7}}]); read(); {events}; read()", sampling)
     session.start()
     with pytest.raises(HostError, match=says):
         for event in session.events():
@@ -122,11 +125,12 @@ def test_bad_events_while_recording(talk, events, says):
                 list(session.payload(event))
 
 
-def test_pauses_that_were_not_asked_for(talk):
-    body = "say('ready', processes=[{'pid': 7}]); read(); pauses(7); read()"
+@pytest.mark.parametrize("what", ["pauses(7)", "metrics()"])
+def test_pauses_and_metrics_that_were_not_asked_for(talk, what):
+    body = f"say('ready', processes=[{{'pid': 7}}]); read(); {what}; read()"
     session = prepared(talk, body, replace(SAMPLING, timeline=False))
     session.start()
-    with pytest.raises(HostError, match="'pauses' was not asked for"):
+    with pytest.raises(HostError, match="was not asked for"):
         list(session.events())
 
 

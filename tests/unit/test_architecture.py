@@ -17,7 +17,7 @@ BASE = {"base", "model"}
 ALLOWED = {
     "__init__": ({"_flamegraph", "notebook"}, set()),
     "__main__": ({"cli"}, set()),
-    "base": (set(), {"rich"}),
+    "base": (set(), {"pyarrow", "rich"}),
     "model": ({"base"}, {"msgspec"}),
     "selectors": (BASE | {"_flamegraph"}, {"yaml"}),
     "kubernetes": (
@@ -29,7 +29,7 @@ ALLOWED = {
     "agent": (BASE | {"transport"}, {"msgspec"}),
     "runfolder": (BASE | {"_flamegraph"}, {"msgspec"}),
     "collect": (BASE | {"transport", "agent"}, set()),
-    "spark": (BASE | {"runfolder"}, {"msgspec", "zstandard", "cramjam", "pyarrow"}),
+    "spark": (BASE | {"runfolder"}, {"msgspec", "zstandard", "cramjam"}),
     "analysis": (BASE | {"runfolder", "spark", "_flamegraph"}, set()),
     "report": (BASE | {"analysis", "spark", "runfolder", "_flamegraph"}, set()),
     "app": (BASE | {"__init__", "resolve", "collect", "spark", "runfolder", "report"}, {"msgspec", "fsspec"}),

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from hprofiler.base.errors import RunFolderError
+from hprofiler.base.errors import HostError, RunFolderError
 from hprofiler.collect import find_only, reconnect
 from hprofiler.model import Status
 from tests.unit.stand_in import ANY, SAMPLING, Named
@@ -205,6 +205,26 @@ def test_pauses_and_the_clock_are_results_of_the_host(fleet):
     result = hosts.collect()["one"]
     assert [(one.pid, one.collectors, [*one.duration]) for one in result.pauses] == [(7, ("young",), [9])]
     assert result.clock.offset == 0 and result.clock.uncertainty > 0
+
+
+def test_metrics_are_kept_and_the_recording_is_complete_without_them(fleet):
+    hosts = fleet(
+        one=GOOD.replace('say("done"', 'metrics(); say("done"'),
+        two=GOOD.replace('say("done"', 'metrics(); say("done"'),
+    )
+    hosts.sampling = replace(SAMPLING, metrics=True)
+    keep = hosts.sink.metrics
+
+    def metrics(host, read):
+        if host.name == "two":
+            raise HostError("fetch", "their times are 90 s off", "set the clock", code="times-impossible")
+        keep(host, read)
+
+    hosts.sink.metrics = metrics
+    results = hosts.collect()
+    assert [*hosts.sink.read["one"].series[0].values] == [3] and [*hosts.sink.read] == ["one"]
+    lines = {one.pid: (one.status, one.code) for one in results["two"].outcomes}
+    assert lines[None] == (Status.DEGRADED, "metrics-left-out") and lines[7][0] is Status.OK
 
 
 def test_a_sink_that_cannot_write_loses_that_profile_only(fleet):

@@ -115,7 +115,7 @@ def test_the_options_of_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     words = ["-e", "cpu,alloc", "-f", "300", "-t", "60"]
     plan = recording._plan(Context("local[2]"), words)
     assert plan.request.command == ("hprofiler", "run", "-j", "pid:4242", *words)
-    assert plan.request.sampling == Sampling(("cpu", "alloc"), 300, 60.0)
+    assert plan.request.sampling == Sampling(("cpu", "alloc"), 300, 60.0, metrics=True)
     assert plan.request.selector.query["pids"] == [4242] and plan.request.spark is not None
     assert plan.request.located.hosts[0].labels == {"role": "driver"}
     assert recording._plan(Context("local[2]"), [*words, "--slices", "none"]).request.spark is None

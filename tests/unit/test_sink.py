@@ -10,7 +10,9 @@ import pytest
 from hprofiler._flamegraph import Profile
 from hprofiler.base.errors import HostError, ProfileError
 from hprofiler.model import Host, Process, Recording, Samples, SampleTimes
+from hprofiler.model.metrics import Metrics
 from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder.metrics_file import read_metrics
 from hprofiler.runfolder.sink import FolderSink
 from tests.lab.chaos import bombs
 from tests.timed_profile import BUCKET, Row, timed_profile
@@ -78,6 +80,16 @@ def test_times_of_another_day_are_not_kept(folder, start):
     assert kept.times is None and kept.times_off > 60
     assert not folder.times_path("node/1", 7, "alloc").exists()
     assert Profile.open(folder.profile_path("node/1", 7, "alloc")).total("alloc_space") == 521
+
+
+def test_metrics_are_kept_unless_they_are_of_another_day(folder):
+    sink = FolderSink(folder)
+    now = int(1e6 * time.time())
+    with pytest.raises(HostError, match=r"times are 86\d+ s off"):
+        sink.metrics(HOST, Metrics(1.0, [now - 86_400_000_000, 1_000_000], {}, ()))
+    assert not folder.metrics_path("node/1").exists()
+    sink.metrics(HOST, Metrics(1.0, [now, 1], {}, ()))
+    assert [*read_metrics(folder.metrics_path("node/1")).time] == [now, 1]
 
 
 def test_without_room_for_the_times_nothing_is_kept(folder):

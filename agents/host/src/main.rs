@@ -1,7 +1,7 @@
 //! The agent: finds processes on one host, profiles them for one session, and leaves nothing behind.
 //!
 //! It speaks `agents/PROTOCOL.md` on stdin and stdout. Each folder is a room, and a room uses only rooms to its right:
-//! `session → commands → recording → engine → {discovery, resources} → jvm → staging → os → wire`.
+//! `session → commands → recording → {engine, metrics} → {discovery, resources} → jvm → staging → os → wire`.
 
 #![cfg_attr(feature = "fuzz", allow(dead_code))]
 
@@ -12,6 +12,7 @@ mod commands;
 mod discovery;
 mod engine;
 mod jvm;
+mod metrics;
 mod os;
 mod recording;
 mod resources;

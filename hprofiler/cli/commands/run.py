@@ -102,6 +102,7 @@ def exit_code(result: RunResult) -> Exit:
 def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None:
     """Problems on stderr; hottest methods, outliers and the report's path on stdout."""
     from hprofiler.analysis.coverage import times_in_words
+    from hprofiler.report.machines import machines_text
     from hprofiler.report.text import outliers_table
 
     print_ledger(result.results, str(result.report.page) if result.kept else "")
@@ -117,6 +118,8 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
         _print_event(event)
         if outliers and event.total:
             print(outliers_table(event.event, event.compared))
+    if told := machines_text(result.report.analysis.machines):
+        print(f"\n{told}")
     print(f"report: {result.report.page}")
 
 
@@ -204,6 +207,7 @@ def why_empty(event: EventAnalysis) -> str:
 def print_json(result: RunResult) -> None:
     """The result for `--json`."""
     from hprofiler.app.run import failures
+    from hprofiler.report.machines import machines_record
 
     record = result.folder.record
     lines.print_json(
@@ -219,6 +223,7 @@ def print_json(result: RunResult) -> None:
             ],
             "processes": _process_records(result),
             "events": [_event_record(event) for event in result.report.events],
+            "metrics": machines_record(result.report.analysis.machines),
             "hosts": host_records(result.results),
             "spark": _spark_record(result.report.analysis.facts),
         }

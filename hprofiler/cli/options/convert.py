@@ -16,6 +16,7 @@ examples:
   hprofiler convert new.pb.gz --diff old.pb.gz -o changed.svg   red grew, blue shrank
   hprofiler convert cpu.pb.gz --colors java --inverted -o icicle.svg
   hprofiler convert cpu.pb.gz --focus 'Regex|Pattern' --trim '\\.main$' -o regex.svg
+  hprofiler convert results/hosts/*/metrics.json.gz -o hosts.csv
   perf script | hprofiler convert - --all -o - --to folded | head
 
 docs/convert.md explains the options.
@@ -45,12 +46,14 @@ def _writing(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="OUT",
-        help="output file: .folded .svg .html .pb.gz .speedscope.json .json or .hpt (compact); - is stdout",
+        help="output file: .folded .svg .html .pb.gz .speedscope.json .json or .hpt (compact); of metrics "
+        ".csv .parquet or .txt (OpenMetrics); - is stdout",
     )
     group.add_argument(
         "--to",
         metavar="FORMAT",
-        help="output format (default: by extension): folded svg html pprof speedscope json compact",
+        help="output format (default: by extension): folded svg html pprof speedscope json compact; of "
+        "metrics: csv parquet openmetrics",
     )
     group.add_argument(
         "--value",

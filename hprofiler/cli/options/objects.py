@@ -116,6 +116,7 @@ def sampling(options: argparse.Namespace) -> Sampling:
         keep_raw=options.keep_raw,
         timeline=not options.no_timeline,
         thread_names=options.thread_names,
+        metrics=not options.no_metrics,
     )
 
 

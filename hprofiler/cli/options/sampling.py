@@ -64,6 +64,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="do not record when samples were taken, and when garbage was collected",
     )
     group.add_argument(
+        "--no-metrics",
+        action="store_true",
+        help="do not read every second what hosts, processes and JVMs do (docs/metrics.md)",
+    )
+    group.add_argument(
         "--thread-names",
         action="store_true",
         help="follow names of threads, which tell the stages of a Spark job apart, in JVMs of JDK 21 and "

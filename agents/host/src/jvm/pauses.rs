@@ -71,6 +71,11 @@ impl PauseLog {
         Some(log)
     }
 
+    /// The file that the JVM publishes.
+    pub fn published(&self) -> Option<File> {
+        self.file.try_clone().ok()
+    }
+
     /// Forget the pauses so far.
     pub fn begin(&mut self) {
         self.steps(|_, _| {});

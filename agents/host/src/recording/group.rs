@@ -1,12 +1,14 @@
 //! The recordings of a session, and the order in which they are reported.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::engine::api::{Job, Libraries, Shared};
+use crate::metrics::{Chosen, MetricsLog};
 use crate::os::threads::{self, STACK};
 use crate::recording::process::{self, Finished, Order, Report};
 use crate::resources::folding::Folding;
@@ -52,6 +54,8 @@ struct Recording {
     phase: Phase,
     orders: Sender<Order>,
     ended: bool,
+    /// The file of a JVM's performance data.
+    published: Option<File>,
 }
 
 pub trait EventSink {
@@ -76,6 +80,9 @@ pub struct Recordings {
     /// Results from before the coordinator was informed that all have started.
     early: Vec<Finished>,
     left: Vec<String>,
+    /// By how many microseconds the host's clock is ahead, if it is wanted what the host did.
+    measured_by: Option<i64>,
+    metrics: Option<MetricsLog>,
 }
 
 impl Recordings {
@@ -111,6 +118,7 @@ impl Recordings {
             shared: shared.clone(),
             dry_run: false,
         });
+        let measured_by = request.sampling.metrics.then_some(clock_offset);
         let duration = Duration::from_secs_f64(request.sampling.duration.clamp(0.0, 86_400.0));
         Ok(Self {
             all: jobs.map(|job| launch(job, reports)).collect(),
@@ -124,6 +132,8 @@ impl Recordings {
             shared,
             early: Vec::new(),
             left: Vec::new(),
+            measured_by,
+            metrics: None,
         })
     }
 
@@ -150,6 +160,9 @@ impl Recordings {
     pub fn stop(&mut self) {
         self.stopped = true;
         self.order(Order::Stop);
+        if let Some(metrics) = &mut self.metrics {
+            metrics.stop();
+        }
         self.shared.attaches.end();
         let time = match self.step {
             Step::Record => END_TIME,
@@ -233,8 +246,11 @@ impl Recordings {
         // Its outcome was sent already.
         let given_up = recording.phase == Phase::Over;
         match report {
-            Report::Prepared | Report::Started { .. } if given_up => {}
-            Report::Prepared => recording.phase = Phase::Ready,
+            Report::Prepared { .. } | Report::Started { .. } if given_up => {}
+            Report::Prepared { published } => {
+                recording.phase = Phase::Ready;
+                recording.published = published;
+            }
             Report::Started { engine, sources } => {
                 recording.phase = Phase::Running;
                 sink.send_event(&Event::Started {
@@ -279,6 +295,7 @@ impl Recordings {
                 false => self.duration,
             };
             self.give_time(Instant::now() + after + self.queue());
+            self.measure();
             let running = self.those(Phase::Running).count();
             sink.send_event(&Event::Recording {
                 processes: running + self.early.len(),
@@ -287,7 +304,34 @@ impl Recordings {
                 sink.send_result(result);
             }
         }
-        self.step == Step::Record && self.all_over()
+        let over = self.step == Step::Record && self.all_over();
+        if let Some(metrics) = self.metrics.take_if(|_| over) {
+            if let Some(metrics) = metrics.finish() {
+                sink.send_event(&Event::Metrics(metrics));
+            }
+        }
+        over
+    }
+
+    /// Begin to read what the host and the recorded processes do.
+    fn measure(&mut self) {
+        let Some(clock_offset) = self.measured_by.filter(|_| !self.stopped) else {
+            return;
+        };
+        let running = self
+            .all
+            .iter_mut()
+            .filter(|one| one.phase == Phase::Running);
+        let chosen = running.map(|one| Chosen {
+            pid: one.pid,
+            start_time: one.start_time,
+            published: one.published.take(),
+        });
+        self.metrics = Some(MetricsLog::begin(
+            chosen.collect(),
+            self.duration,
+            clock_offset,
+        ));
     }
 
     fn those(&self, phase: Phase) -> impl Iterator<Item = &Recording> {
@@ -355,6 +399,7 @@ fn launch<T: From<(i32, Report)> + Send + 'static>(job: Job, reports: &Sender<T>
         phase: Phase::Preparing,
         orders,
         ended: false,
+        published: None,
     }
 }
 

@@ -3,6 +3,7 @@
 //! Each engine is tried on a thread of its own, since a thread that has taken the process's user cannot go back.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::mpsc::{Receiver, Sender};
 
 use crate::engine;
@@ -30,7 +31,8 @@ pub enum Order {
 }
 
 pub enum Report {
-    Prepared,
+    /// `published` is the file of a JVM's performance data.
+    Prepared { published: Option<File> },
     Started {
         engine: &'static str,
         sources: BTreeMap<String, String>,
@@ -144,10 +146,16 @@ fn attempt(
         Prepared::Ready(engine) => engine,
         Prepared::DryRun(started) => return Ok(foreseen(job, way.engine, notes, started, send)),
     };
-    send(Report::Prepared);
+    let pauses = engine.pauses();
+    send(Report::Prepared {
+        published: match &pauses {
+            Some(pauses) if job.sampling.metrics => pauses.published(),
+            _ => None,
+        },
+    });
     let mut recording = Recording {
         job,
-        pauses: engine.pauses().filter(|_| job.sampling.timeline),
+        pauses: pauses.filter(|_| job.sampling.timeline),
         engine: &mut *engine,
         notes,
         ended: None,

@@ -57,6 +57,7 @@ pub enum Event {
     Profile(ProfileHead),
     Raw(RawHead),
     Pauses(Pauses),
+    Metrics(Metrics),
     Done {
         left: Vec<String>,
     },
@@ -175,6 +176,28 @@ pub struct Pauses {
     pub duration: Vec<u64>,
     /// How many more there were.
     pub left_out: u64,
+}
+
+/// What the host published during a recording. `time`: the first reading in microseconds since 1970 by the
+/// coordinator's clock, then differences. `every`: seconds between two readings. `facts`: numbers for formulas.
+#[derive(Debug, Serialize)]
+pub struct Metrics {
+    pub every: f64,
+    pub time: Vec<i64>,
+    pub facts: BTreeMap<&'static str, u64>,
+    pub series: Vec<Series>,
+}
+
+/// One number of one thing. `values`: the first one, then differences; None was not read. What is missing at the end
+/// is like the last one.
+#[derive(Debug, Serialize)]
+pub struct Series {
+    pub of: &'static str,
+    pub id: String,
+    pub name: String,
+    pub kind: &'static str,
+    pub unit: &'static str,
+    pub values: Vec<Option<i64>>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]

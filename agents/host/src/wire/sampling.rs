@@ -31,6 +31,9 @@ pub struct Sampling {
     /// Whether names of threads may be followed where the JVM prints a warning about that.
     #[serde(default)]
     pub thread_names: bool,
+    /// Whether it is wanted what the host did meanwhile.
+    #[serde(default)]
+    pub metrics: bool,
 }
 
 fn wanted() -> bool {
@@ -133,6 +136,7 @@ impl Sampling {
             keep_raw: false,
             timeline: true,
             thread_names: false,
+            metrics: false,
         }
     }
 }

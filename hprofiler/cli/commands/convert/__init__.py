@@ -16,6 +16,7 @@ from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.base.paths import is_folder
 from hprofiler.base.text import printable
 from hprofiler.cli.commands.convert import inputs as convert_inputs
+from hprofiler.cli.commands.convert import metrics as convert_metrics
 from hprofiler.cli.commands.convert import svg as convert_svg
 from hprofiler.cli.commands.convert.errors import about, warn, warn_of
 from hprofiler.cli.commands.convert.steps import check_patterns
@@ -31,6 +32,8 @@ _ENDINGS_OF_ONE = tuple(f".{name}" for name in _OF_ONE_VALUE)
 
 
 def command(options: argparse.Namespace) -> int:
+    if convert_metrics.is_asked(options):
+        return convert_metrics.command(options)
     _check(options)
     picture = {**_subtitle(options), **convert_svg.keywords(options)}
     if options.flamechart:

@@ -9,6 +9,7 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
         phase,
         orders: channel().0,
         ended: phase == Phase::Over,
+        published: None,
     };
     Recordings {
         all: (1..).zip(phases).map(recording).collect(),
@@ -22,6 +23,8 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
         shared: Arc::new(Shared::within(1.0, 1)),
         early: Vec::new(),
         left: Vec::new(),
+        measured_by: None,
+        metrics: None,
     }
 }
 

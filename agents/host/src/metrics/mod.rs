@@ -1,0 +1,156 @@
+//! What the host's kernel, its JVMs and its control groups publish, read once a second during a recording.
+//!
+//! A thread of its own reads, since such a read may hang. What it has so far can be taken at any time.
+
+mod cgroup;
+mod host;
+mod jvm;
+mod process;
+mod table;
+
+use std::fs::File;
+use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::os::threads::STACK;
+use crate::wire::events::Metrics;
+
+use host::Host;
+use process::Process;
+use table::Table;
+
+const EVERY: Duration = Duration::from_secs(1);
+const MOST_PROCESSES: usize = 64;
+
+/// A process to read; `published` is the file of a JVM's performance data.
+pub struct Chosen {
+    pub pid: i32,
+    pub start_time: u64,
+    pub published: Option<File>,
+}
+
+/// The readings of a recording, which go on until the end of its time or of this value.
+pub struct MetricsLog {
+    table: Arc<Mutex<Table>>,
+    /// Ends the thread when it is dropped.
+    end: Option<Sender<()>>,
+}
+
+impl MetricsLog {
+    /// Begin to read. The host's clock is so many microseconds ahead. Nothing is read if there is no thread for it.
+    pub fn begin(processes: Vec<Chosen>, duration: Duration, clock_offset: i64) -> Self {
+        let table = Arc::new(Mutex::new(Table::new(EVERY)));
+        let (end, ended) = channel::<()>();
+        let shared = table.clone();
+        let read = move || {
+            let begin = Instant::now();
+            let since = SystemTime::now().duration_since(UNIX_EPOCH);
+            let zero = since.map_or(0, |since| since.as_micros() as i64) - clock_offset;
+            let mut host = Host::open();
+            let chosen = processes.into_iter().take(MOST_PROCESSES);
+            let mut processes: Vec<Process> = chosen.filter_map(Process::open).collect();
+            let mut groups = cgroup::of(processes.iter());
+            loop {
+                // Whoever takes the table never waits for a read.
+                let time = begin.elapsed();
+                let mut reading = Vec::new();
+                host.read(&mut reading);
+                processes.iter_mut().for_each(|one| one.read(&mut reading));
+                groups.iter_mut().for_each(|one| one.read(&mut reading));
+                let every = {
+                    let mut table = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                    table.add(zero + time.as_micros() as i64, reading);
+                    table.every
+                };
+                if time >= duration {
+                    return;
+                }
+                // A late reading is not caught up.
+                let next = (time + every).min(duration.max(time + EVERY / 2));
+                let wait = next.saturating_sub(begin.elapsed());
+                if ended.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("metrics".to_owned());
+        let started = thread.stack_size(STACK).spawn(read);
+        Self {
+            table,
+            end: started.ok().map(|_| end),
+        }
+    }
+
+    /// Read no more.
+    pub fn stop(&mut self) {
+        self.end.take();
+    }
+
+    /// All readings so far. None: there are none.
+    pub fn finish(mut self) -> Option<Metrics> {
+        self.stop();
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        (!table.is_empty()).then(|| table.message(host::facts()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::proc::stat;
+
+    fn own() -> Chosen {
+        Chosen {
+            pid: std::process::id() as i32,
+            start_time: stat::own().unwrap().start_time,
+            published: None,
+        }
+    }
+
+    #[test]
+    fn a_recording_is_read_from_its_beginning_to_its_end() {
+        let log = MetricsLog::begin(vec![own()], Duration::from_millis(1200), 5_000_000);
+        let until = Instant::now() + Duration::from_secs(60);
+        // The thread ends by itself, and lets go of the table.
+        while Arc::strong_count(&log.table) > 1 {
+            assert!(Instant::now() < until);
+            thread::sleep(Duration::from_millis(5));
+        }
+        let metrics = log.finish().unwrap();
+        assert!((2..=3).contains(&metrics.time.len()), "{:?}", metrics.time);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let ago = now.as_micros() as i64 - 5_000_000 - metrics.time.iter().sum::<i64>();
+        assert!((0..60_000_000).contains(&ago), "{ago}");
+        let id = std::process::id().to_string();
+        let found = |of: &str, id: &str, name: &str| {
+            let mut series = metrics.series.iter();
+            series.any(|one| (one.of, &*one.id, &*one.name) == (of, id, name))
+        };
+        assert!(found("host", "", "user_ticks") && found("cpu", "0", "busy_ticks"));
+        assert!(found("process", &id, "threads") && found("process", &id, "read_bytes"));
+        assert!(metrics.facts["ticks_per_second"] > 0 && metrics.facts["memory_total"] > 0);
+    }
+
+    #[test]
+    fn a_process_that_is_gone_is_left_out_and_a_stop_ends_the_readings() {
+        let gone = Chosen {
+            start_time: 1,
+            ..own()
+        };
+        let mut log = MetricsLog::begin(vec![gone], Duration::from_secs(3600), 0);
+        let until = Instant::now() + Duration::from_secs(60);
+        while log.table.lock().unwrap().is_empty() {
+            assert!(Instant::now() < until);
+            thread::sleep(Duration::from_millis(5));
+        }
+        log.stop();
+        while Arc::strong_count(&log.table) > 1 {
+            assert!(Instant::now() < until);
+            thread::sleep(Duration::from_millis(5));
+        }
+        let metrics = log.finish().unwrap();
+        assert!(metrics.series.iter().all(|one| one.of != "process"));
+    }
+}

@@ -1,0 +1,246 @@
+//! Readings by series, in columns.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::wire::events::{Metrics, Series};
+
+/// Readings of a recording, and numbers of all series. Beyond that every second reading is dropped.
+const MOST_READINGS: usize = 14_400;
+const MOST_NUMBERS: usize = 1_000_000;
+const MOST_SERIES: usize = 8_000;
+/// Larger numbers are not exact in every program that reads JSON.
+const LARGEST: u64 = 1 << 53;
+const NOT_READ: i64 = -1;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Counter,
+    Gauge,
+}
+
+/// One number of one thing. `of` is the kind of thing, `id` which one it is.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reading {
+    pub of: &'static str,
+    pub id: String,
+    pub name: String,
+    pub kind: Kind,
+    pub unit: &'static str,
+    pub value: u64,
+}
+
+struct Column {
+    of: &'static str,
+    id: String,
+    name: String,
+    kind: Kind,
+    unit: &'static str,
+    values: Vec<i64>,
+}
+
+pub struct Table {
+    /// The time between two readings.
+    pub every: Duration,
+    times: Vec<i64>,
+    columns: Vec<Column>,
+}
+
+impl Table {
+    pub fn new(every: Duration) -> Self {
+        Self {
+            every,
+            times: Vec::new(),
+            columns: Vec::new(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    /// Add all numbers of one moment, in microseconds since 1970.
+    pub fn add(&mut self, time: i64, readings: Vec<Reading>) {
+        if self.times.last().is_some_and(|last| *last >= time) {
+            return;
+        }
+        let before = self.times.len();
+        self.times.push(time);
+        let mut place = 0; // readings come in the same order each time
+        for reading in readings {
+            let same = |column: &Column| {
+                column.name == reading.name && column.of == reading.of && column.id == reading.id
+            };
+            if !self.columns.get(place).is_some_and(same) {
+                place = self
+                    .columns
+                    .iter()
+                    .position(same)
+                    .unwrap_or(self.columns.len());
+            }
+            if place == self.columns.len() {
+                if place == MOST_SERIES {
+                    break;
+                }
+                self.columns.push(Column {
+                    of: reading.of,
+                    id: reading.id,
+                    name: reading.name,
+                    kind: reading.kind,
+                    unit: reading.unit,
+                    values: Vec::new(),
+                });
+            }
+            let values = &mut self.columns[place].values;
+            values.resize(before, NOT_READ);
+            let fits = reading.value <= LARGEST;
+            values.push(if fits { reading.value as i64 } else { NOT_READ });
+            place += 1;
+        }
+        for column in &mut self.columns {
+            column.values.resize(self.times.len(), NOT_READ);
+        }
+        if self.times.len() > MOST_READINGS || self.times.len() * self.columns.len() > MOST_NUMBERS
+        {
+            self.halve();
+        }
+    }
+
+    /// Keep every second reading, and read half as often.
+    fn halve(&mut self) {
+        self.every *= 2;
+        self.times = self.times.iter().copied().step_by(2).collect();
+        for column in &mut self.columns {
+            column.values = column.values.iter().copied().step_by(2).collect();
+        }
+    }
+
+    pub fn message(&self, facts: BTreeMap<&'static str, u64>) -> Metrics {
+        let first = self.times.first().copied();
+        let steps = self.times.windows(2).map(|pair| pair[1] - pair[0]);
+        Metrics {
+            every: self.every.as_secs_f64(),
+            time: first.into_iter().chain(steps).collect(),
+            facts,
+            series: self.columns.iter().map(series).collect(),
+        }
+    }
+}
+
+fn series(column: &Column) -> Series {
+    let mut values = column.values.as_slice();
+    // The end goes on as it is.
+    while let [rest @ .., last, end] = values {
+        if last != end {
+            break;
+        }
+        values = &values[..rest.len() + 1];
+    }
+    let mut before = 0;
+    let difference = |value: &i64| {
+        (*value != NOT_READ).then(|| {
+            let step = value - before;
+            before = *value;
+            step
+        })
+    };
+    Series {
+        of: column.of,
+        id: column.id.clone(),
+        name: column.name.clone(),
+        kind: match column.kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+        },
+        unit: column.unit,
+        values: values.iter().map(difference).collect(),
+    }
+}
+
+/// A name as the coordinator allows it: small letters, digits and underscores.
+pub fn name_of(begin: &str, text: &str, end: &str) -> String {
+    let small = text.chars().take(40).map(|c| match c.to_ascii_lowercase() {
+        c if c.is_ascii_lowercase() || c.is_ascii_digit() => c,
+        _ => '_',
+    });
+    let small: String = small.collect();
+    format!("{begin}{}{end}", small.trim_matches('_'))
+}
+
+/// The end of an id in printable characters.
+pub fn id_of(text: &str) -> String {
+    let skipped = text.chars().count().saturating_sub(255);
+    let kept = text.chars().skip(skipped);
+    kept.map(|c| if c.is_ascii_graphic() { c } else { '?' })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(name: &str, value: u64) -> Reading {
+        Reading {
+            of: "host",
+            id: String::new(),
+            name: name.to_owned(),
+            kind: Kind::Counter,
+            unit: "count",
+            value,
+        }
+    }
+
+    fn values(table: &Table) -> Vec<(String, Vec<Option<i64>>)> {
+        let message = table.message(BTreeMap::new());
+        let series = message.series.into_iter();
+        series.map(|one| (one.name, one.values)).collect()
+    }
+
+    #[test]
+    fn numbers_are_differences_and_the_end_goes_on() {
+        let mut table = Table::new(Duration::from_secs(1));
+        table.add(1000, vec![reading("a", 5), reading("b", 7)]);
+        table.add(2000, vec![reading("a", 9), reading("b", 7)]);
+        table.add(2000, vec![reading("a", 100)]); // no time has passed
+        table.add(
+            3500,
+            vec![reading("new", 1), reading("a", 8), reading("b", 7)],
+        );
+        table.add(4500, vec![reading("a", LARGEST + 1), reading("b", 7)]);
+        table.add(5500, vec![reading("a", 8), reading("b", 7)]);
+        assert_eq!(
+            table.message(BTreeMap::new()).time,
+            [1000, 1000, 1500, 1000, 1000]
+        );
+        assert_eq!(
+            values(&table),
+            [
+                ("a".into(), vec![Some(5), Some(4), Some(-1), None, Some(0)]),
+                ("b".into(), vec![Some(7)]),
+                ("new".into(), vec![None, None, Some(1), None]),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_long_recording_has_half_the_readings() {
+        let mut table = Table::new(Duration::from_secs(1));
+        for second in 0..=MOST_READINGS as i64 {
+            table.add(1 + second, vec![reading("a", second as u64)]);
+        }
+        assert_eq!(table.every, Duration::from_secs(2));
+        let message = table.message(BTreeMap::new());
+        assert_eq!(message.time.len(), MOST_READINGS / 2 + 1);
+        assert!(message.time[1..].iter().all(|step| *step == 2));
+        assert!(message.series[0].values[1..]
+            .iter()
+            .all(|step| *step == Some(2)));
+    }
+
+    #[test]
+    fn names_and_ids_are_plain() {
+        assert_eq!(name_of("gc_", "G1 (Young)", "_us"), "gc_g1__young_us");
+        assert_eq!(id_of("/a b/\u{e9}"), "/a?b/?");
+        assert_eq!(id_of(&"x".repeat(300)).len(), 255);
+    }
+}

@@ -1,0 +1,220 @@
+"""What a run's metrics say of its hosts: a few figures of each, and what stands out by thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hprofiler.analysis.facts import HostFacts
+from hprofiler.analysis.metrics import HostMetrics, Values
+from hprofiler.base.errors import RunFolderError
+from hprofiler.base.paths import is_file
+from hprofiler.model import Outcome, Status
+from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder.metrics_file import read_metrics
+
+MOST = 5
+# With fewer, a ratio of requests or segments is chance.
+_SEGMENTS = 100.0
+_WAITING = 1.0
+_LONGEST_ID = 60
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A metric over the recording: its mean, its highest value, and of which thing. The worst of several."""
+
+    mean: float
+    most: float
+    unit: str
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """From what mean on a figure is worth a sentence, and who says so."""
+
+    figure: str
+    least: float
+    text: str
+    source: str
+
+
+FIGURES: Mapping[str, tuple[str, str]] = {
+    "cpu": ("host", "cpu_busy"),
+    "iowait": ("host", "cpu_iowait"),
+    "steal": ("host", "cpu_steal"),
+    "run_queue": ("host", "runnable"),
+    "memory": ("host", "memory_used"),
+    "major_faults": ("host", "major_faults"),
+    "swap_in": ("host", "swap_in"),
+    "disk_await": ("disk", "await"),
+    "disk_read": ("disk", "read"),
+    "disk_written": ("disk", "written"),
+    "network_received": ("network", "received"),
+    "network_sent": ("network", "sent"),
+    "retransmitted": ("host", "tcp_retransmitted"),
+    "throttled": ("cgroup", "periods_throttled"),
+    "gc": ("jvm", "gc"),
+}
+"""The figures of a host: the kind of thing, and its column. Of several things that with the highest mean."""
+
+_ALERTS = "the rules of awesome-prometheus-alerts"
+THRESHOLDS: Mapping[str, Threshold] = {
+    "cpu-throttled": Threshold(
+        "throttled",
+        25.0,
+        "{host}: its CPU limit stopped {id} in {mean:.0f} % of its periods",
+        "CPUThrottlingHigh of kubernetes-mixin",
+    ),
+    "cpu-steal": Threshold(
+        "steal", 10.0, "{host}: the hypervisor took {mean:.0f} % of the CPU time (steal)", _ALERTS
+    ),
+    "run-queue": Threshold(
+        "run_queue",
+        2.0,
+        "{host}: {mean:.0f} threads were running or ready to run, on {cpus} CPUs",
+        "NodeSystemSaturation of the mixin of node_exporter",
+    ),
+    "major-faults": Threshold(
+        "major_faults", 1000.0, "{host}: {mean:,.0f} major page faults a second; memory is short", _ALERTS
+    ),
+    "gc": Threshold(
+        "gc",
+        10.0,
+        "{host}: pid {id} stood still for its garbage collector for {mean:.0f} % of the time",
+        "Spark's web interface",
+    ),
+    "disk-await": Threshold(
+        "disk_await", 100.0, "{host}: requests to disk {id} took {mean:,.0f} ms on average", _ALERTS
+    ),
+    "retransmits": Threshold(
+        "retransmitted", 1.0, "{host}: {mean:.1f} % of the TCP segments were sent again", "our own choice"
+    ),
+}
+"""By the code of the finding. The limit of `run-queue` is for each CPU."""
+
+
+@dataclass(frozen=True)
+class MetricFinding:
+    """What stands out on the `hosts` that are beyond a threshold, with the figures of the worst.
+
+    `code` is a key of THRESHOLDS. `severity` is how many times the limit is reached.
+    """
+
+    code: str
+    host: str
+    severity: float
+    hosts: int = 1
+    parameters: Mapping[str, str | int | float] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        text = THRESHOLDS[self.code].text.format(host=self.host, **self.parameters)
+        others = self.hosts - 1
+        more = f", and {others} more host{'s are' if others > 1 else ' is'} beyond the threshold"
+        return f"{text}{more if others else ''}."
+
+    @property
+    def source(self) -> str:
+        return THRESHOLDS[self.code].source
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Figures of every host with metrics, what stands out (the worst first), and files that are damaged.
+
+    `severity` is that of each host's worst finding.
+    """
+
+    figures: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict)
+    findings: tuple[MetricFinding, ...] = ()
+    severity: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[Outcome, ...] = ()
+
+
+def read_machines(folder: RunFolder, hosts: Iterable[HostFacts]) -> Machines:
+    """One host's metrics are in memory at a time."""
+    figures: dict[str, Mapping[str, Figure]] = {}
+    found: list[MetricFinding] = []
+    notes: list[Outcome] = []
+    for host in hosts:
+        path = folder.metrics_path(host.name)
+        if not is_file(path):
+            continue
+        try:
+            metrics = HostMetrics(read_metrics(path))
+        except RunFolderError as error:
+            note = Outcome(
+                host.name, Status.DEGRADED, "report", error.reason, error.remedy, code="damaged-metrics"
+            )
+            notes.append(note)
+            continue
+        figures[host.name] = host_figures(metrics)
+        found += host_findings(host.name, figures[host.name], metrics.facts)
+    severity: dict[str, float] = {}
+    for one in found:
+        severity[one.host] = max(one.severity, severity.get(one.host, 0.0))
+    return Machines(figures, worst(found), severity, tuple(notes))
+
+
+def host_figures(metrics: HostMetrics) -> dict[str, Figure]:
+    """The figures of a host that were read."""
+    found = {}
+    for name, (of, column) in FIGURES.items():
+        figures = [figure for id in metrics.ids(of) if (figure := _figure(metrics, of, id, column))]
+        if figures:
+            found[name] = max(figures, key=lambda one: one.mean)
+    return found
+
+
+def _figure(metrics: HostMetrics, of: str, id: str, name: str) -> Figure | None:
+    column = metrics.column(of, id, name)
+    weights: Values | None = None
+    if name == "await":
+        # A disk with little to do may be slow: no process waits long for it.
+        queue = metrics.mean(metrics.column(of, id, "queue").values)
+        weights = metrics.column(of, id, "operations").values
+        if queue is None or queue < _WAITING:
+            return None
+    if name == "tcp_retransmitted":
+        weights = metrics.increase(of, id, "tcp_segments_sent")
+        sent = metrics.mean(metrics.rate(of, id, "tcp_segments_sent"))
+        if sent is None or sent < _SEGMENTS:
+            return None
+    mean = metrics.mean(column.values, weights)
+    if mean is None:
+        return None
+    return Figure(mean, max(one for one in column.values if one is not None), column.unit, id)
+
+
+def host_findings(
+    host: str, figures: Mapping[str, Figure], facts: Mapping[str, int]
+) -> Sequence[MetricFinding]:
+    """What of a host is beyond a threshold."""
+    found = []
+    cpus = facts.get("cpus", 0)
+    for code, threshold in THRESHOLDS.items():
+        figure = figures.get(threshold.figure)
+        limit = threshold.least * cpus if code == "run-queue" else threshold.least
+        if figure is None or not limit or figure.mean <= limit:
+            continue
+        parameters: dict[str, str | int | float] = {"mean": figure.mean, "most": figure.most, "limit": limit}
+        if figure.id:
+            parameters["id"] = figure.id if len(figure.id) <= _LONGEST_ID else f"…{figure.id[-_LONGEST_ID:]}"
+        if code == "run-queue":
+            parameters["cpus"] = cpus
+        found.append(MetricFinding(code, host, figure.mean / limit, parameters=parameters))
+    return found
+
+
+def worst(found: Iterable[MetricFinding]) -> tuple[MetricFinding, ...]:
+    """One finding of each code, that of the worst host; the worst `MOST` of them."""
+    by_code: dict[str, list[MetricFinding]] = {}
+    for one in found:
+        by_code.setdefault(one.code, []).append(one)
+    chosen = []
+    for group in by_code.values():
+        first = max(group, key=lambda one: one.severity)
+        chosen.append(MetricFinding(first.code, first.host, first.severity, len(group), first.parameters))
+    return tuple(sorted(chosen, key=lambda one: -one.severity)[:MOST])

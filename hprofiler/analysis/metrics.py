@@ -1,0 +1,268 @@
+"""Rates and derived columns of a host's metrics. Pure functions of the readings.
+
+A column has one value a reading, or None: for the first reading of a counter, where something was not read,
+and where a counter is smaller than before. The divisor is the time that passed between two readings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from hprofiler.model.metrics import Metrics, Series
+
+Values = Sequence[float | None]
+
+_NAMES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+_MODES = tuple(f"{one}_ticks" for one in _NAMES)
+_RESTING = ("idle_ticks", "iowait_ticks")
+# Seconds in a unit of time. A counter of time is shown as its share of the time that passed.
+_TIME = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_SUFFIXES = ("_bytes", "_ms", "_us", "_ns")
+# Sums over requests at the same time: parts of formulas, and no shares of the time that passed.
+_PARTS = frozenset({"read_ms", "write_ms", "discard_ms", "queue_ms", "wait_ms"})
+_NO_HEAP = ("used_metaspace", "used_class")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One metric of one thing over time. Units: "%", "B", "B/s", "1/s", "ms", "" for a number of things."""
+
+    of: str
+    id: str
+    name: str
+    unit: str
+    values: Values
+
+
+class HostMetrics:
+    """The metrics of one host, decoded where they are asked for."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self.facts = metrics.facts
+        self.times = [one / 1e6 for one in accumulate(metrics.time)]
+        """Seconds since 1970 on the coordinator's clock."""
+        self.seconds: Values = [None, *(one / 1e6 for one in metrics.time[1:])] if metrics.time else []
+        """How long ago the reading before was."""
+        self.things: dict[tuple[str, str], dict[str, Series]] = {}
+        """The series of each thing by name; things by kind and id."""
+        for one in metrics.series:
+            self.things.setdefault((one.of, one.id), {})[one.name] = one
+
+    def ids(self, of: str) -> list[str]:
+        return [id for kind, id in self.things if kind == of]
+
+    def read(self, of: str, id: str, name: str) -> Values:
+        """The numbers as they were read; all None if there is no such series."""
+        series = self.things.get((of, id), {}).get(name)
+        return self._unknown if series is None else _read(series, len(self.times))
+
+    def increase(self, of: str, id: str, name: str) -> Values:
+        """By how much a counter grew since the reading before."""
+        values = self.read(of, id, name)
+        # The kernel's idle time that waits for I/O is an estimate, which may shrink.
+        least = 0.0 if name == "iowait_ticks" else None
+
+        def grown(before: float, after: float) -> float | None:
+            return after - before if after >= before else least
+
+        return [None, *_each(grown, values[:-1], values[1:])] if values else []
+
+    def rate(self, of: str, id: str, name: str) -> Values:
+        """A counter's increase per second."""
+        return _quotient(self.increase(of, id, name), self.seconds)
+
+    def increase_of_all(self, of: str, id: str, names: Sequence[str]) -> Values:
+        """The sum of the increases of those of these counters that the thing has."""
+        there = [name for name in names if name in self.things.get((of, id), {})]
+        if not there:
+            return self._unknown
+        return _each(lambda *grown: sum(grown), *(self.increase(of, id, name) for name in there))
+
+    def columns(self) -> Iterator[Column]:
+        """All columns with values, thing by thing: derived ones, then rates of counters, and gauges."""
+        for (of, id), series in self.things.items():
+            names = [name for kind, name in FORMULAS if kind == of]
+            for name in (*names, *_shown(series)):
+                column = self.column(of, id, name)
+                if any(value is not None for value in column.values):
+                    yield column
+
+    def column(self, of: str, id: str, name: str) -> Column:
+        """One column by its name; its values are all None if what it needs was not read."""
+        if (of, name) in FORMULAS:
+            unit, formula = FORMULAS[of, name]
+            return Column(of, id, name, unit, formula(self, id))
+        series = _shown(self.things.get((of, id), {})).get(name)
+        if series is None:
+            return Column(of, id, name, "", self._unknown)
+        size = series.unit == "bytes"
+        if series.kind == "gauge":
+            return Column(of, id, name, "B" if size else "", self.read(of, id, series.name))
+        rate = self.rate(of, id, series.name)
+        if series.unit in _TIME:
+            return Column(of, id, name, "%", _scaled(100 * _TIME[series.unit], rate))
+        return Column(of, id, name, "B/s" if size else "1/s", rate)
+
+    def mean(self, values: Values, weights: Values | None = None) -> float | None:
+        """The mean. Each value counts for the time since the reading before, or for its weight."""
+        pairs = [
+            (value, weight)
+            for value, weight in zip(values, self.seconds if weights is None else weights, strict=True)
+            if value is not None and weight is not None
+        ]
+        whole = sum(weight for _, weight in pairs)
+        return sum(value * weight for value, weight in pairs) / whole if whole > 0 else None
+
+    @property
+    def _unknown(self) -> Values:
+        return [None] * len(self.times)
+
+
+def _read(series: Series, readings: int) -> Values:
+    """Differences added up; the end that was left out is like the last value."""
+    found: list[float | None] = []
+    last = 0
+    for one in series.values:
+        last += one or 0
+        found.append(None if one is None else last)
+    return found + (found[-1:] or [None]) * (readings - len(found))
+
+
+def _each(function: Callable[..., float | None], *columns: Values) -> Values:
+    """The function of each reading's values, None where one of them is None."""
+    return [None if None in row else function(*row) for row in zip(*columns, strict=True)]
+
+
+def _scaled(factor: float, values: Values) -> Values:
+    return _each(lambda value: factor * value, values)
+
+
+def _quotient(part: Values, whole: Values) -> Values:
+    """Without a whole, no value: the wait of a disk without a request is not 0."""
+    return _each(lambda one, all_: one / all_ if all_ > 0 else None, part, whole)
+
+
+def _shown(series: Mapping[str, Series]) -> dict[str, Series]:
+    """The series that are columns by themselves, by their names without units."""
+    return {
+        next((name.removesuffix(end) for end in _SUFFIXES if name.endswith(end)), name): one
+        for name, one in series.items()
+        if one.unit != "ticks" and name not in _PARTS
+    }
+
+
+# Formulas. `id` says of which thing.
+
+
+def _cpu(*modes: str) -> Callable[[HostMetrics, str], Values]:
+    """The share of these modes of all CPUs' time. Time of guests is in user time."""
+
+    def formula(host: HostMetrics, id: str) -> Values:
+        part = host.increase_of_all("host", id, modes)
+        return _scaled(100, _quotient(part, host.increase_of_all("host", id, _MODES)))
+
+    return formula
+
+
+def _of_cores(choose: Callable[[Sequence[float]], float]) -> Callable[[HostMetrics, str], Values]:
+    """The busiest or the idlest CPU at each reading."""
+
+    def formula(host: HostMetrics, id: str) -> Values:
+        rows = zip(*(_busy_core(host, core) for core in host.ids("cpu")), strict=True)
+        known = [[one for one in row if one is not None] for row in rows]
+        return [choose(row) if row else None for row in known] or [None] * len(host.times)
+
+    return formula
+
+
+def _busy_core(host: HostMetrics, id: str) -> Values:
+    whole = host.increase_of_all("cpu", id, ("busy_ticks", "idle_ticks"))
+    return _scaled(100, _quotient(host.increase("cpu", id, "busy_ticks"), whole))
+
+
+def _memory_used(host: HostMetrics, id: str) -> Values:
+    total = host.facts.get("memory_total", 0)
+    return _each(
+        lambda free: 100 * (1 - free / total) if total else None, host.read("host", id, "memory_available")
+    )
+
+
+def _swap_used(host: HostMetrics, id: str) -> Values:
+    columns = (host.read("host", id, name) for name in ("swap_total", "swap_free"))
+    return _each(lambda total, free: total - free, *columns)
+
+
+def _retransmitted(host: HostMetrics, id: str) -> Values:
+    again, sent = (host.increase("host", id, f"tcp_{name}") for name in ("retransmits", "segments_sent"))
+    return _scaled(100, _quotient(again, sent))
+
+
+_REQUESTS = ("reads", "writes", "discards")
+
+
+def _operations(host: HostMetrics, id: str) -> Values:
+    return _quotient(host.increase_of_all("disk", id, _REQUESTS), host.seconds)
+
+
+def _await(host: HostMetrics, id: str) -> Values:
+    waited = host.increase_of_all("disk", id, ("read_ms", "write_ms", "discard_ms"))
+    return _quotient(waited, host.increase_of_all("disk", id, _REQUESTS))
+
+
+def _queue(host: HostMetrics, id: str) -> Values:
+    return _scaled(1e-3, host.rate("disk", id, "queue_ms"))
+
+
+def _periods_throttled(host: HostMetrics, id: str) -> Values:
+    throttled, periods = (host.increase("cgroup", id, name) for name in ("throttled_periods", "periods"))
+    return _scaled(100, _quotient(throttled, periods))
+
+
+def _memory_of_limit(host: HostMetrics, id: str) -> Values:
+    used, limit = (host.read("cgroup", id, name) for name in ("memory_used", "memory_limit"))
+    return _scaled(100, _quotient(used, limit))
+
+
+def _cpu_of_process(host: HostMetrics, id: str) -> Values:
+    ticks = host.increase_of_all("process", id, ("user_ticks", "system_ticks"))
+    second = host.facts.get("ticks_per_second", 0)
+    return _each(lambda rate: 100 * rate / second if second else None, _quotient(ticks, host.seconds))
+
+
+def _gc(host: HostMetrics, id: str) -> Values:
+    names = [one for one in host.things.get(("jvm", id), ()) if one.startswith("gc_") and one.endswith("_us")]
+    return _scaled(1e-4, _quotient(host.increase_of_all("jvm", id, names), host.seconds))
+
+
+def _heap_used(host: HostMetrics, id: str) -> Values:
+    names = [one for one in host.things.get(("jvm", id), ()) if one.startswith("used_")]
+    spaces = [host.read("jvm", id, one) for one in names if not one.startswith(_NO_HEAP)]
+    return _each(lambda *sizes: sum(sizes), *spaces) if spaces else [None] * len(host.times)
+
+
+def _wait(host: HostMetrics, id: str) -> Values:
+    return _quotient(host.increase("mount", id, "wait_ms"), host.increase("mount", id, "operations"))
+
+
+FORMULAS: Mapping[tuple[str, str], tuple[str, Callable[[HostMetrics, str], Values]]] = {
+    **{("host", f"cpu_{one}"): ("%", _cpu(f"{one}_ticks")) for one in _NAMES},
+    ("host", "cpu_busy"): ("%", _cpu(*(one for one in _MODES if one not in _RESTING))),
+    ("host", "core_busiest"): ("%", _of_cores(max)),
+    ("host", "core_idlest"): ("%", _of_cores(min)),
+    ("host", "memory_used"): ("%", _memory_used),
+    ("host", "swap_used"): ("B", _swap_used),
+    ("host", "tcp_retransmitted"): ("%", _retransmitted),
+    ("cpu", "busy"): ("%", _busy_core),
+    ("disk", "operations"): ("1/s", _operations),
+    ("disk", "await"): ("ms", _await),
+    ("disk", "queue"): ("", _queue),
+    ("cgroup", "periods_throttled"): ("%", _periods_throttled),
+    ("cgroup", "memory_of_limit"): ("%", _memory_of_limit),
+    ("process", "cpu"): ("%", _cpu_of_process),
+    ("jvm", "gc"): ("%", _gc),
+    ("jvm", "heap_used"): ("B", _heap_used),
+    ("mount", "wait"): ("ms", _wait),
+}
+"""Unit and formula of each derived column, by kind of thing and name. "%" of a process is of one CPU."""

@@ -1,0 +1,76 @@
+"""Metrics of hosts: findings and a table for the terminal, JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hprofiler.analysis.machines import THRESHOLDS, Figure, Machines
+from hprofiler.base.bounded_json import members
+from hprofiler.base.text import printable
+from hprofiler.base.text_table import table_lines
+
+_HOSTS_SHOWN = 10
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0f}%" if value >= 9.95 else f"{value:.1f}%"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
+
+
+# Always shown; the others where a host is beyond their threshold.
+_ALWAYS = ("cpu", "run_queue", "memory", "gc")
+_COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "cpu": ("CPU", _percent),
+    "steal": ("steal", _percent),
+    "run_queue": ("run queue", _number),
+    "throttled": ("throttled", _percent),
+    "memory": ("memory", _percent),
+    "major_faults": ("major faults/s", _number),
+    "disk_await": ("disk await", lambda value: f"{_number(value)} ms"),
+    "retransmitted": ("retransmitted", _percent),
+    "gc": ("GC", _percent),
+}
+
+
+def machines_text(machines: Machines) -> str:
+    """What stands out, and means of the hosts, the worst first; "" if nothing stands out."""
+    if not machines.findings:
+        return ""
+    lines = ["hosts:", *(f"  {printable(one.text)}" for one in machines.findings)]
+    beyond = {THRESHOLDS[one.code].figure for one in machines.findings}
+    names = [
+        name
+        for name in _COLUMNS
+        if name in beyond or (name in _ALWAYS and any(name in one for one in machines.figures.values()))
+    ]
+    hosts = sorted(machines.figures, key=lambda host: (-machines.severity.get(host, 0.0), host))
+    rows = [("host", *(_COLUMNS[name][0] for name in names))]
+    rows += [
+        (printable(host), *(_cell(machines.figures[host].get(name), name) for name in names))
+        for host in hosts[:_HOSTS_SHOWN]
+    ]
+    lines += table_lines(rows, right=range(1, len(names)), indent=2)
+    more = len(hosts) - _HOSTS_SHOWN
+    lines += [f"  … and {more} more hosts"] if more > 0 else []
+    return "\n".join(lines)
+
+
+def _cell(figure: Figure | None, name: str) -> str:
+    return "" if figure is None else _COLUMNS[name][1](figure.mean)
+
+
+def machines_record(machines: Machines) -> dict[str, object]:
+    """The section of `--json`."""
+    return {
+        "hosts": {
+            host: {name: members(one, "mean", "most", "unit", "id") for name, one in figures.items()}
+            for host, figures in machines.figures.items()
+        },
+        "findings": [
+            {**members(one, "code", "host", "hosts"), "parameters": dict(one.parameters), "text": one.text}
+            for one in machines.findings
+        ],
+    }
