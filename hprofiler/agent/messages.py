@@ -337,6 +337,7 @@ class ProfileHeader(Message, frozen=True, tag="profile"):
     interval: Count
     seconds: Seconds
     cpu_seconds: Seconds
+    resident_bytes: Count
     attach_seconds: Seconds | None
     samples: Samples
     timeline: Annotated[Sequence[Count], Meta(max_length=MAX_TIMELINE)]

@@ -57,7 +57,8 @@ def _of_range(folder: RunFolder, start: int, host: HostFacts, time: TimeRange) -
         path = folder.times_path(host.name, one.pid, one.event)
         part = _part(one, path, time.microseconds(start))
         begin, end = recorded_in(one, start, time)
-        recordings.append(replace(part, seconds=end - begin, timeline=()))
+        if end > begin:
+            recordings.append(replace(part, seconds=end - begin, timeline=()))
     # How long processes were recorded is no more a part of the duration.
     outcomes = tuple(replace(outcome, seconds=None) for outcome in host.outcomes)
     return replace(host, recordings=tuple(recordings), outcomes=outcomes)

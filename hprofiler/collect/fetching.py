@@ -119,6 +119,7 @@ class Fetching:
             samples=header.samples,
             seconds=header.seconds,
             cpu_seconds=header.cpu_seconds,
+            resident_bytes=header.resident_bytes,
             attach_seconds=header.attach_seconds,
             bytes_received=header.size,
             timeline=header.timeline,

@@ -30,7 +30,7 @@ from hprofiler.report.pictures import (
     write_pictures,
 )
 from hprofiler.report.sections import event_of_page, event_summary, run_record
-from hprofiler.report.spark_job import curves_record, job_record
+from hprofiler.report.spark_job import curves_record, job_record, resident_memory
 from hprofiler.report.stages import spark_lanes
 from hprofiler.runfolder import RunFolder, safe_name
 
@@ -84,7 +84,7 @@ def make_report(
         writer.data.run = run_record(analysis)
         writer.add_times(facts)
         if facts.job is not None:
-            writer.data.job = job_record(facts.job, {})
+            writer.data.job = job_record(facts.job, resident_memory(facts))
         writer.data.write(run_folder.page_path)
         for old in run_folder.old_pages(facts.events):
             old.unlink(missing_ok=True)

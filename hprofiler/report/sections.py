@@ -372,6 +372,7 @@ def _facts(analysis: AnalysisResult) -> list[tuple[str, str, list[str]]]:
     """How the run was made, so that it can be made again: a label, "text" or "code", and its lines."""
     facts = analysis.facts
     events = ", ".join(_with_frequency(facts, event) for event in facts.events)
+    how_long = f"for {duration(facts.duration)}" if facts.time is None else f"in {facts.time}"
     in_all = [
         in_words(event, summed(one.totals for one in facts.recordings if one.event == event))
         for event in facts.events
@@ -380,7 +381,7 @@ def _facts(analysis: AnalysisResult) -> list[tuple[str, str, list[str]]]:
         ("Command", "code", [" ".join(facts.command)]),
         ("Target", "text", [facts.target]),
         ("Selector", "code", [facts.selector]),
-        ("Requested", "text", [f"{events} for {duration(facts.duration)}, engine {facts.engine}"]),
+        ("Requested", "text", [f"{events} {how_long}, engine {facts.engine}"]),
         ("Trimmed to", "code", list(facts.roots) if facts.trimmed else []),
         ("Recorded", "text", [analysis.coverage.text]),
         ("Times", "text", times_in_words(facts)),

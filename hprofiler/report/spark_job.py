@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hprofiler.analysis.facts import RunFacts
 from hprofiler.report.spark_blocked import blocked_lines, straggler_lines
 from hprofiler.report.spark_page import MOST_ROWS, STAGE_HEADINGS, stage_cells, title_and_text
 from hprofiler.report.spark_text import (
@@ -50,6 +51,16 @@ def job_record(judged: Judged, resident: Mapping[str, int]) -> dict[str, object]
             {"title": title, "text": text} for title, text in map(title_and_text, filter(None, parts))
         ],
     }
+
+
+def resident_memory(facts: RunFacts) -> dict[str, int]:
+    """The most memory that the JVM of each executor had, by its id."""
+    found: dict[str, int] = {}
+    for one in facts.recordings:
+        executor = one.process.labels.get("executor")
+        if executor:
+            found[executor] = max(found.get(executor, 0), one.resident_bytes)
+    return found
 
 
 def curves_record(

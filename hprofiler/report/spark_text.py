@@ -244,7 +244,7 @@ def _lasted(query: SqlExecution, application: Application) -> int:
 def memory_lines(memory: Memory) -> list[str]:
     """Whether the sizes of executors fit; then those whose heap was fullest."""
     lines = [f"  {printable(verdict.text)}" for verdict in memory.verdicts]
-    sampled = [one for one in memory.executors if one.peak]
+    sampled = [one for one in memory.executors if one.peak or one.resident]
     sampled.sort(key=lambda one: one.peak.get("JVMHeapMemory", 0) / (one.limits.heap or 1), reverse=True)
     if sampled:
         headings = ("heap", "of", "pool", "of", "off heap", "resident", "of", "spilled", "executor")

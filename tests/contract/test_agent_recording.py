@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -21,9 +22,12 @@ def test_shares_are_those_that_were_burnt(agent, burn, jdk):
     burner = burn(jdk=jdk)
     assert agent.begin(burner, duration=120) == {burner.outer.pid: {"cpu": "perf_events"}}
     burner.burn(WORK)
+    status = Path(f"/proc/{burner.outer.pid}/status").read_text()
+    resident = int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) << 10
     result = agent.stop()
     done, head = result.of(burner), result.of(burner).head()
     assert done.is_good() and (done.outcome["stage"], result.left) == ("record", [])
+    assert head["resident_bytes"] == pytest.approx(resident, rel=0.1)
     assert head["samples"]["expected"] == pytest.approx(FREQUENCY * head["cpu_seconds"], abs=1)
     assert head["samples"]["taken"] >= 0.5 * head["samples"]["expected"]
     assert not is_profiled(burner.outer.pid)

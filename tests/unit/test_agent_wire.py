@@ -93,7 +93,7 @@ PROCESS = {
 
 PROFILE = {
     **{"type": "profile", "pid": 1, "event": "cpu", "engine": "perf", "source": "cpu-clock", "interval": 1},
-    **{"seconds": 1, "cpu_seconds": 1, "attach_seconds": 1, "timeline": [1, 2]},
+    **{"seconds": 1, "cpu_seconds": 1, "resident_bytes": 9, "attach_seconds": 1, "timeline": [1, 2]},
     **{"samples": {"expected": 1, "taken": 1, "lost": 0}, "sha256": "0" * 64, "size": 5},
 }
 PAUSES = {

@@ -136,6 +136,10 @@ def whole_application() -> Application:
 def test_the_page_has_what_spark_knows(tmp_path: Path) -> None:
     made_report(tmp_path / "run")
     save_application(whole_application(), tmp_path / "run")
+    run = RunFolder.open(tmp_path / "run")
+    record = content_of(run)
+    record["hosts"][0]["recordings"][0]["resident_bytes"] = 3 << 29
+    rewrite(run, record)
     report = make_report(tmp_path / "run", slices=True)
     told = report.events[0].findings[1].text
     assert told == "Stage 3.0 takes 80% of the job; 75% of its task time is shuffle fetch."
@@ -145,10 +149,9 @@ def test_the_page_has_what_spark_knows(tmp_path: Path) -> None:
     assert [(one["slice"], one["cells"][:2]) for one in job["stages"]] == [
         ("stage 3.0", ["stage 3.0 collect at A:42", "8 s"])
     ]
-    assert [one["title"].partition(",")[0] for one in job["sections"]][:2] == [
-        "The application",
-        "Blocked time",
-    ]
+    texts = {one["title"].partition(",")[0]: one["text"] for one in job["sections"]}
+    assert list(texts)[:2] == ["The application", "Blocked time"]
+    assert "1.5 GiB" in texts["Peak memory of executors"]
     active = curves["curves"][0]["values"]
     at = {second: active[int((second + 0.5) / curves["width"])] for second in (0, 1, 4)}
     assert at == {0: 0, 1: 2, 4: 2}

@@ -231,3 +231,16 @@ def test_ranges_are_half_open_and_exact():
     for wrong in ("5", "-5", "5-5", "6-5", "nan-", "a-b", " 1-2", "inf-"):
         with pytest.raises(ValueError):
             TimeRange.of(wrong)
+
+
+def test_a_process_that_ended_before_a_range_was_not_recorded_in_it(tmp_path):
+    rows = [Row(("a",), 0), Row(("b",), 50)]
+    hosts = [MadeHost(name, {pid: timed_profile(rows, start=START)}) for name, pid in (("n1", 7), ("n2", 8))]
+    folder = make_run(tmp_path / "run", hosts)
+    run = content_of(folder)
+    run["hosts"][1]["recordings"][0]["seconds"] = 0.5
+    rewrite(folder, run)
+    report = make_report(folder.path, time=TimeRange.of("0.6-2"))
+    assert report.coverage == "1 of 2 processes on 1 of 2 hosts"
+    (asked,) = (lines for label, _, lines in described(report.page)["run"]["facts"] if label == "Requested")
+    assert asked[0].endswith("in 0.6-2 s, engine auto")

@@ -1,7 +1,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use rustix::param::clock_ticks_per_second;
+use rustix::param::{clock_ticks_per_second, page_size};
 
 use crate::engine::api::Engine;
 use crate::jvm::pauses::PauseLog;
@@ -30,6 +30,8 @@ pub struct Clock {
     /// User and system time of the process.
     pub cpu_seconds: f64,
     pub user_seconds: f64,
+    /// The most memory that it had when it was looked at, once a second.
+    pub resident_bytes: u64,
 }
 
 impl Clock {
@@ -40,6 +42,7 @@ impl Clock {
             seconds: 0.0,
             cpu_seconds: 0.0,
             user_seconds: 0.0,
+            resident_bytes: 0,
         }
     }
 
@@ -102,6 +105,8 @@ impl Clock {
             };
             self.cpu_seconds = seconds(first.cpu_ticks, stat.cpu_ticks);
             self.user_seconds = seconds(first.user_ticks, stat.user_ticks);
+            let resident = stat.resident_pages.saturating_mul(page_size() as u64);
+            self.resident_bytes = self.resident_bytes.max(resident);
         }
         stat.is_some()
     }

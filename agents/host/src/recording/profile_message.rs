@@ -46,6 +46,7 @@ pub fn build_profile_message(
         interval: recorded.interval,
         seconds: clock.seconds,
         cpu_seconds: clock.cpu_seconds,
+        resident_bytes: clock.resident_bytes,
         attach_seconds: attached.map(|time| time.as_secs_f64()),
         samples: Samples {
             expected,
@@ -223,6 +224,7 @@ mod tests {
             interval: 0,
             seconds: 1.0,
             cpu_seconds: 0.5,
+            resident_bytes: 0,
             attach_seconds: None,
             samples: Samples {
                 expected,

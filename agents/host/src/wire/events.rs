@@ -135,7 +135,7 @@ pub struct Pid {
     pub pid: i32,
 }
 
-/// Describes the payload that follows. `seconds` and `cpu_seconds` are of the recording.
+/// Describes the payload that follows. `seconds`, `cpu_seconds` and `resident_bytes` are of the recording.
 #[derive(Debug, Serialize)]
 pub struct ProfileHead {
     pub pid: i32,
@@ -145,6 +145,7 @@ pub struct ProfileHead {
     pub interval: u64,
     pub seconds: f64,
     pub cpu_seconds: f64,
+    pub resident_bytes: u64,
     pub attach_seconds: Option<f64>,
     pub samples: Samples,
     pub timeline: Vec<u64>,

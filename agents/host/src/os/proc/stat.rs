@@ -1,4 +1,4 @@
-//! `/proc/PID/stat`: parent, state, CPU time, start time.
+//! `/proc/PID/stat`: parent, state, CPU time, start time, memory.
 
 use super::read_text;
 
@@ -11,6 +11,7 @@ pub struct Stat {
     pub cpu_ticks: u64,
     pub user_ticks: u64,
     pub start_time: u64,
+    pub resident_pages: u64,
 }
 
 impl Stat {
@@ -37,13 +38,14 @@ pub fn parse(line: &str) -> Option<Stat> {
         .collect();
     // proc(5) numbers the fields from 1. The state, first after the name, is number 3.
     let field = |number: usize| fields.get(number - 3).copied();
-    let ticks = |number| field(number)?.parse::<u64>().ok();
+    let number = |number| field(number)?.parse::<u64>().ok();
     Some(Stat {
         state: field(3)?.chars().next()?,
         ppid: field(4)?.parse().ok()?,
-        cpu_ticks: ticks(14)?.saturating_add(ticks(15)?),
-        user_ticks: ticks(14)?,
-        start_time: ticks(22)?,
+        cpu_ticks: number(14)?.saturating_add(number(15)?),
+        user_ticks: number(14)?,
+        start_time: number(22)?,
+        resident_pages: number(24)?,
     })
 }
 
@@ -64,7 +66,8 @@ mod tests {
                     ppid: 12,
                     cpu_ticks: 42,
                     user_ticks: 30,
-                    start_time: 98765
+                    start_time: 98765,
+                    resident_pages: 2,
                 }),
                 "{name}"
             );
