@@ -20,6 +20,7 @@ from hprofiler.model import Outcome, Recording
 from hprofiler.model.measures import measure_of
 from hprofiler.report.file_page import write_page
 from hprofiler.report.lanes import pause_lanes
+from hprofiler.report.machines_view import machines_view
 from hprofiler.report.page import PageData
 from hprofiler.report.pictures import (
     left_out,
@@ -83,6 +84,7 @@ def make_report(
         analysis = analyze(run_folder, facts, names, writer)
         writer.data.run = run_record(analysis)
         writer.add_times(facts)
+        writer.data.machines = machines_view(run_folder, facts, analysis.machines, writer.data)
         if facts.job is not None:
             writer.data.job = job_record(facts.job, resident_memory(facts))
         writer.data.write(run_folder.page_path)

@@ -75,10 +75,11 @@ class Lane:
 class PageData:
     """A page's data in the making; numbers count from 0 in the order in which things are added.
 
-    With `thread_frames` groups of threads are also frames at the root of the tree. `trimmed` says that there
-    is less in it than the samples that hosts took. `summaries` and `coverage` are by event, `run` is what is
-    said of the run, `job` of its Spark application, `curves` what is known of that by time; all are ready for
-    JSON. `slice_labels` are what slices are called beside their names, `clock` is how well clocks agree.
+    With `thread_frames` groups of threads are also frames at the root of the tree. `trimmed` says that
+    there is less in it than the samples that hosts took. `summaries` and `coverage` are by event, `run` is
+    what is said of the run, `machines` of its hosts, `job` of its Spark application, `curves` what is known
+    of that by time; all are ready for JSON. `slice_labels` are what slices are called beside their names,
+    `clock` is how well clocks agree.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class PageData:
         self.summaries: dict[int, Mapping[str, object]] = {}
         self.coverage: dict[int, Mapping[str, object]] = {}
         self.run: Mapping[str, object] | None = None
+        self.machines: Mapping[str, object] | None = None
         self.job: Mapping[str, object] | None = None
         self.curves: Mapping[str, object] | None = None
         self.lanes: Sequence[Lane] = ()
@@ -225,6 +227,7 @@ class PageData:
             ],
             "summaries": [self.summaries[event] for event in events],
             "run": self.run,
+            "machines": self.machines,
             "job": self.job,
             "curves": self.curves,
         }

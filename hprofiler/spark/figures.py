@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import lru_cache
 from typing import Any
 
 from hprofiler.spark.application import (
@@ -69,7 +70,7 @@ class Work:
     """Sums over tasks of one status, in the order of `SUMS`; their number, and maxima."""
 
     tasks: int = 0
-    values: tuple[int, ...] = (0,) * len(SUMS)
+    values: Sequence[int] = (0,) * len(SUMS)
     peak_memory: int = 0
     largest_result: int = 0
 
@@ -80,7 +81,7 @@ class Work:
 
     def add(self, other: Work) -> None:
         self.tasks += other.tasks
-        self.values = tuple(map(int.__add__, self.values, other.values))
+        self.values = _packed(map(int.__add__, self.values, other.values))
         self.peak_memory = max(self.peak_memory, other.peak_memory)
         self.largest_result = max(self.largest_result, other.largest_result)
 
@@ -95,6 +96,15 @@ class Work:
             "peakExecutionMemory": self.peak_memory,
             "maxResultSize": self.largest_result,
         }
+
+
+def _packed(values: Iterable[int]) -> Sequence[int]:
+    """In a third of a tuple's memory, if they are not larger than any real log has them."""
+    numbers = tuple(values)
+    try:
+        return array("q", numbers)
+    except OverflowError:
+        return numbers
 
 
 _NO_COPIES: Mapping[int, int] = {}
@@ -228,7 +238,7 @@ def stage_figures(stage: Stage) -> StageFigures:
             works[name] = _NO_WORK
             continue
         work = works[name] = Work(count)
-        work.values = tuple(
+        work.values = _packed(
             sum(_where(durations if column == "duration" else table.column(column), status, wanted, count))
             for column in SUMS.values()
         )
@@ -256,9 +266,15 @@ def stage_figures(stage: Stage) -> StageFigures:
         indices,
         median,
         longest,
-        {LOCALITIES[number]: count for number, count in sorted(localities.items())},
+        _by_locality(tuple(sorted(localities.items()))),
         Counter(copies) if copies else _NO_COPIES,
     )
+
+
+@lru_cache(maxsize=1024)
+def _by_locality(counts: tuple[tuple[int, int], ...]) -> Mapping[str, int]:
+    """Many stages have the same: they share it, which saves memory."""
+    return {LOCALITIES[number]: count for number, count in counts}
 
 
 def _done_indices(table: TaskTable) -> set[int]:

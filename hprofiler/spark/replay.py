@@ -45,7 +45,6 @@ class ReplayStage:
 
     __slots__ = (
         "_rows",
-        "attempt_numbers",
         "attempts",
         "duration",
         "end",
@@ -65,7 +64,6 @@ class ReplayStage:
         self.attempts = sorted(attempts, key=lambda one: one.attempt)
         last = self.attempts[-1]
         self.id, self.name, self.parents = last.id, last.name, last.parents
-        self.attempt_numbers = tuple(one.attempt for one in self.attempts)
         self.jobs = sorted({job for one in self.attempts for job in one.jobs})
         launch, finish = self._whole("launch"), self._whole("finish")
         self._rows = _last_successful(self.attempts, launch, finish, left_out)
@@ -83,6 +81,10 @@ class ReplayStage:
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    @property
+    def attempt_numbers(self) -> tuple[int, ...]:
+        return tuple(one.attempt for one in self.attempts)
 
     def column(self, name: str) -> array[int]:
         """A column of the tasks, by launch."""

@@ -14,12 +14,15 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from hprofiler._flamegraph import Profile
+from hprofiler.model.metrics import Metrics, Series
 from hprofiler.report import make_report
+from hprofiler.runfolder.metrics_file import write_metrics
 from hprofiler.spark import DriverClock, SparkFacts, Stage, save_application, write_facts
 from tests.timed_profile import Row, timed_profile
 from tests.unit.spark_application import START as MADE_START
 from tests.unit.spark_application import Made
 from tests.viewer import axe
+from tests.viewer.block import described
 from tests.viewer.browser import Viewer
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 from tests.viewer.made_time import ROWS, START, timed_run
@@ -322,6 +325,41 @@ def test_what_spark_knows(viewer: Viewer, tmp_path: Path) -> None:
     assert "scope=slice%3A0" in viewer.state()
     names = viewer.driver.find_elements(By.CSS_SELECTOR, "#spark-panel .stages .name")
     assert len(names) == 2
+
+
+def test_machines(viewer: Viewer, tmp_path: Path) -> None:
+    """Two hosts of ten seconds; on n2 the CPU is busy from second 4 on, and seconds 6 and 7 were not read."""
+    rows = [Row(("a",), second * 50, 10, (10, 10_000_000)) for second in range(10)]
+    hosts = [
+        MadeHost(name, {pid: timed_profile(rows, start=START)}) for name, pid in (("n1", 11), ("n2", 12))
+    ]
+    folder = make_run(tmp_path / "run", hosts)
+    seconds = (START, *[1_000_000] * 9)
+    for name, user in (("n1", [0] + [10] * 9), ("n2", [0, 10, 10, 10, 90, 90, None, None, 270, 90])):
+        idle = [None if one is None else 100 - one for one in user]
+        series = [
+            Series("host", "", f"{mode}_ticks", "counter", "ticks", values)
+            for mode, values in (("user", user), ("idle", idle))
+        ]
+        write_metrics(folder.metrics_path(name), Metrics(1.0, seconds, {"cpus": 1}, series))
+    page = make_report(folder.path).page
+    (chart,) = described(page)["machines"]["charts"]
+    assert chart["title"] == "CPU" and chart["values"][1][3:6] == [10.0, 90.0, 90.0]
+    assert chart["values"][1][6:8] == [None, None]
+    viewer.open(page)
+    viewer.press("v")
+    assert "A line for each host" in viewer.text("machines-panel")
+    assert axe.faults(viewer.driver) == []
+    canvas = viewer.driver.find_element(By.CSS_SELECTOR, "#machines-panel .chart canvas")
+    width = canvas.size["width"] - GUTTER
+    places = [GUTTER + width * part - canvas.size["width"] / 2 for part in (4.3 / 60, 5.6 / 60)]
+    chain = ActionChains(viewer.driver, duration=0).move_to_element_with_offset(canvas, int(places[0]), 0)
+    chain.click_and_hold().move_to_element_with_offset(canvas, int(places[1]), 0).release().perform()
+    assert "time=4-6" in viewer.state()
+    viewer.driver.find_element(By.CSS_SELECTOR, "#machines-panel .name button").click()
+    assert "scope=host%3A0" in viewer.state()
+    viewer.press("v")
+    assert "The thick line is n1" in viewer.text("machines-panel")
 
 
 def test_stages_are_scopes(viewer: Viewer, staged_page: Path) -> None:

@@ -68,6 +68,7 @@ export class Context {
    * @param {ViewName} view
    */
   has(view) {
+    if (view === "machines") return this.page.machines !== null;
     if (view === "spark") return this.page.job !== null;
     if (view === "run") return this.page.run !== null;
     return view !== "hosts" || this.page.summaries.some(({ hosts }) => hosts);

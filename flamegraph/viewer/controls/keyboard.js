@@ -62,6 +62,7 @@ function shortcutsOf(explorer) {
     { keys: ["m"], what: "methods", act: within(view("methods")) },
     { keys: ["h"], what: "hosts", act: within(view("hosts")) },
     { keys: ["d"], what: "compare two scopes", act: within(view("compare")) },
+    { keys: ["v"], what: "machines: metrics of hosts", act: within(view("machines")) },
     { keys: ["k"], what: "Spark: stages, blocked time, executors", act: within(view("spark")) },
     { keys: ["w"], what: "choose a scope: cluster, host, process", act: () => explorer.scopes.focus() },
     { keys: ["c"], what: "copy the name of the frame", act: () => void copyName(explorer.context.active, explorer.meant()) },

@@ -111,6 +111,8 @@ import { readTree } from "./tree.js";
  * @property {number} more_stages that are not listed
  * @property {{title: string, text: string}[]} sections
  */
+/** Of each host its values by bucket, null where nothing was read. @typedef {{title: string, unit: string, values: (number | null)[][]}} Chart */
+/** Metrics of hosts, the worst host first; buckets of `width` seconds. @typedef {{width: number, hosts: {name: string, host: number | null}[], more_hosts: number, charts: Chart[], findings: string[]}} Machines */
 /** What is known in numbers by time: values of buckets of `width` seconds since the start, the first as an area. @typedef {{width: number, curves: {name: string, values: number[]}[], note: string}} Curves */
 
 /**
@@ -133,6 +135,7 @@ import { readTree } from "./tree.js";
  * @property {Coverage[]} coverage by event
  * @property {Summary[]} summaries by event
  * @property {Run | null} run null if the page is not of one run
+ * @property {Machines | null} machines null if no metrics were read
  * @property {Job | null} job null if Spark was not asked, or is not used
  * @property {Curves | null} curves
  */

@@ -8,6 +8,7 @@ import { MergedGraph } from "../graph/merged_graph.js";
 import { ScopeGraph } from "../graph/scope_graph.js";
 import { CompareView } from "./compare_view.js";
 import { HostsView } from "./hosts_view.js";
+import { MachinesView } from "./machines_view.js";
 import { MethodsView } from "./methods_view.js";
 import { RunView } from "./run_view.js";
 import { SandwichView } from "./sandwich_view.js";
@@ -59,6 +60,7 @@ export const VIEWS_BY_NAME = {
   methods: MethodsView,
   hosts: HostsView,
   compare: CompareView,
+  machines: MachinesView,
   spark: SparkView,
   run: RunView,
 };
