@@ -20,6 +20,8 @@ BLOCKED_ON = {
     "python": "Python",
     "memory": "execution memory",
     "broadcast": "broadcast and block locks",
+    "child-process": "child processes",
+    "socket": "other sockets",
     "local-disk": "local disk read",
     "monitor": "monitors",
 }

@@ -44,7 +44,8 @@ def blocked_lines(blocked: BlockedTime) -> list[str]:
 def _resource_row(one: Blocked, blocked: BlockedTime) -> list[str]:
     resource = one.resource
     if one.time is None or one.gain is None:
-        return ["", "", "", "", f"{resource.name}: not in the log; {resource.lacks}"]
+        needs = "not in the log; needs stacks: record the executors with -e wall"
+        return ["", "", "", "", f"{resource.name}: {needs}"]
     without = f"; without {resource.lacks}" if resource.lacks else ""
     return [
         _time(one.time),

@@ -59,9 +59,11 @@ TASK_COLUMNS = (
     "shuffle_read_records",
     "shuffle_write_bytes",
     "shuffle_write_records",
+    "python_time",
 )
 """What is known of a task. `cpu_time`, `deserialize_cpu_time` and `shuffle_write_time` are nanoseconds;
-`getting_result` is a point in time; `executor` is a number in `Application.executor_ids`."""
+`getting_result` is a point in time; `executor` is a number in `Application.executor_ids`; `python_time` is
+that of SQL's Python workers, at most the task's duration (0 before Spark 4)."""
 DERIVED_COLUMNS = ("duration", "getting", "scheduler_delay")
 """What follows from the others, as Spark's own pages have it."""
 _PEAKS = msgspec.msgpack.Decoder(dict[str, tuple[int, str]])

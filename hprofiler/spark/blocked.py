@@ -27,9 +27,9 @@ NEVER_ADD_UP = (
 class Resource:
     """Something that tasks wait for.
 
-    `time` gives milliseconds of each task of a stage; it is None where an event log has nothing of it.
+    `time` gives milliseconds of each task of a stage; it is None where no event log has anything of it.
     `contains` and `lacks` say what is counted and what is not. Some of it may be `without_slot`, when the
-    task's slot already had another task.
+    task's slot already had another task. If it is `optional`, logs without any of it say nothing about it.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Resource:
     contains: str = ""
     lacks: str = ""
     without_slot: bool = False
+    optional: bool = False
 
 
 def _fetch(stage: ReplayStage) -> Sequence[float]:
@@ -60,6 +61,10 @@ def _scheduler(stage: ReplayStage) -> Sequence[float]:
     return stage.column("scheduler_delay")
 
 
+def _python(stage: ReplayStage) -> Sequence[float]:
+    return stage.column("python_time")
+
+
 RESOURCES = (
     Resource(
         "network", _fetch, "waits for shuffle blocks of other hosts", "input and output over the network"
@@ -78,7 +83,13 @@ RESOURCES = (
         "gaps between stages",
         without_slot=True,
     ),
-    Resource("python", None, lacks="needs stacks: record the executors with -e wall"),
+    Resource(
+        "python",
+        _python,
+        "all time of Python workers of SQL, in which they may wait for rows",
+        "Python outside SQL or before Spark 4: record the executors with -e wall",
+        optional=True,
+    ),
     Resource("locks", None, lacks="needs stacks: record the executors with -e wall"),
 )
 """In the order in which they are shown."""
@@ -193,6 +204,10 @@ def blocked_time(application: Application, replay: Replay) -> BlockedTime:
                 shorter[number] = array(
                     "f", (max(0.0, min(held, all_ - time)) for held, all_, time in columns)
                 )
+        if resource.optional and not shorter:
+            del waits[resource.name]
+            resources.append(Blocked(resource, None, None))
+            continue
         gain = replay.gain(shorter) if shorter else Gain(0.0, 0.0)
         resources.append(Blocked(resource, sum(sums), gain))
     return BlockedTime(

@@ -37,7 +37,7 @@ from hprofiler.spark.codecs import Decoded
 from hprofiler.spark.facts import Collected, SparkError, SparkFacts
 from hprofiler.spark.log_files import LogFile, gaps
 from hprofiler.spark.rest import ClockOf
-from hprofiler.spark.sql import SqlLog
+from hprofiler.spark.sql import SqlLog, python_time
 
 _LONGEST_LINE = 64 << 20
 _LONG_LINE = 256 << 10
@@ -636,6 +636,7 @@ class EventReader:
             read.records,
             write.size,
             write.records,
+            min(python_time(info.accumulables), max(0, info.finish - info.launch)),
         )
         self._add_row(stage, row)
         self._sql.task_ended(

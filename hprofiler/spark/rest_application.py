@@ -289,5 +289,6 @@ def _row(found: Application, stage: Stage, task: object, numbers: dict[str, int]
         "speculative": int(member(task, "speculative") is True),
         "locality": LOCALITIES.index(locality if locality in LOCALITIES else "NO_PREF"),
         **{column: number(metrics, *where) for column, where in _METRICS.items()},
+        "python_time": 0,  # only logs have the operators' metrics of each task
     }
     return tuple(row[name] for name in TASK_COLUMNS)

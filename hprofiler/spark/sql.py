@@ -41,6 +41,7 @@ _EXCHANGE_STAGES = {"BroadcastQueryStage", "ShuffleQueryStage"}
 _SUBQUERIES = {"Subquery", "SubqueryBroadcast"}
 _DRIVER = "(driver)"
 _SQL_METRIC = b'"Metadata":"sql"'
+_PYTHON_TIME = "time to run Python workers"
 
 
 class Metric(msgspec.Struct):
@@ -89,6 +90,10 @@ class _End(msgspec.Struct):
 class _Update(msgspec.Struct):
     id: int = field(default=-1, name="ID")
     value: Any = field(default=None, name="Update")
+
+
+class _NamedUpdate(_Update):
+    name: Any = field(default=None, name="Name")
 
 
 class PlanNode(msgspec.Struct, array_like=True):
@@ -464,6 +469,20 @@ def _numbers(updates: Iterable[_Update]) -> Iterator[tuple[int, int]]:
             yield update.id, value
 
 
+def python_time(accumulables: msgspec.Raw) -> int:
+    """Milliseconds that Python workers ran for a task, from their start to their end; 0 before Spark 4.
+    Workers of several operators run at the same time, and are added up."""
+    content = bytes(accumulables)
+    if _PYTHON_TIME.encode() not in content:
+        return 0
+    try:
+        updates = _NAMED_UPDATES.decode(content)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return 0
+    times = _numbers(update for update in updates if update.name == _PYTHON_TIME)
+    return max(0, sum(time for _, time in times))
+
+
 def _order_of_set(stages: list[int]) -> list[int]:
     """Of stages with equal values, Spark names the first one in the order of Scala's sets: up to four
     elements that of insertion, else that of a tree by five bits of a hash at a time.
@@ -658,6 +677,7 @@ _SHOWN: dict[str, Callable[[int], str]] = {
 }
 _DETAILS = msgspec.msgpack.Decoder(Details)
 _UPDATES = msgspec.json.Decoder(list[_Update])
+_NAMED_UPDATES = msgspec.json.Decoder(list[_NamedUpdate])
 _DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
     b"SQLExecutionStart": msgspec.json.Decoder(_Start),
     b"SQLAdaptiveExecutionUpdate": msgspec.json.Decoder(_Start),

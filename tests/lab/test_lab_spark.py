@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from hprofiler.spark.sql import duration_text
 from tests.lab.cache import Unavailable
 from tests.lab.spark import logs
 from tests.lab.spark.logs import Logged
@@ -202,4 +203,15 @@ def test_the_logs_of_sparks_own_tests() -> None:
 
 @pytest.mark.nightly
 def test_a_python_application() -> None:
-    check_application(made("spark-4")["python"])
+    logged = made("spark-4")["python"]
+    check_application(logged)
+    # Of each task, as Spark's own page has it of all.
+    (wanted,) = (
+        metric["value"]
+        for query in logged.answers[logs.SQL_QUERIES]
+        for node in query["nodes"]
+        for metric in node["metrics"]
+        if metric["name"] == "time to run Python workers"
+    )
+    (python,) = (one for one in ours(logged.log)["blocked"]["resources"] if one["name"] == "python")
+    assert f"\n{duration_text(round(python['taskTime']))} (" in wanted

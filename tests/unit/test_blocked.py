@@ -42,6 +42,16 @@ def test_bounds_by_resource() -> None:
     assert found["python"].time is None and found["locks"].gain is None
 
 
+def test_python_where_the_log_has_it() -> None:
+    made = Made(a=1)
+    made.job(0, 0, 1000, (0,))
+    made.stage(0, 0, 1000, [(0, 1000, {"python_time": 600})])
+    blocked = analyzed(made)
+    (python,) = (one for one in blocked.resources if one.resource.name == "python")
+    assert python.time == 600 and python.gain and python.gain.time == pytest.approx(600)
+    assert blocked.stages[0].share_of("python") == 0.6
+
+
 def test_stages_have_shares_of_their_task_time() -> None:
     first, second = analyzed(shuffle()).stages
     assert (first.share, second.share) == (pytest.approx(1 / 3), pytest.approx(2 / 3))

@@ -260,6 +260,22 @@ def test_a_log_without_metrics_of_later_versions(tmp_path: Path) -> None:
     assert notes(application) == {}
 
 
+@pytest.mark.parametrize(
+    ("updates", "time"),
+    [(("200", "100"), 300), (("900", "900"), 1000), (("-5",), 0), (("x", None, "9" * 30), 0)],
+)
+def test_time_of_python_workers(tmp_path: Path, updates: tuple[str | None, ...], time: int) -> None:
+    """Spark 4 has it of each operator; they run at the same time, so that their sum may be too much."""
+    name, more = "time to run Python workers", {"Metadata": "sql"}
+    python = [{"ID": number, "Name": name, "Update": update, **more} for number, update in enumerate(updates)]
+    other = {"ID": 99, "Name": "time to start Python workers", "Update": "70", **more}
+    application = read(
+        tmp_path, START, task("TaskStart", 0), task("TaskEnd", 0, Accumulables=[*python, other])
+    )
+    (stage,) = application.stages.values()
+    assert list(stage.tasks.column("python_time")) == [time]
+
+
 def test_peaks_of_memory(tmp_path: Path) -> None:
     """A heartbeat after the end of a stage tells of the executor alone."""
 
