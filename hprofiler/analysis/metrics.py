@@ -22,6 +22,8 @@ _TIME = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _SUFFIXES = ("_bytes", "_ms", "_us", "_ns")
 # Sums over requests at the same time: parts of formulas, and no shares of the time that passed.
 _PARTS = frozenset({"read_ms", "write_ms", "discard_ms", "queue_ms", "wait_ms"})
+# Read less often where a host has many threads: a rate is since the last reading that has a value.
+_SELDOM = frozenset({"run_queue_ns"})
 _NO_HEAP = ("used_metaspace", "used_class")
 
 
@@ -73,6 +75,18 @@ class HostMetrics:
         """A counter's increase per second."""
         return _quotient(self.increase(of, id, name), self.seconds)
 
+    def _seldom_rate(self, of: str, id: str, name: str) -> Values:
+        """A counter's increase per second since the last reading that has it."""
+        found: list[float | None] = []
+        before: tuple[float, float] | None = None
+        for time, value in zip(self.times, self.read(of, id, name), strict=True):
+            if before is None or value is None or value < before[1]:
+                found.append(None)
+            else:
+                found.append((value - before[1]) / (time - before[0]))
+            before = before if value is None else (time, value)
+        return found
+
     def increase_of_all(self, of: str, id: str, names: Sequence[str]) -> Values:
         """The sum of the increases of those of these counters that the thing has."""
         there = [name for name in names if name in self.things.get((of, id), {})]
@@ -100,7 +114,8 @@ class HostMetrics:
         size = series.unit == "bytes"
         if series.kind == "gauge":
             return Column(of, id, name, "B" if size else "", self.read(of, id, series.name))
-        rate = self.rate(of, id, series.name)
+        seldom = series.name in _SELDOM
+        rate = self._seldom_rate(of, id, series.name) if seldom else self.rate(of, id, series.name)
         if series.unit in _TIME:
             return Column(of, id, name, "%", _scaled(100 * _TIME[series.unit], rate))
         return Column(of, id, name, "B/s" if size else "1/s", rate)

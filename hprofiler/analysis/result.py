@@ -199,7 +199,8 @@ def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolde
 
 def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink) -> AnalysisResult:
     """Everything that a report says of a run. Events with samples are read first."""
-    machines = read_machines(folder, facts.hosts)
+    # What hosts did is known of the whole run.
+    machines = read_machines(folder, facts.hosts) if facts.time is None else Machines()
     by_name = {
         event: analyze_event(folder, facts.of(event), names, sink, machines.findings)
         for event in sorted(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -11,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,8 @@ FOLLOWER = "hprofiler threa"
 NAMES_PERCENT = 0.5
 NAMED_THREADS, IDLE_THREADS = 2, 38
 TASK_MILLISECONDS = 200
+METRICS_JVMS = 8
+METRICS_SECONDS = 60
 _STAGES = r"""
 name: MARK
 summary: a JVM with tasks of two stages
@@ -211,6 +214,39 @@ def thread_names() -> list[Row]:
 def _stages(mark: str) -> Program:
     words = [str(NAMED_THREADS), str(IDLE_THREADS), str(TASK_MILLISECONDS), mark]
     return Program(["java", "-Xmx64m", "-XX:+UseSerialGC", "-cp", str(build.classes()), "Stages", *words])
+
+
+# What it costs to read metrics
+
+
+def metrics() -> list[Row]:
+    """CPU time of the agent's thread that reads metrics, and their size on the wire."""
+    with ExitStack() as jvms:
+        burners = [jvms.enter_context(ended(Burner("alloc", load=0.02))) for _ in range(METRICS_JVMS)]
+        chosen = ",".join(str(one.outer.pid) for one in burners)
+        with recording(burners[0], METRICS_SECONDS, selector=f"pid:{chosen}") as (run, folder):
+            time.sleep(METRICS_SECONDS / 4)
+            before, begin = _metrics_nanos(), time.monotonic()
+            time.sleep(METRICS_SECONDS / 2)
+            share = 100 * (_metrics_nanos() - before) / 1e9 / (time.monotonic() - begin)
+            run.result()
+            (stored,) = folder.glob("hosts/*/metrics.json.gz")
+            size = len(gzip.decompress(stored.read_bytes())) * 60 / METRICS_SECONDS / 1000
+    what = f"metrics of a host with {METRICS_JVMS} JVMs"
+    return [
+        Row(f"CPU time to read {what}", f"{share:.2f} % of one core", "under 0.2 %", share < 0.2),
+        Row(f"{what} on the wire", f"{size:.0f} kB a minute", "under 100 kB", size < 100),
+    ]
+
+
+def _metrics_nanos() -> int:
+    """CPU time of the threads of agents that read metrics."""
+    found = 0
+    for name in Path("/proc").glob("[0-9]*/task/*/comm"):
+        with suppress(OSError):  # it has ended
+            if name.read_text() == "metrics\n":
+                found += int(name.with_name("schedstat").read_text().split()[0])
+    return found
 
 
 # Whether it tells the truth

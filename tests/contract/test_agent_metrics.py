@@ -89,6 +89,26 @@ def test_readings_lie_between_those_of_the_kernel_and_of_the_jdk(agent, burn):
     assert eden[0] > 0
 
 
+def waits(pid: int) -> int:
+    """Nanoseconds for which the threads that it has waited for a CPU."""
+    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(thread.read_text().split()[1]) for thread in threads)
+
+
+def test_two_that_share_one_cpu_wait_for_it(agent, burn):
+    pinned = [burn(prefix=["taskset", "-c", "0"]) for _ in range(2)]
+    pid = pinned[0].outer.pid
+    agent.prepare(*pinned, duration=3, metrics=True)
+    before = waits(pid)
+    agent.start()
+    event = agent.collect().metrics
+    found = readings(event, "process", str(pid), "run_queue_ns")
+    assert 0 < found[-1] - found[0] <= waits(pid) - before
+    metrics = HostMetrics(msgspec.convert(event, Metrics))
+    share = metrics.mean(metrics.column("process", str(pid), "run_queue").values)
+    assert share > 30, "each gets half of the CPU at most"
+
+
 def test_the_series_of_a_process_that_ends_ends(agent, burn):
     short, long = burn(), burn()
     agent.begin(short, long, duration=3, metrics=True)

@@ -66,15 +66,16 @@ def test_a_damaged_file_is_an_error_with_a_remedy(tmp_path: Path, content: bytes
         {"series": [{"id": "a\nb"}]},
         {"series": [{"name": "../x"}]},
         {"series": [{}, {}]},
+        {"series": [{"id": str(one)} for one in range(101)], "time": [1] * 20_000},
     ],
-    ids=str,
+    ids=lambda change: ", ".join(change),
 )
 def test_what_a_host_sends_is_bounded(change: dict[str, object]) -> None:
     one = msgspec.to_builtins(gauge("host", "", "runnable", "count", 1))
     good = {"every": 1.0, "time": [START, SECOND], "facts": FACTS, "series": [one]}
     decode(msgspec.json.encode(good))
     if isinstance(many := change.get("series"), list):
-        change = {"series": [{**one, **other} for other in many]}
+        change = {**change, "series": [{**one, **other} for other in many]}
     with pytest.raises(ValueError):
         decode(msgspec.json.encode({**good, **change}))
 
@@ -202,6 +203,13 @@ def test_processes_jvms_and_cgroups() -> None:
     assert column(host, "jvm", "7", "jit") == [None, 150, 0, 0]
     assert column(host, "cgroup", "/a", "periods_throttled") == [None, 40, 0, None]
     assert column(host, "cgroup", "/a", "memory_of_limit") == [25, 50, 50, 50]
+
+
+def test_the_wait_of_threads_is_since_it_was_last_read() -> None:
+    half = 500_000_000
+    waited = counter("process", "7", "run_queue_ns", "ns", 0, None, None, 3 * half)
+    host = HostMetrics(metrics(waited))
+    assert column(host, "process", "7", "run_queue") == [None, None, None, 50]
 
 
 def test_memory_swap_pressure_and_retransmits_of_a_host() -> None:

@@ -5,7 +5,9 @@
 mod cgroup;
 mod host;
 mod jvm;
+mod mounts;
 mod process;
+mod run_queue;
 mod table;
 
 use std::fs::File;
@@ -18,8 +20,9 @@ use crate::os::threads::STACK;
 use crate::wire::events::Metrics;
 
 use host::Host;
+use mounts::Mounts;
 use process::Process;
-use table::Table;
+use table::{Reading, Table};
 
 const EVERY: Duration = Duration::from_secs(1);
 const MOST_PROCESSES: usize = 64;
@@ -49,16 +52,22 @@ impl MetricsLog {
             let since = SystemTime::now().duration_since(UNIX_EPOCH);
             let zero = since.map_or(0, |since| since.as_micros() as i64) - clock_offset;
             let mut host = Host::open();
+            let mut mounts = Mounts::open();
             let chosen = processes.into_iter().take(MOST_PROCESSES);
             let mut processes: Vec<Process> = chosen.filter_map(Process::open).collect();
             let mut groups = cgroup::of(processes.iter());
+            let (mut turn, mut begun) = (0, false);
             loop {
                 // Whoever takes the table never waits for a read.
                 let time = begin.elapsed();
                 let mut reading = Vec::new();
                 host.read(&mut reading);
+                mounts.read(&mut reading);
                 processes.iter_mut().for_each(|one| one.read(&mut reading));
                 groups.iter_mut().for_each(|one| one.read(&mut reading));
+                let all = !begun || time >= duration;
+                turn = read_threads(&mut processes, turn, all, &mut reading);
+                begun = true;
                 let every = {
                     let mut table = shared.lock().unwrap_or_else(PoisonError::into_inner);
                     table.add(zero + time.as_micros() as i64, reading);
@@ -94,6 +103,24 @@ impl MetricsLog {
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         (!table.is_empty()).then(|| table.message(host::facts()))
     }
+}
+
+/// Read the threads of as many processes as a second allows, or of all. Returns whose turn is next.
+fn read_threads(
+    processes: &mut [Process],
+    first: usize,
+    all: bool,
+    to: &mut Vec<Reading>,
+) -> usize {
+    let mut left = run_queue::A_SECOND;
+    for turn in first..first + processes.len() {
+        if left == 0 && !all {
+            return turn % processes.len();
+        }
+        let place = turn % processes.len();
+        left = left.saturating_sub(processes[place].read_threads(to));
+    }
+    first
 }
 
 #[cfg(test)]

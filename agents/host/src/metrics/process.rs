@@ -2,8 +2,10 @@
 
 use super::host::pairs;
 use super::jvm::Jvm;
+use super::run_queue::RunQueue;
 use super::table::{Kind, Reading};
 use super::Chosen;
+use crate::os::proc::stat::parse;
 use crate::os::proc::target::Target;
 
 const LONGEST: u64 = 16 << 10;
@@ -12,6 +14,7 @@ pub struct Process {
     pub target: Target,
     id: String,
     jvm: Option<Jvm>,
+    run_queue: RunQueue,
 }
 
 impl Process {
@@ -21,35 +24,42 @@ impl Process {
             target: Target::open(chosen.pid, chosen.start_time).ok()?,
             id: chosen.pid.to_string(),
             jvm: chosen.published.and_then(Jvm::open),
+            run_queue: RunQueue::default(),
         })
     }
 
     /// Nothing is read of a process that has ended.
     pub fn read(&mut self, to: &mut Vec<Reading>) {
-        if self.target.stat().is_none() {
+        let own = self.target.read("stat", LONGEST);
+        let Some(own) = own.filter(|text| parse(text).is_some_and(|stat| stat.lives())) else {
             return;
-        }
-        let mut read = |name, parse: fn(&str, Put<'_>)| {
-            if let Some(text) = self.target.read(name, LONGEST) {
-                parse(&text, &mut |name, kind, unit, value| {
-                    to.push(Reading {
-                        of: "process",
-                        id: self.id.clone(),
-                        name: name.to_owned(),
-                        kind,
-                        unit,
-                        value,
-                    });
-                });
-            }
         };
-        read("stat", stat);
-        read("status", status);
+        let mut put = |name: &'static str, kind, unit, value| {
+            to.push(Reading {
+                of: "process",
+                id: self.id.clone(),
+                name: name.to_owned(),
+                kind,
+                unit,
+                value,
+            });
+        };
+        stat(&own, &mut put);
+        if let Some(text) = self.target.read("status", LONGEST) {
+            status(&text, &mut put);
+        }
         // Only the process's user, and root, may read it.
-        read("io", io);
+        if let Some(text) = self.target.read("io", LONGEST) {
+            io(&text, &mut put);
+        }
         if let Some(jvm) = &mut self.jvm {
             jvm.read(&self.id, to);
         }
+    }
+
+    /// How long its threads waited for a CPU. Returns how many there are.
+    pub fn read_threads(&mut self, to: &mut Vec<Reading>) -> usize {
+        self.run_queue.read(&self.target, &self.id, to)
     }
 }
 
