@@ -44,6 +44,7 @@ def table_lines(
         height=25,
         color_system="standard" if styles else None,
         force_terminal=bool(styles),
+        force_jupyter=False,  # it would show the table in the notebook
     )
     with console.capture() as captured:
         console.print(Padding(table, (0, 0, 0, indent)))
