@@ -3,7 +3,8 @@ event."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -24,6 +25,7 @@ from hprofiler.spark import (
     stage_name,
     stage_times,
 )
+from hprofiler.spark.replay import Gain, Replay
 
 # Threads of tasks, by their names or by what they do; while they wait for a task they belong to none.
 _TASK = (r"^\[Executor task l", r"^L?org[./]apache[./]spark[./]executor[./]Executor\$TaskRunner[.;:]+run\b")
@@ -67,11 +69,16 @@ class StageShare:
 @dataclass(frozen=True)
 class StageShares:
     """An event's samples by stage, most first; `several` were taken while tasks of several stages were in the
-    executor, `none` belong to no task."""
+    executor, `none` belong to no task.
+
+    `gains` are by how much the job would be shorter at most if its tasks never waited so, by rules of
+    `blocked_stacks`; they are known where Spark's whole application is, of wall-clock time.
+    """
 
     stages: tuple[StageShare, ...]
     several: int
     none: int
+    gains: Mapping[str, Gain] = field(default_factory=dict)
 
     @property
     def certain(self) -> float:
@@ -185,7 +192,26 @@ class StageSums:
             )
         stages.sort(key=lambda one: (-one.samples, one.name))
         several = self._samples.get((SEVERAL, False), 0)
-        return StageShares(tuple(stages), several, self._none)
+        job = self._facts.job
+        gains = _gains(stages, job.blocked.replay) if job is not None and self._facts.event == "wall" else {}
+        return StageShares(tuple(stages), several, self._none, gains)
+
+
+def _gains(stages: Iterable[StageShare], replay: Replay) -> dict[str, Gain]:
+    """The bounds of each rule: tasks of a stage are shorter by the part of the stage's samples that wait."""
+    numbers = {
+        stage_name(stage.id, attempt): number
+        for number, stage in enumerate(replay.stages)
+        for attempt in stage.attempt_numbers
+    }
+    shorter: dict[str, dict[int, Sequence[float]]] = {}
+    for one in stages:
+        number = numbers.get(one.name)
+        for rule, count in one.blocked.items():
+            if number is not None and one.samples:
+                held, part = replay.stages[number].held, 1 - count / one.samples
+                shorter.setdefault(rule, {})[number] = array("f", (part * time for time in held))
+    return {rule: replay.gain(durations) for rule, durations in shorter.items()}
 
 
 def _cpu_of_sample(recording: Recording) -> float:

@@ -32,7 +32,7 @@ from hprofiler.report.pictures import (
 )
 from hprofiler.report.sections import event_of_page, event_summary, run_record
 from hprofiler.report.spark_job import curves_record, job_record, resident_memory
-from hprofiler.report.stages import spark_lanes
+from hprofiler.report.stages import gain_lines, spark_lanes
 from hprofiler.runfolder import RunFolder, safe_name
 
 __all__ = ["Report", "make_report", "write_page"]
@@ -86,7 +86,9 @@ def make_report(
         writer.add_times(facts)
         writer.data.machines = machines_view(run_folder, facts, analysis.machines, writer.data)
         if facts.job is not None:
-            writer.data.job = job_record(facts.job, resident_memory(facts))
+            divided = (one.stages for one in analysis.events if one.stages)
+            by_stacks = [line for shares in divided for line in gain_lines(shares)]
+            writer.data.job = job_record(facts.job, resident_memory(facts), by_stacks)
         writer.data.write(run_folder.page_path)
         for old in run_folder.old_pages(facts.events):
             old.unlink(missing_ok=True)

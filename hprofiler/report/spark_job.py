@@ -26,14 +26,17 @@ _BUCKETS = 400
 _CURVES = ("cpu", "gc", "shuffle read", "shuffle write")
 
 
-def job_record(judged: Judged, resident: Mapping[str, int]) -> dict[str, object]:
-    """Ready for JSON. `resident` is the memory of executors' processes by executor, as agents measured it."""
+def job_record(
+    judged: Judged, resident: Mapping[str, int], by_stacks: Sequence[str] = ()
+) -> dict[str, object]:
+    """Ready for JSON. `resident` is the memory of executors' processes by executor, as agents measured it;
+    `by_stacks` says what the job would gain by wall-clock stacks."""
     application, found = judged.application, figures(judged.application)
     ran = sorted((one for one in found.stages if len(one.stage.tasks)), key=lambda one: -one.task_time)
     whole = sum(one.task_time for one in ran)
     parts = [
         application_lines(application, found),
-        blocked_lines(judged.blocked),
+        [*blocked_lines(judged.blocked), *(f"  {line[:1].upper()}{line[1:]}." for line in by_stacks)],
         straggler_lines(judged.stragglers),
         [*failure_lines(found), *locality_lines(found)],
         executor_lines(application),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hprofiler.analysis.blocked_stacks import most_first
+from hprofiler.analysis.blocked_stacks import BLOCKED_ON, most_first
 from hprofiler.analysis.stages import StageShare, StageShares
 from hprofiler.analysis.words import percent, plain
 from hprofiler.base.bounded_json import members
@@ -76,7 +76,22 @@ def stages_text(shares: StageShares) -> str:
     lines += table_lines(rows, right=range(3 if has_cpu else 1), indent=2)
     more = len(shares.stages) - _STAGES_SHOWN
     lines += [f"  … and {more} more stages"] if more > 0 else []
+    lines += [f"  {line}" for line in gain_lines(shares)]
     return "\n".join([*lines, *([_NEVER_ADD_UP] if has_waits else [])])
+
+
+def gain_lines(shares: StageShares) -> list[str]:
+    """By how much the job would be shorter at most without the waits that stacks show; none where unknown."""
+    gains = sorted(shares.gains.items(), key=lambda pair: (-pair[1].time, pair[0]))
+    bounds = [
+        f"{BLOCKED_ON[rule]} {duration(round(gain.time) / 1e3)} ({plain(percent(gain.share, 1))})"
+        for rule, gain in gains
+    ]
+    return (
+        [f"by stacks, the job would be at most so much shorter without: {', '.join(bounds)}"]
+        if bounds
+        else []
+    )
 
 
 def _waits(one: StageShare) -> str:
@@ -112,6 +127,7 @@ def stages_record(shares: StageShares) -> dict[str, object]:
             }
             for one in shares.stages
         ],
+        "upper_bounds": {rule: {"time": one.time, "share": one.share} for rule, one in shares.gains.items()},
         "several": shares.several,
         "none": shares.none,
     }

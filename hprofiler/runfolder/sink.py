@@ -116,7 +116,8 @@ class FolderSink:
                 return recording
             off = self._off(profile.times.start, profile.times.end)
             if off > _SLACK:  # one host's impossible times would stretch those of all others
-                return replace(recording, times_off=off)
+                # Times of a profile without samples may begin with the host, and matter to nobody.
+                return replace(recording, times_off=off if profile.times.samples else 0.0)
             try:
                 arrived.replace(self._folder.times_path(host.name, process.pid, recording.event))
             except OSError:

@@ -82,6 +82,12 @@ def test_times_of_another_day_are_not_kept(folder, start):
     assert Profile.open(folder.profile_path("node/1", 7, "alloc")).total("alloc_space") == 521
 
 
+def test_a_profile_without_samples_has_no_impossible_times(folder):
+    amounts = [("alloc_objects", "count"), ("alloc_space", "bytes")]
+    kept = FolderSink(folder).profile(HOST, RECORDING, pieces(timed_profile([], start=0, values=amounts)))
+    assert kept.times is None and kept.times_off == 0
+
+
 def test_metrics_are_kept_unless_they_are_of_another_day(folder):
     sink = FolderSink(folder)
     now = int(1e6 * time.time())

@@ -331,6 +331,14 @@ def test_what_a_stage_is_blocked_on(tmp_path: Path) -> None:
     assert stages_record(shares(report))["stages"][0]["blocked"] == {"shuffle-fetch": 120}
     said = [finding.text.replace("\u202f", "") for finding in report.events[0].findings]
     assert said[1] == "Stage 3.0 takes 100% of the wall-clock time of tasks; 75.0% of that is shuffle fetch."
+    # Two waves of tasks of 2 s on two cores; without 75 % of each, the job takes 2 s instead of 5 s.
+    save_application(whole_application(), tmp_path / "run")
+    report = make_report(tmp_path / "run", slices=True)
+    assert shares(report).gains["shuffle-fetch"].time == pytest.approx(3000)
+    said = "y stacks, the job would be at most so much shorter without: shuffle fetch 3 s (60.0%)"
+    assert f"  b{said}" in stages_text(shares(report))
+    sections = described(report.page)["job"]["sections"]
+    assert any(f"B{said}." in one["text"] for one in sections)
 
 
 def test_a_stage_with_a_slow_task(tmp_path: Path) -> None:
