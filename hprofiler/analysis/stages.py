@@ -19,6 +19,7 @@ from hprofiler.spark import (
     SEVERAL,
     Assignment,
     SparkFacts,
+    StageTime,
     Tasks,
     Waits,
     assignment,
@@ -38,7 +39,11 @@ _WORTH_A_SENTENCE = 0.2
 _WAIT = 0.1
 _FEWEST_TASKS = 3
 _SLOW = 1.5
+# Samplers and clocks are a little off: only more than this part of the time is said to have no samples.
+_UNSAMPLED = 0.1
 _TIMERS = ("ctimer", "itimer")
+_LOCAL_DISK = "local-disk"
+UNSAMPLED = "unsampled"
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,8 @@ class StageShare:
     more: there all CPU time of the processes is spread over the samples, also what no sampler saw.
     `spark_cpu` is Spark's own count for the parts of its tasks that lie in the recordings; None if that is
     not known. `blocked` are the samples that wait, by rules of `blocked_stacks`, of wall-clock time,
-    and `spark_waits` what Spark counts of all its tasks.
+    and `spark_waits` what Spark counts of all its tasks. `unsampled` is the part of its tasks' wall-clock
+    time without samples, if that is much: a thread that waits for a disk in the kernel takes no signal.
     """
 
     name: str
@@ -60,6 +66,7 @@ class StageShare:
     spark_cpu: float | None
     blocked: Mapping[str, int] = field(default_factory=dict)
     spark_waits: Waits = field(default_factory=Waits)
+    unsampled: float = 0.0
 
     @property
     def samples(self) -> int:
@@ -72,7 +79,7 @@ class StageShares:
     executor, `none` belong to no task.
 
     `gains` are by how much the job would be shorter at most if its tasks never waited so, by rules of
-    `blocked_stacks`; they are known where Spark's whole application is, of wall-clock time.
+    `blocked_stacks` or UNSAMPLED; they are known where Spark's whole application is, of wall-clock time.
     """
 
     stages: tuple[StageShare, ...]
@@ -141,6 +148,7 @@ class StageSums:
         self._facts = facts
         self._samples: dict[tuple[str, bool], int] = {}
         self._cpu: dict[str, float] = {}
+        self._wall: dict[str, float] = {}
         self._rules = BlockedRules() if facts.event in EVENTS else None
         self._blocked: dict[str, dict[str, int]] = {}
         self._none = 0
@@ -157,6 +165,7 @@ class StageSums:
         for number, (slice_, count) in enumerate(zip(times.slices, counts, strict=True), 1):
             self._samples[slice_] = self._samples.get(slice_, 0) + count
             self._cpu[slice_[0]] = self._cpu.get(slice_[0], 0.0) + count * _cpu_of_sample(recording)
+            self._wall[slice_[0]] = self._wall.get(slice_[0], 0.0) + count * recording.interval / 1e9
             if self._rules is not None and count:
                 blocked = self._blocked.setdefault(slice_[0], {})
                 for rule, waiting in self._rules.counts(profile.in_slice(number)).items():
@@ -172,7 +181,9 @@ class StageSums:
         if spark is None or not any(self._samples.values()):
             return None
         is_cpu = self._facts.event == "cpu"
-        times = stage_times(spark, self._recorded) if is_cpu else {}
+        is_wall = self._facts.event == "wall"
+        times = stage_times(spark, self._recorded) if is_cpu or is_wall else {}
+        several = self._samples.get((SEVERAL, False), 0)
         labels = stage_labels(spark)
         waits = {stage_name(one.id, one.attempt): one.waits for one in spark.stages}
         stages = []
@@ -185,16 +196,23 @@ class StageSums:
                     certain=self._samples.get((name, True), 0),
                     likely=self._samples.get((name, False), 0),
                     cpu=self._cpu[name] if is_cpu else None,
-                    spark_cpu=known.cpu if known and known.known >= _KNOWN_ENOUGH else None,
+                    spark_cpu=known.cpu if is_cpu and known and known.known >= _KNOWN_ENOUGH else None,
                     blocked=self._blocked.get(name, {}),
                     spark_waits=waits.get(name, Waits()) if self._rules is not None else Waits(),
+                    unsampled=_unsampled(self._wall[name], known) if is_wall and not several else 0.0,
                 )
             )
         stages.sort(key=lambda one: (-one.samples, one.name))
-        several = self._samples.get((SEVERAL, False), 0)
         job = self._facts.job
-        gains = _gains(stages, job.blocked.replay) if job is not None and self._facts.event == "wall" else {}
+        gains = _gains(stages, job.blocked.replay) if job is not None and is_wall else {}
         return StageShares(tuple(stages), several, self._none, gains)
+
+
+def _unsampled(sampled: float, known: StageTime | None) -> float:
+    """The part of a stage's task time without samples; 0 if it is small. Without any, the stage's threads may
+    have other names."""
+    part = 1 - sampled / known.time if sampled and known and known.time else 0.0
+    return part if part >= _UNSAMPLED else 0.0
 
 
 def _gains(stages: Iterable[StageShare], replay: Replay) -> dict[str, Gain]:
@@ -207,9 +225,12 @@ def _gains(stages: Iterable[StageShare], replay: Replay) -> dict[str, Gain]:
     shorter: dict[str, dict[int, Sequence[float]]] = {}
     for one in stages:
         number = numbers.get(one.name)
-        for rule, count in one.blocked.items():
-            if number is not None and one.samples:
-                held, part = replay.stages[number].held, 1 - count / one.samples
+        waits = {rule: count / max(1, one.samples) for rule, count in one.blocked.items()}
+        if one.unsampled:
+            waits[UNSAMPLED] = one.unsampled + (1 - one.unsampled) * waits.pop(_LOCAL_DISK, 0.0)
+        for rule, wait in waits.items():
+            if number is not None:
+                held, part = replay.stages[number].held, 1 - wait
                 shorter.setdefault(rule, {})[number] = array("f", (part * time for time in held))
     return {rule: replay.gain(durations) for rule, durations in shorter.items()}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from hprofiler.analysis.blocked_stacks import BLOCKED_ON, most_first
-from hprofiler.analysis.stages import StageShare, StageShares
+from hprofiler.analysis.stages import UNSAMPLED, StageShare, StageShares
 from hprofiler.analysis.words import percent, plain
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
@@ -17,6 +17,7 @@ from hprofiler.spark import SparkFacts, stage_name
 _STAGES_SHOWN = 10
 _ROWS = 4
 _MOST_SPANS = 5000
+_TEXTS = {**BLOCKED_ON, UNSAMPLED: "waits for disks, with and without samples"}
 _NEVER_ADD_UP = (
     "  Blocked is by stacks, of the recorded time. Spark counts whole waits, of all run time, in some places."
     "\n  Both see the same waits by other means: they never add up."
@@ -84,7 +85,7 @@ def gain_lines(shares: StageShares) -> list[str]:
     """By how much the job would be shorter at most without the waits that stacks show; none where unknown."""
     gains = sorted(shares.gains.items(), key=lambda pair: (-pair[1].time, pair[0]))
     bounds = [
-        f"{BLOCKED_ON[rule]} {duration(round(gain.time) / 1e3)} ({plain(percent(gain.share, 1))})"
+        f"{_TEXTS[rule]} {duration(round(gain.time) / 1e3)} ({plain(percent(gain.share, 1))})"
         for rule, gain in gains
     ]
     return (
@@ -96,9 +97,10 @@ def gain_lines(shares: StageShares) -> list[str]:
 
 def _waits(one: StageShare) -> str:
     """What a stage's samples are blocked on: "shuffle fetch 41.2%, local disk read 3.0%"."""
-    return ", ".join(
-        f"{text} {plain(percent(count, one.samples))}" for text, count in most_first(one.blocked)
-    )
+    parts = [f"{text} {plain(percent(count, one.samples))}" for text, count in most_first(one.blocked)]
+    if one.unsampled:
+        parts.append(f"no sample (waits for disks) {plain(percent(one.unsampled, 1))} of task time")
+    return ", ".join(parts)
 
 
 def _spark_waits(one: StageShare) -> str:
@@ -123,6 +125,7 @@ def stages_record(shares: StageShares) -> dict[str, object]:
                 "cpu_seconds": one.cpu,
                 "spark_cpu_seconds": one.spark_cpu,
                 "blocked": dict(one.blocked),
+                "unsampled": one.unsampled,
                 "spark_waits": members(one.spark_waits, "run", "fetch", "shuffle_write", "gc"),
             }
             for one in shares.stages

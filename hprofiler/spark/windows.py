@@ -113,9 +113,10 @@ def _slice(near: Mapping[str, int], there: Mapping[str, int], clock_known: bool)
 
 @dataclass(frozen=True)
 class StageTime:
-    """What Spark says of a stage's tasks in the recorded time of executors: CPU seconds by its own count, and
-    the part of the tasks' time for which that is known."""
+    """What Spark says of a stage's tasks in the recorded time of executors: their seconds, CPU seconds by its
+    own count, and the part of the tasks' time for which that is known."""
 
+    time: float
     cpu: float
     known: float
 
@@ -140,4 +141,7 @@ def stage_times(facts: SparkFacts, recorded: Iterable[tuple[str, int, int]]) -> 
             if finish and used:
                 known[name] = known.get(name, 0.0) + inside
                 cpu[name] = cpu.get(name, 0.0) + used / 1e9 * inside / (to - from_)
-    return {name: StageTime(cpu.get(name, 0.0), known.get(name, 0.0) / time) for name, time in whole.items()}
+    return {
+        name: StageTime(time / 1e6, cpu.get(name, 0.0), known.get(name, 0.0) / time)
+        for name, time in whole.items()
+    }

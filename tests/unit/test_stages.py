@@ -299,6 +299,7 @@ def test_words_and_json(tmp_path: Path) -> None:
         "cpu_seconds": pytest.approx(1.8),
         "spark_cpu_seconds": pytest.approx(1.99),
         "blocked": {},
+        "unsampled": 0.0,
         "spark_waits": {"run": 0, "fetch": 0, "shuffle_write": 0, "gc": 0},
     }
 
@@ -339,6 +340,22 @@ def test_what_a_stage_is_blocked_on(tmp_path: Path) -> None:
     assert f"  b{said}" in stages_text(shares(report))
     sections = described(report.page)["job"]["sections"]
     assert any(f"B{said}." in one["text"] for one in sections)
+
+
+def test_time_without_samples_is_of_disks(tmp_path: Path) -> None:
+    """A thread that waits for a disk in the kernel takes no signal, so that it has few samples."""
+    read = (POOL, RUN, "java/io/FileInputStream.readBytes")
+    rows = [Row(stack, bucket) for bucket in range(60, 70) for stack in (FIRST, read)]
+    report = made_report(tmp_path / "run", FACTS, rows, event="wall")
+    stage = shares(report).stages[0]
+    assert stage.unsampled == pytest.approx(1 - 20 * 0.02 / 1.99)
+    assert "local disk read 50.0%, no sample (waits for disks) 79.9% of task time" in stages_text(
+        shares(report)
+    )
+    save_application(whole_application(), tmp_path / "run")
+    # A whole application is of 4 s on two cores; of the sampled part half is reads.
+    (gain,) = shares(make_report(tmp_path / "run", slices=True)).gains.items()
+    assert gain[0] == "unsampled" and gain[1].time == pytest.approx(4000 * (1 - 0.201 / 2), rel=0.01)
 
 
 def test_a_stage_with_a_slow_task(tmp_path: Path) -> None:
