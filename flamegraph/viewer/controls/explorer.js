@@ -47,6 +47,8 @@ export class Explorer {
     this.coloring = new Coloring(isDark(), "kind");
     /** What the legend shows: of which profile, in which colours. @type {unknown[]} */
     this.legend = [];
+    /** Between the events beforeprint and afterprint. */
+    this.onPaper = false;
     this.search = new SearchBox((change) => store.set(change));
     this.scopes = new ScopeBox(context);
     this.chips = new PartChips(context);
@@ -61,7 +63,9 @@ export class Explorer {
     context.failed = (error) => this.fail("A part of this view cannot be shown", error);
     store.changed = () => this.show();
     startTabs((view) => context.has(view), (view) => store.go({ view }));
-    startTheme(() => this.recolor(store.state));
+    startTheme(() => {
+      if (!this.onPaper) this.recolor(store.state);
+    });
     startKeys(this);
     /** @type {Record<string, () => void>} */
     const buttons = {
@@ -77,8 +81,12 @@ export class Explorer {
     };
     for (const [id, action] of Object.entries(buttons)) part(id, HTMLButtonElement).addEventListener("click", action);
     document.addEventListener("click", (event) => this.follow(event));
-    window.addEventListener("beforeprint", () => layOnPaper(this, !GRAPHS.includes(this.view ?? "")));
+    window.addEventListener("beforeprint", () => {
+      this.onPaper = true;
+      layOnPaper(this, !GRAPHS.includes(this.view ?? ""));
+    });
     window.addEventListener("afterprint", () => {
+      this.onPaper = false;
       takeFromPaper(context, !GRAPHS.includes(this.view ?? ""));
       this.legend = [];
       this.recolor(store.state);
