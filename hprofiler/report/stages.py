@@ -17,7 +17,7 @@ from hprofiler.spark import SparkFacts, stage_name
 _STAGES_SHOWN = 10
 _ROWS = 4
 _MOST_SPANS = 5000
-_TEXTS = {**BLOCKED_ON, UNSAMPLED: "waits for disks, with and without samples"}
+_TEXTS = {**BLOCKED_ON, UNSAMPLED: "local disk reads and time without samples"}
 _NEVER_ADD_UP = (
     "  Blocked is by stacks, of the recorded time. Spark counts whole waits, of all run time, in some places."
     "\n  Both see the same waits by other means: they never add up."
@@ -99,7 +99,7 @@ def _waits(one: StageShare) -> str:
     """What a stage's samples are blocked on: "shuffle fetch 41.2%, local disk read 3.0%"."""
     parts = [f"{text} {plain(percent(count, one.samples))}" for text, count in most_first(one.blocked)]
     if one.unsampled:
-        parts.append(f"no sample (waits for disks) {plain(percent(one.unsampled, 1))} of task time")
+        parts.append(f"no sample (waits for disks or a CPU) {plain(percent(one.unsampled, 1))} of task time")
     return ", ".join(parts)
 
 
