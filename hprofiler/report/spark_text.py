@@ -116,13 +116,25 @@ def stage_lines(found: Figures) -> list[str]:
     if not ran:
         return []
     whole = sum(one.task_time for one in ran)
-    headings = ("tasks'", "took", "tasks", "failed", "CPU/run", "GC", "fetch wait", "skew", "spill", "stage")
+    headings = (
+        "tasks'",
+        "took",
+        "tasks",
+        "failed",
+        "CPU/run",
+        "GC",
+        "fetch wait",
+        "skew",
+        "of data",
+        "spill",
+        "stage",
+    )
     rows: list[Sequence[str]] = [headings]
     rows += [_stage_row(one, whole) for one in ran[:STAGES_SHOWN]]
     lines = table_lines(rows, right=range(len(headings) - 1), indent=2)
     more = len(ran) - STAGES_SHOWN
     return [
-        "stages by the time of their tasks (skew: the longest task by the median one):",
+        "stages by the time of their tasks (skew: largest task ÷ median task, by time and by bytes read):",
         *lines,
         *([f"  … and {counted(more, 'more stages')}"] if more > 0 else []),
     ]
@@ -141,6 +153,7 @@ def _stage_row(one: StageFigures, whole: int) -> list[str]:
         _share(good["jvmGCTime"], good["taskTime"]),
         _share(good["shuffleFetchWaitTime"], run) if good["shuffleFetchWaitTime"] else "",
         f"{one.skew:.1f}" if one.skew else "",
+        f"{one.data_skew:.1f}" if one.data_skew else "",
         size(good["diskBytesSpilled"] or good["memoryBytesSpilled"]) if good["memoryBytesSpilled"] else "",
         printable(f"{_name(one)} {one.stage.name[:_LONGEST_NAME]}"),
     ]

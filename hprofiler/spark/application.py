@@ -66,6 +66,8 @@ TASK_COLUMNS = (
 that of SQL's Python workers, at most the task's duration (0 before Spark 4)."""
 DERIVED_COLUMNS = ("duration", "getting", "scheduler_delay")
 """What follows from the others, as Spark's own pages have it."""
+READ_COLUMNS = ("input_bytes", "shuffle_remote_bytes", "shuffle_local_bytes")
+"""All bytes that a task reads, from outside and from shuffles."""
 _PEAKS = msgspec.msgpack.Decoder(dict[str, tuple[int, str]])
 _PART = msgspec.msgpack.Decoder(list[int | tuple[str, int, bytes]])
 _NUMBERS = {name: number for number, name in enumerate(TASK_COLUMNS)}

@@ -20,6 +20,7 @@ from hprofiler.spark.application import (
     FAILED,
     KILLED,
     LOCALITIES,
+    READ_COLUMNS,
     RUNNING,
     SUCCESS,
     Application,
@@ -116,8 +117,9 @@ _NO_WORK = Work()
 class StageFigures:
     """A stage's work by status, and how evenly its succeeded tasks ran. Durations are milliseconds.
 
-    `skew` is the longest task's duration by the median's, 0 if there is none. `localities` count tasks,
-    `speculative` the copies of slow tasks by status.
+    `skew` is the longest task's duration by the median's, `data_skew` the most bytes that a task read (input
+    and shuffle) by the median's; 0 if there is none. `localities` count tasks, `speculative` the copies of
+    slow tasks by status.
     """
 
     stage: Stage
@@ -126,6 +128,7 @@ class StageFigures:
     indices: int
     median: int
     longest: int
+    data_skew: float
     localities: Mapping[str, int]
     speculative: Mapping[int, int]
 
@@ -254,8 +257,9 @@ def stage_figures(stage: Stage) -> StageFigures:
         )
         if launch
     )
-    middle = len(good) // 2
-    median, longest = ((good[-middle - 1] + good[middle]) // 2, good[-1]) if good else (0, 0)
+    columns = (_where(table.column(name), status, SUCCESS, done) for name in READ_COLUMNS)
+    read = sorted(map(sum, zip(*columns, strict=True)))
+    middle_read = _median(read)
     indices = len(_done_indices(table))
     localities = Counter(table.column("locality"))
     copies = [state for state, is_copy in table.columns("status", "speculative") if is_copy]
@@ -264,11 +268,17 @@ def stage_figures(stage: Stage) -> StageFigures:
         works,
         status.count(RUNNING),
         indices,
-        median,
-        longest,
+        _median(good),
+        good[-1] if good else 0,
+        read[-1] / middle_read if middle_read else 0.0,
         _by_locality(tuple(sorted(localities.items()))),
         Counter(copies) if copies else _NO_COPIES,
     )
+
+
+def _median(ordered: Sequence[int]) -> int:
+    middle = len(ordered) // 2
+    return (ordered[-middle - 1] + ordered[middle]) // 2 if ordered else 0
 
 
 @lru_cache(maxsize=1024)

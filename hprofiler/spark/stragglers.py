@@ -14,7 +14,7 @@ from heapq import nlargest
 from statistics import median, median_low
 from typing import Any
 
-from hprofiler.spark.application import LOCALITIES, Application
+from hprofiler.spark.application import LOCALITIES, READ_COLUMNS, Application
 from hprofiler.spark.replay import Gain, Replay, ReplayStage
 
 SLOW = 1.5
@@ -25,7 +25,6 @@ _MOST_SHOWN = 20
 _MOST_REPLAYED = 3
 _FAR_BELOW = 0.5
 _FEWEST_ON_A_HOST = 3
-_RATE = ("shuffle_remote_bytes", "shuffle_local_bytes", "input_bytes")
 _TIMES = {
     "gc": ("gc_time", 1.0),
     "shuffle read": ("fetch_wait", 1.0),
@@ -161,7 +160,7 @@ class _Stage:
 
     def __init__(self, application: Application, stage: ReplayStage) -> None:
         self.application, self.stage = application, stage
-        sizes = [stage.column(name) for name in _RATE]
+        sizes = [stage.column(name) for name in READ_COLUMNS]
         read = array("q", map(sum, zip(*sizes, strict=True)))
         # Where most tasks read nothing, the few that do say nothing of how fast the others should be.
         self.by_bytes = 2 * sum(map(bool, read)) > len(stage)

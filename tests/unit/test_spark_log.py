@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import cramjam
+import msgspec
 import pytest
 import zstandard
 
 from hprofiler.spark import event_log
-from hprofiler.spark.application import FAILED, KILLED, RUNNING, SUCCESS, Application
+from hprofiler.spark.application import FAILED, KILLED, RUNNING, SUCCESS, Application, TaskTable
 from hprofiler.spark.codecs import Decoded
 from hprofiler.spark.event_log import MASK, read_application
 from hprofiler.spark.facts import SparkError
-from hprofiler.spark.figures import figures
+from hprofiler.spark.figures import figures, stage_figures
 from hprofiler.spark.log_files import gaps, in_order, local_files
 from hprofiler.spark.replay import Replay
 from hprofiler.spark.timeline import timeline
@@ -383,6 +384,18 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
     open_ = {"spark.executor.memory": "4g", "spark.master": "yarn"}
     application = read(tmp_path, event("EnvironmentUpdate", Spark_Properties={**secret, **open_}))
     assert application.properties == {**dict.fromkeys(secret, MASK), **open_}
+
+
+def test_skew_of_data_is_of_all_bytes_that_tasks_read(tmp_path: Path) -> None:
+    sizes = [(100, 0, 0), (0, 150, 50), (0, 0, 300), (900, 0, 0)]
+    table = TaskTable.of(
+        {"status": SUCCESS, "input_bytes": one, "shuffle_remote_bytes": two, "shuffle_local_bytes": three}
+        for one, two, three in sizes
+    )
+    application = read(tmp_path, START, stage_event("StageSubmitted", 0))
+    stage = msgspec.structs.replace(application.stages[0, 0], tasks=table)
+    assert stage_figures(stage).data_skew == 900 / 250
+    assert stage_figures(msgspec.structs.replace(stage, tasks=TaskTable.of([]))).data_skew == 0
 
 
 @pytest.mark.parametrize("missing", ["Launch Time", "Finish Time"])
