@@ -43,7 +43,7 @@ Parameters = Annotated[Mapping[Name, str | Integer | float], Meta(max_length=64)
 Paths = Annotated[tuple[str, ...], Meta(max_length=10_000)]
 
 
-M = TypeVar("M", bound="Message")
+M = TypeVar("M", bound=msgspec.Struct)
 
 
 class BadEvent(ValueError):

@@ -151,6 +151,19 @@ class Stop(Request, frozen=True):
     pass
 
 
+class Watched(msgspec.Struct, frozen=True):
+    """A process to read, and to record nothing of."""
+
+    pid: int
+    start_time: int
+
+
+class Watch(Request, frozen=True, omit_defaults=True):
+    """What was read since the last such request; with `processes`, those are read from now on."""
+
+    processes: Sequence[Watched] | None = None
+
+
 class Ping(Request, frozen=True):
     pass
 

@@ -50,6 +50,7 @@ from hprofiler.base.errors import AgentEnded, ConnectionLost, HostError
 from hprofiler.base.resources import Blob
 from hprofiler.base.text import printable
 from hprofiler.model import Clock, ClockReading, Process, Sampling
+from hprofiler.model.metrics import Metrics
 from hprofiler.transport.base import SOME_SIGNAL, Channel, Transport
 
 _EXTRA_EVENTS = 1000
@@ -324,6 +325,18 @@ class AgentSession:
                 code="damaged-transfer",
             )
 
+    def watch(self, processes: Sequence[Process] | None = None) -> Metrics:
+        """What was read since the last call, with the reading before; times are by the host's clock.
+
+        With `processes`, those are read from now on, besides the host. The first call needs them. An audit
+        names these calls only.
+        """
+        chosen = None
+        if processes is not None:
+            chosen = [requests.Watched(one.pid, one.start_time) for one in processes]
+        self._send(requests.Watch(processes=chosen), audited=chosen is not None)
+        return self._answer(MetricsMessage).metrics
+
     def stop(self) -> None:
         """End the recording early; from any thread."""
         self._send(requests.Stop())
@@ -477,8 +490,8 @@ class AgentSession:
             with contextlib.suppress(HostError):  # the reader gets the error
                 self._wire.send(requests.Ping())
 
-    def _send(self, request: Request, payload: Iterable[bytes] = ()) -> None:
-        if self._witness:
+    def _send(self, request: Request, payload: Iterable[bytes] = (), audited: bool = True) -> None:
+        if self._witness and audited:
             self._witness.asks(msgspec.to_builtins(request))
         try:
             self._wire.send(request, payload)

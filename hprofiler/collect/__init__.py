@@ -1,4 +1,4 @@
-"""Visits to all hosts at once: record, look, check, clean up. One bad host never loses the others."""
+"""Visits to all hosts at once: record, look, check, watch, clean up. One bad host never loses the others."""
 
 from hprofiler.collect.audit import Audit
 from hprofiler.collect.checking import HostChecked, HostFound, check_only, find_only, kinds
@@ -9,6 +9,7 @@ from hprofiler.collect.limits import AGENT_CPU, USUAL, Care
 from hprofiler.collect.recording import collect
 from hprofiler.collect.stop import Stop, on_interrupt
 from hprofiler.collect.visit_group import HostProgress, Listener, Reach
+from hprofiler.collect.watching import HostReading, watch
 
 __all__ = [
     "AGENT_CPU",
@@ -19,6 +20,7 @@ __all__ = [
     "HostFound",
     "HostLeft",
     "HostProgress",
+    "HostReading",
     "Listener",
     "ProfileSink",
     "Reach",
@@ -29,5 +31,6 @@ __all__ = [
     "kinds",
     "on_interrupt",
     "sweep",
+    "watch",
     "with_causes",
 ]

@@ -12,26 +12,26 @@ from hprofiler.base.text_table import table_lines
 _HOSTS_SHOWN = 10
 
 
-def _percent(value: float) -> str:
+def shown_percent(value: float) -> str:
     return f"{value:.0f}%" if value >= 9.95 else f"{value:.1f}%"
 
 
-def _number(value: float) -> str:
+def shown_number(value: float) -> str:
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
 
 
 # Always shown; the others where a host is beyond their threshold.
 _ALWAYS = ("cpu", "run_queue", "memory", "gc")
 _COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
-    "cpu": ("CPU", _percent),
-    "steal": ("steal", _percent),
-    "run_queue": ("run queue", _number),
-    "throttled": ("throttled", _percent),
-    "memory": ("memory", _percent),
-    "major_faults": ("major faults/s", _number),
-    "disk_await": ("disk await", lambda value: f"{_number(value)} ms"),
-    "retransmitted": ("retransmitted", _percent),
-    "gc": ("GC", _percent),
+    "cpu": ("CPU", shown_percent),
+    "steal": ("steal", shown_percent),
+    "run_queue": ("run queue", shown_number),
+    "throttled": ("throttled", shown_percent),
+    "memory": ("memory", shown_percent),
+    "major_faults": ("major faults/s", shown_number),
+    "disk_await": ("disk await", lambda value: f"{shown_number(value)} ms"),
+    "retransmitted": ("retransmitted", shown_percent),
+    "gc": ("GC", shown_percent),
 }
 
 

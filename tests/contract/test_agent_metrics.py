@@ -162,3 +162,21 @@ def test_a_process_at_its_cpu_limit_is_named(agent, burn):
         assert found["cpu-throttled"].parameters["id"] == f"/{group.name}"
         cpu = metrics.mean(metrics.column("process", str(burner.outer.pid), "cpu").values)
         assert cpu == pytest.approx(20, abs=5)
+
+
+def test_a_watch_has_what_was_read_since_it_was_last_asked(agent, burn):
+    """Nothing is recorded. Each answer has the reading before, so that it has rates."""
+    (found,) = agent.found(burn(jdk=17, load=1.0))
+    pid = str(found["pid"])
+    agent.send("watch", processes=[{key: found[key] for key in ("pid", "start_time")}])
+    before = agent.expect("metrics")["time"]
+    asked, rates = 0.0, []
+    while len(rates) < 2:
+        agent.send("watch")
+        metrics = HostMetrics(msgspec.convert(agent.expect("metrics"), Metrics))
+        rates += metrics.column("process", pid, "cpu").values[1:]
+        if metrics.times:  # its thread may not have begun yet
+            assert metrics.times[0] >= asked
+            asked = metrics.times[-1]
+    assert len(before) <= 1 and max(rates) > 20  # % of one CPU, also on a busy machine
+    assert metrics.column("jvm", pid, "heap_used").values[-1]

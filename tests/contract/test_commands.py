@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import gzip
 import json
@@ -172,6 +173,17 @@ class OnTerminal:
         threading.Thread(target=read, daemon=True).start()
         assert found.wait(4 * procs.PATIENCE), bytes(shown)
 
+    def press(self, key):
+        """Its exit code, where the key ends it."""
+        os.write(self._ours, key)
+        threading.Thread(target=self._drain, daemon=True).start()
+        return self._process.wait(4 * procs.PATIENCE)
+
+    def _drain(self):
+        with contextlib.suppress(OSError):
+            while os.read(self._ours, 4096):
+                pass
+
     def hang_up(self):
         """Its exit code."""
         try:
@@ -207,3 +219,23 @@ def test_a_signal_keeps_and_reports_what_was_recorded(burner, tmp_path, how):
     assert run["interrupted"] and recording["process"]["pid"] == burner.pid
     assert recording["samples"]["taken"] > 0 and recording["seconds"] < LONG
     assert (folder / "report.html").stat().st_size > 1000
+
+
+def test_top_prints_a_table_or_lines_of_json(burner):
+    done = hprofiler("top", "-j", f"pid:{burner.pid}")
+    heads, row = done.stdout.splitlines()
+    assert heads.split()[:2] == ["host", "CPU"] and row.endswith("  1"), done
+    done = hprofiler("top", "-j", f"pid:{burner.pid}", "--json", "--count", "2")
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert done.returncode == 0 and first["time"] < second["time"]
+    (host,) = second["hosts"].values()
+    assert host["processes"] == 1 and 0.05 < host["job_cpu"] < 2 and host["job_memory"] > 1e7, host
+    assert host["figures"]["cpu"]["unit"] == "%"
+
+
+def test_top_runs_on_a_terminal_until_q_and_touches_nothing(burner, tmp_path):
+    audit = tmp_path / "audit"
+    terminal = OnTerminal("top", "-j", f"pid:{burner.pid}", "--audit", audit)
+    terminal.wait_for(rb"\d%")
+    assert terminal.press(b"q") == 0
+    assert not {"attach", "signal", "file"} & {one["what"] for one in lines(audit)}

@@ -26,6 +26,7 @@ from hprofiler.model.event_names import known_as
 VERBS = {
     "run": ("run", "profile processes (the default command: `run` may be left out)"),
     "ps": ("ps", "list the hosts and processes that a run would profile"),
+    "top": ("top", "show live what hosts and processes use, without touching any process"),
     "doctor": ("doctor", "check whether a run would succeed, without touching any process"),
     "apps": ("apps", "list the running applications of a YARN cluster"),
     "selectors": ("selectors", "list the named selectors for -j"),
@@ -321,6 +322,28 @@ def _ps_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _top_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = f"hprofiler top {_TARGET} [OPTION …]"
+    parser.set_defaults(engine="auto")
+    _target_options(parser)
+    care_options.add_looking_to(parser)
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--count",
+        type=partial(whole_number, least=1, most=1_000_000, meaning="a number from 1 to 1000000"),
+        metavar="N",
+        help="print the table N times, once a second (default: on a terminal until q or Ctrl-C, else once)",
+    )
+    group.add_argument("--json", action="store_true", help="print each table as a line of JSON")
+    parser.epilog = (
+        f"{SELECTORS}\nexamples:\n  hprofiler top -j spark-executor -h node1,node2\n"
+        "  hprofiler top -j application_1700000000000_0042 -c http://rm:8088\n"
+        "  hprofiler top -j java --json --count 60 > minute.json\n\n"
+        "exit status:\n  0  every host answered\n  2  bad usage\n"
+        "  3  some hosts failed\n  4  no host answered"
+    )
+
+
 def _doctor_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"hprofiler doctor {_TARGET} [OPTION …]"
     sampling_options.add_to(parser)
@@ -501,6 +524,7 @@ def _completion_options(parser: argparse.ArgumentParser) -> None:
 _VERB_OPTIONS = {
     "run": _run_options,
     "ps": _ps_options,
+    "top": _top_options,
     "doctor": _doctor_options,
     "apps": _apps_options,
     "selectors": _selectors_options,

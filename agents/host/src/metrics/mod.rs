@@ -16,8 +16,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::jvm::hsperf;
+use crate::os::identity::Namespaces;
+use crate::os::proc::target::Target;
 use crate::os::threads::STACK;
 use crate::wire::events::Metrics;
+use crate::wire::requests::Watched;
 
 use host::Host;
 use mounts::Mounts;
@@ -44,6 +48,20 @@ pub struct MetricsLog {
 impl MetricsLog {
     /// Begin to read. The host's clock is so many microseconds ahead. Nothing is read if there is no thread for it.
     pub fn begin(processes: Vec<Chosen>, duration: Duration, clock_offset: i64) -> Self {
+        Self::begin_with(|| processes, duration, clock_offset)
+    }
+
+    /// The same for processes that are not recorded, until the end of this value and by the host's clock.
+    pub fn watch(processes: Vec<Watched>) -> Self {
+        let processes = || processes.into_iter().map(chosen).collect();
+        Self::begin_with(processes, Duration::MAX, 0)
+    }
+
+    fn begin_with(
+        processes: impl FnOnce() -> Vec<Chosen> + Send + 'static,
+        duration: Duration,
+        clock_offset: i64,
+    ) -> Self {
         let table = Arc::new(Mutex::new(Table::new(EVERY)));
         let (end, ended) = channel::<()>();
         let shared = table.clone();
@@ -53,7 +71,7 @@ impl MetricsLog {
             let zero = since.map_or(0, |since| since.as_micros() as i64) - clock_offset;
             let mut host = Host::open();
             let mut mounts = Mounts::open();
-            let chosen = processes.into_iter().take(MOST_PROCESSES);
+            let chosen = processes().into_iter().take(MOST_PROCESSES);
             let mut processes: Vec<Process> = chosen.filter_map(Process::open).collect();
             let mut groups = cgroup::of(processes.iter());
             let (mut turn, mut begun) = (0, false);
@@ -97,12 +115,45 @@ impl MetricsLog {
         self.end.take();
     }
 
+    /// The readings since the last call, and the one before them.
+    pub fn take(&self) -> Metrics {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let message = table.message(host::facts());
+        table.keep_last();
+        message
+    }
+
     /// All readings so far. None: there are none.
     pub fn finish(mut self) -> Option<Metrics> {
         self.stop();
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         (!table.is_empty()).then(|| table.message(host::facts()))
     }
+}
+
+fn chosen(process: Watched) -> Chosen {
+    let Watched { pid, start_time } = process;
+    Chosen {
+        pid,
+        start_time,
+        published: published(pid, start_time),
+    }
+}
+
+/// The file of a JVM's performance data, opened as the JVM's user. None: it publishes nothing, or is not a JVM.
+fn published(pid: i32, start_time: u64) -> Option<File> {
+    let target = Target::open(pid, start_time).ok()?;
+    let data = target.mapped(hsperf::is_data)?;
+    if data.is_empty() {
+        return None;
+    }
+    // The thread stays in the process's namespaces.
+    let open = move || {
+        let namespaces = Namespaces::enter(&target).ok()?;
+        hsperf::open(&namespaces.named, &data).map(|(file, _)| file)
+    };
+    let thread = thread::Builder::new().stack_size(STACK).spawn(open);
+    thread.ok()?.join().ok()?
 }
 
 /// Read the threads of as many processes as a second allows, or of all. Returns whose turn is next.

@@ -106,6 +106,16 @@ impl Table {
         }
     }
 
+    /// Forget all readings but the last.
+    pub fn keep_last(&mut self) {
+        self.times.drain(..self.times.len().saturating_sub(1));
+        for column in &mut self.columns {
+            column.values.drain(..column.values.len().saturating_sub(1));
+        }
+        self.columns
+            .retain(|column| column.values.first().is_some_and(|last| *last != NOT_READ));
+    }
+
     /// Keep every second reading, and read half as often.
     fn halve(&mut self) {
         self.every *= 2;
@@ -220,6 +230,18 @@ mod tests {
                 ("new".into(), vec![None, None, Some(1), None]),
             ]
         );
+    }
+
+    #[test]
+    fn the_last_reading_is_kept_for_the_next_rates() {
+        let mut table = Table::new(Duration::from_secs(1));
+        table.keep_last();
+        table.add(1000, vec![reading("a", 5), reading("gone", 7)]);
+        table.add(2000, vec![reading("a", 9)]);
+        table.keep_last();
+        table.add(3000, vec![reading("a", 10)]);
+        assert_eq!(table.message(BTreeMap::new()).time, [2000, 1000]);
+        assert_eq!(values(&table), [("a".into(), vec![Some(9), Some(1)])]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use signal_hook::consts::SIGHUP;
 
 use crate::discovery::scan;
 use crate::jvm::attach;
+use crate::metrics::MetricsLog;
 use crate::os::host;
 use crate::os::lease;
 use crate::os::proc::stat;
@@ -53,6 +54,7 @@ struct Session {
     greeted: bool,
     excluded: HashSet<i32>,
     recordings: Option<Recordings>,
+    watched: Option<MetricsLog>,
     /// Set if the session may be resumed.
     token: Option<Token>,
     listens: bool,
@@ -86,6 +88,7 @@ pub fn run(once: bool) -> u8 {
         greeted: false,
         excluded: scan::own_ancestry(),
         recordings: None,
+        watched: None,
         token: None,
         listens: false,
         lost: None,
@@ -207,6 +210,7 @@ impl Session {
             Request::Check(check) => self.check(*check),
             Request::Start => self.start(),
             Request::Stop => self.stop(),
+            Request::Watch { processes } => self.watch(processes),
             Request::Ping => Ok(()),
             Request::Clock => self.clock(),
             Request::Resume { token, received } => return self.resume(token, received),

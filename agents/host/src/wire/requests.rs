@@ -50,6 +50,10 @@ pub enum Request {
     Check(Box<Prepare>),
     Start,
     Stop,
+    /// What was read since the last such request. With `processes`, those are read from now on.
+    Watch {
+        processes: Option<Vec<Watched>>,
+    },
     Ping,
     /// What time it is.
     Clock,
@@ -87,6 +91,13 @@ pub struct Exclude {
     pub boot_id: String,
     pub pid_namespace: String,
     pub pids: Vec<i32>,
+}
+
+/// A process to read without a recording.
+#[derive(Debug, Deserialize)]
+pub struct Watched {
+    pub pid: i32,
+    pub start_time: u64,
 }
 
 /// Which processes to find: those that match a selector, those in certain containers, or those that do both.

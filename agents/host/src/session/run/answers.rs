@@ -9,6 +9,7 @@ use crate::commands::doctor;
 use crate::discovery::find::{fit_into_line, may_be_meant, Finding};
 use crate::discovery::scan::{self, Scanned, Seen};
 use crate::engine::api::{Libraries, Library};
+use crate::metrics::MetricsLog;
 use crate::os::audit;
 use crate::recording::group::Recordings;
 use crate::session::inbox::Message;
@@ -17,7 +18,7 @@ use crate::staging::shipped;
 use crate::wire::events::Event;
 use crate::wire::leftovers::Clean;
 use crate::wire::outcome::{Code, Failure};
-use crate::wire::requests::{Exclude, Find, Greeting, Prepare, PROTOCOL};
+use crate::wire::requests::{Exclude, Find, Greeting, Prepare, Watched, PROTOCOL};
 
 const LONGEST_LEASE: f64 = 3600.0;
 /// The longest command in bytes, and the bytes of all commands in a line.
@@ -171,6 +172,18 @@ impl Session {
         recordings.start()?;
         self.keep();
         self.advance();
+        Ok(())
+    }
+
+    pub(super) fn watch(&mut self, processes: Option<Vec<Watched>>) -> Result<(), Failure> {
+        self.refuse_busy("watch")?;
+        if let Some(processes) = processes {
+            self.watched = Some(MetricsLog::watch(processes));
+        }
+        let Some(watched) = &self.watched else {
+            return Err(Failure::plain("the first watch has processes").coded(Code::BadRequest));
+        };
+        self.output.send(&Event::Metrics(watched.take()));
         Ok(())
     }
 

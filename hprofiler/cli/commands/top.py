@@ -1,0 +1,126 @@
+"""`hprofiler top`: what hosts and the job's processes do now. Records nothing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from hprofiler.cli.options import objects as chosen
+from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.lines import print_table, say
+from hprofiler.cli.terminal.streams import is_terminal
+from hprofiler.model import Status
+
+if TYPE_CHECKING:
+    from hprofiler.cli.terminal.top_table import TopTable
+    from hprofiler.collect import Stop
+
+_LATEST = 3.0
+"""A host that is later than so many seconds is shown as it was."""
+
+
+def command(options: argparse.Namespace) -> int:
+    from hprofiler.cli.terminal.top_table import TopTable
+    from hprofiler.collect import Stop, watch
+
+    selector = chosen.selector(options)
+    located = chosen.target(options)
+    table = TopTable([one.name for one in located.hosts])
+    stop = Stop()
+    live = is_terminal(sys.stdout) and not options.json and options.count is None
+    reach = chosen.reach(options, located)
+    with _live(table, stop) if live else _printed(table, options, stop):
+        found = watch(located.hosts, selector, reach, table.add, table.listen, stop)
+    failed = [one for host in found for one in host.outcomes if one.status is Status.FAILED]
+    for one in failed if not stop.signal else ():
+        say(f"{one.where}: ", one.reason, sys.stderr)
+        if one.remedy:
+            say("  ", one.remedy, sys.stderr)
+    if stop.signal:
+        return Exit.after(stop.signal)
+    if not table.has_readings:
+        return Exit.NOTHING
+    return Exit.PARTIAL if failed else Exit.OK
+
+
+@contextmanager
+def _printed(table: TopTable, options: argparse.Namespace, stop: Stop) -> Iterator[None]:
+    """Prints the table, or a line of JSON, each second until it was printed as often as wanted."""
+
+    def print_all() -> None:
+        wait: float | None = None  # at first, all hosts connect
+        for _ in range(options.count or 1):
+            table.wait_for_all(wait)
+            if stop.level:
+                return
+            _print(table, options.json)
+            wait = _LATEST
+        stop.finish()
+
+    with _thread(print_all):
+        yield
+
+
+def _print(table: TopTable, as_json: bool) -> None:
+    from hprofiler.cli.terminal.top_table import HEADS
+
+    if as_json:
+        print(json.dumps({"time": time.time(), "hosts": table.record()}), flush=True)
+    else:
+        print_table([HEADS, *table.rows()], right=range(1, len(HEADS) - 1))
+        sys.stdout.flush()
+
+
+@contextmanager
+def _live(table: TopTable, stop: Stop) -> Iterator[None]:
+    """Shows the table on the terminal until q or Ctrl-C."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console()
+    shown = Live(
+        get_renderable=lambda: table.table(console.height), console=console, refresh_per_second=1, screen=True
+    )
+    with _keys(stop), shown:
+        yield
+    console.print(table.table(console.height))
+
+
+@contextmanager
+def _keys(stop: Stop) -> Iterator[None]:
+    """The key q ends it. Without a terminal to read from, only Ctrl-C does."""
+    import termios
+    import tty
+
+    if not is_terminal(sys.stdin):
+        yield
+        return
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+
+    def read() -> None:
+        while sys.stdin.read(1) not in ("q", "Q", ""):
+            pass
+        stop.finish()
+
+    tty.setcbreak(terminal)
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        yield
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+@contextmanager
+def _thread(action: Callable[[], None]) -> Iterator[None]:
+    thread = threading.Thread(target=action, daemon=True)
+    thread.start()
+    yield
+    with suppress(RuntimeError):
+        thread.join(_LATEST)

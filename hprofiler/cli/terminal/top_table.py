@@ -1,0 +1,169 @@
+"""The table of `top`: the newest figures of every host, the worst first."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hprofiler.analysis.machines import THRESHOLDS, Figure, host_figures, host_findings
+from hprofiler.analysis.metrics import HostMetrics
+from hprofiler.base.bounded_json import members
+from hprofiler.base.text import printable
+from hprofiler.model.measures import size
+from hprofiler.report.machines import shown_number, shown_percent
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from hprofiler.collect import HostProgress, HostReading
+
+Row = tuple[str, ...]
+
+
+def _rate(value: float) -> str:
+    return f"{size(value)}/s" if value else "0"
+
+
+_COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    "cpu": ("CPU", shown_percent),
+    "run_queue": ("run queue", shown_number),
+    "memory": ("memory", shown_percent),
+    "disk_read": ("disk read", _rate),
+    "disk_written": ("written", _rate),
+    "network_received": ("received", _rate),
+    "network_sent": ("sent", _rate),
+    "throttled": ("throttled", shown_percent),
+    "gc": ("GC", shown_percent),
+}
+HEADS = ("host", *(head for head, _ in _COLUMNS.values()), "job CPU", "job memory", "processes")
+
+
+@dataclass
+class _Host:
+    """`job_cpu` are CPUs in use by the matching processes, `job_memory` their resident bytes."""
+
+    name: str
+    note: str = "connecting"
+    failed: bool = False
+    is_new: bool = False
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    beyond: frozenset[str] = frozenset()
+    severity: float = 0.0
+    processes: int = 0
+    job_cpu: float = 0.0
+    job_memory: float = 0.0
+
+
+class TopTable:
+    """Gets readings from every host's thread; gives rows, JSON, and a table for a terminal."""
+
+    def __init__(self, hosts: Sequence[str]) -> None:
+        self._hosts = {name: _Host(name) for name in hosts}
+        self._changed = threading.Condition()
+
+    def add(self, reading: HostReading) -> None:
+        metrics = HostMetrics(reading.metrics)
+        if len(metrics.times) < 2:
+            return
+        figures = host_figures(metrics)
+        findings = host_findings(reading.host.name, figures, metrics.facts)
+        work = {name: _total(metrics, name) for name in ("cpu", "memory")}
+        with self._changed:
+            self._hosts[reading.host.name] = _Host(
+                reading.host.name,
+                note="",
+                is_new=True,
+                figures=figures,
+                beyond=frozenset(THRESHOLDS[one.code].figure for one in findings),
+                severity=max((one.severity for one in findings), default=0.0),
+                processes=len(reading.processes),
+                job_cpu=work["cpu"] / 100,
+                job_memory=work["memory"],
+            )
+            self._changed.notify_all()
+
+    def listen(self, progress: HostProgress) -> None:
+        """Notes what a host does before its first reading, and why it failed."""
+        host = self._hosts.get(progress.host)
+        if host is None or progress.stage not in ("push", "failed"):
+            return
+        with self._changed:
+            host.failed = progress.stage == "failed"
+            host.note = progress.detail if host.failed else "copying the agent"
+            self._changed.notify_all()
+
+    @property
+    def has_readings(self) -> bool:
+        return any(one.figures for one in self._hosts.values())
+
+    def wait_for_all(self, seconds: float | None) -> None:
+        """Until every host has a new reading or has failed, at most so long."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: all(one.is_new or one.failed for one in self._hosts.values()), seconds
+            )
+            for one in self._hosts.values():
+                one.is_new = False
+
+    def rows(self) -> list[Row]:
+        return [_row(one) for one in self._sorted()]
+
+    def record(self) -> dict[str, object]:
+        """For JSON."""
+        return {
+            one.name: {
+                "figures": {
+                    name: members(figure, "mean", "unit", "id") for name, figure in one.figures.items()
+                },
+                **members(one, "processes", "job_cpu", "job_memory", "note"),
+            }
+            for one in self._sorted()
+        }
+
+    def table(self, height: int) -> Table:
+        """As many hosts as fit into the height; what is beyond a threshold is red."""
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for number, head in enumerate(HEADS):
+            table.add_column(head, justify="right" if number else "left", no_wrap=True)
+        hosts = self._sorted()
+        room = max(1, height - 2)
+        for one in hosts[: room if len(hosts) <= room else room - 1]:
+            red = [False, *(name in one.beyond for name in _COLUMNS), False, False, one.failed]
+            table.add_row(
+                *(Text(cell, "red" if is_red else "") for cell, is_red in zip(_row(one), red, strict=True))
+            )
+        if len(hosts) > room:
+            table.add_row(f"… and {len(hosts) - room + 1} more hosts")
+        return table
+
+    def _sorted(self) -> list[_Host]:
+        with self._changed:
+            hosts = list(self._hosts.values())
+        return sorted(hosts, key=_order)
+
+
+def _order(host: _Host) -> tuple[float, float, str]:
+    cpu = host.figures.get("cpu")
+    return -host.severity, -cpu.mean if cpu else 0.0, host.name
+
+
+def _total(metrics: HostMetrics, name: str) -> float:
+    """A column of all matching processes together, at the last reading."""
+    return sum(metrics.column("process", id, name).values[-1] or 0.0 for id in metrics.ids("process"))
+
+
+def _row(host: _Host) -> Row:
+    name = printable(host.name)
+    if not host.figures:
+        return (name, *("" for _ in HEADS[2:]), printable(host.note))
+    cells = (
+        shown(host.figures[name].mean) if name in host.figures else ""
+        for name, (_, shown) in _COLUMNS.items()
+    )
+    last = printable(host.note) if host.failed else f"{host.processes:,}"
+    return (name, *cells, f"{host.job_cpu:.1f}", size(host.job_memory), last)
