@@ -13,13 +13,14 @@ from dataclasses import replace
 
 from hprofiler._flamegraph import WAIT_FRAMES, Profile
 from hprofiler.analysis.attribution import Attribution
-from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.outliers import Compared, Unlike, sentence, who
 from hprofiler.analysis.subject import Evidence, Finding, Subject, Work, share_of_work
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.model import VAGUE_CODES, Outcome, Recording, Status
 from hprofiler.model.event_names import is_method
 from hprofiler.model.measures import counted
+from hprofiler.runfolder import Coverage, HostRecord
 
 # More are not read. The first is the answer; the others are in the order of `RULES`, the most important
 # first.
@@ -204,8 +205,8 @@ def profiler(subject: Subject) -> list[Finding]:
 def missing(subject: Subject) -> list[Finding]:
     """Processes and hosts that are not in the profile, with the commonest reason."""
     hosts = [host for host in subject.hosts if not host.idle and not host.needless]
-    found = sum(host.processes for host in hosts)
-    recorded = sum(host.recorded for host in hosts) - len(subject.problems)
+    processes = Coverage.of(hosts, 1, len(subject.problems)).processes
+    recorded, found = processes.recorded, processes.found
     silent = [host for host in hosts if _failed(host)]
     what = []
     if recorded < found:
@@ -219,14 +220,14 @@ def missing(subject: Subject) -> list[Finding]:
     return [Finding(text)]
 
 
-def _failed(host: HostFacts) -> bool:
+def _failed(host: HostRecord) -> bool:
     """It is not known which processes it has."""
     return not host.processes and any(
         one.status is Status.FAILED and one.pid is None for one in host.outcomes
     )
 
 
-def _missing(host: HostFacts) -> list[Outcome]:
+def _missing(host: HostRecord) -> list[Outcome]:
     """Failures, and notes on processes that were not recorded.
 
     If processes were lost with their host, their outcomes have the reason, and the host's own is left out.

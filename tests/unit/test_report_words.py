@@ -199,7 +199,7 @@ def cut_short(name: str, *seconds: float | None) -> dict[str, Any]:
         "name": name,
         "recordings": [{"event": "cpu", "process": {"pid": pid, "label": "web"}} for pid in pids],
         "outcomes": [
-            {"pid": pid, "status": "degraded", "label": "web", "seconds": lasted}
+            {"host": name, "pid": pid, "status": "degraded", "label": "web", "seconds": lasted}
             for pid, lasted in zip(pids, seconds, strict=False)
         ],
     }
