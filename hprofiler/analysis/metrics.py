@@ -230,6 +230,11 @@ def _queue(host: HostMetrics, id: str) -> Values:
     return _scaled(1e-3, host.rate("disk", id, "queue_ms"))
 
 
+def _of_other_nodes(host: HostMetrics, id: str) -> Values:
+    pages = host.increase_of_all("node", id, ("local_pages", "other_pages"))
+    return _scaled(100, _quotient(host.increase("node", id, "other_pages"), pages))
+
+
 def _periods_throttled(host: HostMetrics, id: str) -> Values:
     throttled, periods = (host.increase("cgroup", id, name) for name in ("throttled_periods", "periods"))
     return _scaled(100, _quotient(throttled, periods))
@@ -279,5 +284,6 @@ FORMULAS: Mapping[tuple[str, str], tuple[str, Callable[[HostMetrics, str], Value
     ("jvm", "gc"): ("%", _gc),
     ("jvm", "heap_used"): ("B", _heap_used),
     ("mount", "wait"): ("ms", _wait),
+    ("node", "of_other_nodes"): ("%", _of_other_nodes),
 }
 """Unit and formula of each derived column, by kind of thing and name. "%" of a process is of one CPU."""
