@@ -96,15 +96,16 @@ def answer(subject: Subject) -> Finding:
         what = "class" if subject.of_classes else "caller" if is_method(subject.event) else "method"
         return about(f"Too few {subject.sampled} for shares: the hottest {what} is ", hottest.name, ".")
     if owner is not None:
-        takes = f"{percent(owner.method.total_value, subject.total)}{_of(subject)} {_verb(subject)}"
+        share = percent(owner.method.total_value, subject.total)
+        takes = f"{share}{_of(subject)} {_verb(subject)}"
         points = f"{100 * owner.cost / subject.total:.1f} points {owner.family.points}"
-        return about(f"{takes} ", owner.method.name, f", of which {points}.", True, has_share=True)
+        return about(f"{takes} ", owner.method.name, f", of which {points}.", True, share)
     share = percent(hottest.self_value, subject.total)
     if hottest.self_value < _WORTH_A_HEADLINE * subject.total:
         takes = f", takes {share}{_of(subject)}."
-        return about("No method stands out: the hottest, ", hottest.name, takes, has_share=True)
+        return about("No method stands out: the hottest, ", hottest.name, takes, share=share)
     takes = f"{share}{_of(subject)} {_verb(subject)} "
-    return about(takes, hottest.name, f"{_for_whom(subject)}.", has_share=True)
+    return about(takes, hottest.name, f"{_for_whom(subject)}.", share=share)
 
 
 def _for_whom(subject: Subject) -> str:
@@ -148,10 +149,10 @@ def hottest_itself(subject: Subject) -> list[Finding]:
     return [about(f"The {what} is ", hottest.name, f": {percent(share, 1)}.")]
 
 
-def about(before: str, name: str, after: str, with_calls: bool = False, has_share: bool = False) -> Finding:
+def about(before: str, name: str, after: str, with_calls: bool = False, share: str = "") -> Finding:
     """A finding whose sentence has the method's name in it."""
     text = f"{before}{shown(name)}{after}"
-    return Finding(text, name, with_calls=with_calls, at=len(before), has_share=has_share)
+    return Finding(text, name, with_calls=with_calls, at=len(before), share=share)
 
 
 def shown(name: str) -> str:

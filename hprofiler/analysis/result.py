@@ -340,7 +340,7 @@ def _second_line(
     odd = compared.odd_hosts[0].most_different if compared.odd_hosts else None
     # What is said of the odd host says how the answer's method spreads over the hosts.
     same_matter = odd is not None and odd.name == answer.method and not answer.with_calls
-    if not answer.has_share or same_matter:
+    if not answer.share or same_matter:
         return ""
     if len(hosts) < 2:
         return methods_that_follow(attribution, answer)
@@ -356,7 +356,7 @@ def _second_line(
 def methods_that_follow(attribution: Attribution, answer: Finding) -> str:
     """The methods after the answer's by their own cost; "" where the answer has another measure."""
     hottest = attribution.methods[:3]
-    if answer.with_calls or not hottest or answer.method != hottest[0].name or not answer.has_share:
+    if answer.with_calls or not hottest or answer.method != hottest[0].name or not answer.share:
         return ""
     shares = ((one.name, one.self_value / attribution.attributed) for one in hottest[1:])
     named = [f"{short_name(name)} ({percent(share, 1)})" for name, share in shares if share >= 0.01]

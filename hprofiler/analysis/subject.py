@@ -136,8 +136,8 @@ class Finding:
     """A sentence; the whole name of the method that it speaks of, and its host's key in the run folder.
 
     A method stands in the text by its name without the package; `with_calls` says that its share is that of
-    all it calls, too, and `at` where in the text it stands: a word may be called like a method. `has_share`:
-    the text has the method's share.
+    all it calls, too, and `at` where in the text it stands: a word may be called like a method. `share` is
+    the method's share as it stands in the text, if it does.
     """
 
     text: str
@@ -145,7 +145,7 @@ class Finding:
     host: str | None = None
     with_calls: bool = False
     at: int | None = None
-    has_share: bool = False
+    share: str = ""
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,8 @@ def _finding(changes: Changes, one: MethodChange, kind: str) -> Finding:
     calls = " with all it calls" if kind == "total" else ""
     before, after = _amount(changes, moved.before), _amount(changes, moved.after)
     of = "" if changes.absolute else f" of {measure_of(changes.event).share_of}"
-    return about("", one.name, f" takes {size} {more}{of}{calls}: {after} after {before}.")
+    text = f" takes {size} {more}{of}{calls}: {after} after {before}."
+    return about("", one.name, text, share="" if changes.absolute else after)
 
 
 def in_picture(changes: Changes) -> str:

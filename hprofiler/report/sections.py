@@ -102,16 +102,19 @@ def file_summary(attribution: Attribution, findings: Sequence[Finding]) -> Recor
 
 
 def finding_record(finding: Finding) -> Record:
-    """`at` is where in the text the method's short name stands, in UTF-16 units; None where it does not."""
-    short = short_name(finding.method) if finding.method else ""
-    pattern = re.compile(rf"(?<![\w.$]){re.escape(short)}(?![\w$])")
-    found = pattern.search(finding.text, finding.at or 0) if short else None
-    before = finding.text[: found.start()] if found else ""
-    return {
-        "text": finding.text,
-        "method": finding.method,
-        "at": len(before.encode("utf-16-le", "surrogatepass")) // 2 if found else None,
-    }
+    """The text in parts: the method's short name and its share are parts of their own."""
+    text = finding.text
+    short = re.escape(short_name(finding.method)) if finding.method else ""
+    method = re.compile(rf"(?<![\w.$]){short}(?![\w$])").search(text, finding.at or 0) if short else None
+    share = re.search(re.escape(finding.share), text) if finding.share else None
+    marked = [(*one.span(), kind) for one, kind in ((method, "method"), (share, "share")) if one]
+    parts: list[tuple[str, str]] = []
+    done = 0
+    for start, end, kind in sorted(marked):
+        if start >= done:  # a name may look like a share
+            parts += [("", text[done:start]), (kind, text[start:end])]
+            done = end
+    return {"method": finding.method, "parts": [*parts, ("", text[done:])]}
 
 
 def summary(
