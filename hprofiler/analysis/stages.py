@@ -10,11 +10,12 @@ from statistics import median
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.blocked_stacks import EVENTS, BlockedRules, most_first
-from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import percent
 from hprofiler.model import Recording
 from hprofiler.model.measures import duration
+from hprofiler.runfolder import HostRecord
 from hprofiler.spark import (
     SEVERAL,
     Assignment,
@@ -101,7 +102,7 @@ class StageShares:
         return likely / max(1, sum(one.samples for one in self.stages) + self.several)
 
 
-def divided(facts: RunFacts, host: HostFacts, recording: Recording, profile: Profile) -> Profile:
+def divided(facts: RunFacts, host: HostRecord, recording: Recording, profile: Profile) -> Profile:
     """A process's profile, with threads at the roots, whose samples belong to the stages of its executor."""
     times = profile.times
     if times is None:
