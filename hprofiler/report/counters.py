@@ -100,7 +100,7 @@ def _busiest(one: HostCounters) -> Sequence[str]:
 
 
 def counter_rows(machines: Machines) -> list[Row]:
-    """All hosts together; then each host, that with the lowest IPC first, and its processes, busiest first."""
+    """All hosts together; then each host, the lowest IPC first, and its processes, the busiest first."""
     rows: list[Row] = []
     hosts = machines.counters
     if len(hosts) > 1:

@@ -79,7 +79,7 @@ pub fn plan(machine: &Machine, asked: &[String]) -> Plan {
     let (mut own, mut lacking) = (Vec::new(), Vec::new());
     for name in asked {
         match (name.as_str(), &processor) {
-            ("memory", _) => plan.memory(machine, processor.as_ref()),
+            ("memory", _) => plan.memory(machine, processor.as_ref(), &mut lacking),
             ("ipc" | "topdown" | "cache", None) => lacking.push(name.clone()),
             ("ipc", Some(processor)) => plan.ipc(machine.vendor(), processor),
             ("topdown", Some(processor)) => plan.topdown(machine, processor),
@@ -218,7 +218,7 @@ impl Plan {
     }
 
     /// The traffic of the whole machine's memory, by the best that it has.
-    fn memory(&mut self, machine: &Machine, processor: Option<&Device>) {
+    fn memory(&mut self, machine: &Machine, processor: Option<&Device>, lacking: &mut Vec<String>) {
         let before = self.groups.len();
         for device in machine.devices("uncore_imc") {
             // Granite Rapids counts the two halves of a channel by themselves.
@@ -261,6 +261,7 @@ impl Plan {
         };
         match estimate {
             _ if !self.memory_traffic.is_empty() => {}
+            None if processor.is_none() => lacking.push("memory".to_owned()),
             Some(estimate) => {
                 self.threads("memory", 1, vec![hardware("instructions", 1), estimate]);
                 self.lacks(
