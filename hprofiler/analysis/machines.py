@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hprofiler.analysis.counters import HostCounters
-from hprofiler.analysis.facts import HostFacts
 from hprofiler.analysis.metrics import HostMetrics, Values
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file
 from hprofiler.model import Outcome, Status
-from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder import HostRecord, RunFolder
 from hprofiler.runfolder.metrics_file import read_metrics
 
 MOST = 5
-# With fewer, a ratio of requests or segments is chance.
+# With fewer, a ratio of requests, segments or pages is chance.
 _SEGMENTS = 100.0
+_PAGES = 1000.0
 _WAITING = 1.0
 _LONGEST_ID = 60
 
@@ -57,6 +57,7 @@ FIGURES: Mapping[str, tuple[str, str]] = {
     "retransmitted": ("host", "tcp_retransmitted"),
     "throttled": ("cgroup", "periods_throttled"),
     "gc": ("jvm", "gc"),
+    "of_other_nodes": ("node", "of_other_nodes"),
 }
 """The figures of a host: the kind of thing, and its column. Of several things that with the highest mean."""
 
@@ -91,6 +92,12 @@ THRESHOLDS: Mapping[str, Threshold] = {
     ),
     "retransmits": Threshold(
         "retransmitted", 1.0, "{host}: {mean:.1f} % of the TCP segments were sent again", "our own choice"
+    ),
+    "numa-imbalance": Threshold(
+        "of_other_nodes",
+        20.0,
+        "{host}: {mean:.0f} % of the memory allocated on NUMA node {id} was for programs on other nodes",
+        "our own choice",
     ),
 }
 """By the code of the finding. The limit of `run-queue` is for each CPU."""
@@ -136,7 +143,7 @@ class Machines:
     labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
-def read_machines(folder: RunFolder, hosts: Iterable[HostFacts]) -> Machines:
+def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
     """One host's metrics are in memory at a time."""
     figures: dict[str, Mapping[str, Figure]] = {}
     found: list[MetricFinding] = []
@@ -189,6 +196,11 @@ def _figure(metrics: HostMetrics, of: str, id: str, name: str) -> Figure | None:
         weights = metrics.increase(of, id, "tcp_segments_sent")
         sent = metrics.mean(metrics.rate(of, id, "tcp_segments_sent"))
         if sent is None or sent < _SEGMENTS:
+            return None
+    if name == "of_other_nodes":
+        weights = metrics.increase_of_all(of, id, ("local_pages", "other_pages"))
+        allocated = sum(weight for weight in weights if weight is not None)
+        if allocated < _PAGES * (metrics.times[-1] - metrics.times[0]):
             return None
     mean = metrics.mean(column.values, weights)
     if mean is None:

@@ -291,6 +291,11 @@ def _queue(host: HostMetrics, id: str) -> Values:
     return _scaled(1e-3, host.rate("disk", id, "queue_ms"))
 
 
+def _of_other_nodes(host: HostMetrics, id: str) -> Values:
+    pages = host.increase_of_all("node", id, ("local_pages", "other_pages"))
+    return _scaled(100, _quotient(host.increase("node", id, "other_pages"), pages))
+
+
 def _periods_throttled(host: HostMetrics, id: str) -> Values:
     throttled, periods = (host.increase("cgroup", id, name) for name in ("throttled_periods", "periods"))
     return _scaled(100, _quotient(throttled, periods))
@@ -413,5 +418,6 @@ FORMULAS: Mapping[tuple[str, str], tuple[str, Callable[[HostMetrics, str], Value
     ("host", "memory_traffic_written"): ("B/s", _memory("memory_written")),
     ("host", "memory_traffic_estimate"): ("B/s", _memory_estimate),
     ("counters", "counted"): ("%", _counted_share),
+    ("node", "of_other_nodes"): ("%", _of_other_nodes),
 }
 """Unit and formula of each derived column, by kind of thing and name. "%" of a process is of one CPU."""

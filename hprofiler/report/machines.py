@@ -33,6 +33,7 @@ _COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
     "disk_await": ("disk await", lambda value: f"{shown_number(value)} ms"),
     "retransmitted": ("retransmitted", shown_percent),
     "gc": ("GC", shown_percent),
+    "of_other_nodes": ("of other nodes", shown_percent),
 }
 
 

@@ -278,6 +278,13 @@ def found(*series: Series) -> list[str]:
             ),
             "disk-await",
         ),
+        (
+            (
+                counter("node", "1", "local_pages", "count", 0, 1500, 1500, 1500),
+                counter("node", "1", "other_pages", "count", 0, 500, 500, 500),
+            ),
+            "numa-imbalance",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -297,6 +304,9 @@ def test_figures_at_their_thresholds_are_not_worth_a_sentence() -> None:
         counter("disk", "sda", "reads", "count", 0, 1, 0, 0),
         counter("disk", "sda", "read_ms", "ms", 0, 900, 0, 0),
         counter("disk", "sda", "queue_ms", "ms", 0, 900, 0, 0),
+        # All pages for another node, but few.
+        counter("node", "0", "local_pages", "count", 0, 0, 0, 0),
+        counter("node", "0", "other_pages", "count", 0, 90, 90, 90),
     )
     assert found(*idle) == []
 

@@ -14,6 +14,10 @@ const CHART_HEIGHT = 72;
 const [SPARK_WIDTH, SPARK_HEIGHT] = [72, 16];
 /** Rows of the table that have small pictures. */
 const MOST_SPARKS = 50;
+/** It takes the same room as a line with text, so that nothing below moves. */
+const EMPTY_LINE = "\u00a0";
+/** How far keys go, in buckets. @type {Record<string, number>} */
+const BUCKETS_OF_KEYS = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity };
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 /** @implements {View} */
@@ -28,15 +32,20 @@ export class MachinesView {
     /** @type {{chart: Chart, canvas: HTMLCanvasElement}[]} */
     this.charts = [];
     this.panel = panel;
+    /** The buckets that the pointer or keys are at, the first one fixed. @type {{from: number, to: number} | null} */
+    this.cursor = null;
     if (!machines) return;
     this.note = make("p", "lead");
     this.note.setAttribute("aria-live", "polite");
-    panel.append(...machines.findings.map((text) => make("p", "", text)), this.note);
+    this.value = make("p", "lead", EMPTY_LINE);
+    this.value.setAttribute("aria-live", "polite");
+    panel.append(...machines.findings.map((text) => make("p", "", text)), this.note, this.value);
     for (const chart of machines.charts) {
       const canvas = document.createElement("canvas");
       canvas.setAttribute("role", "img");
+      canvas.tabIndex = 0;
       this.charts.push({ chart, canvas });
-      this.selectByMouse(canvas);
+      this.listen(chart, canvas);
       panel.append(filled("section", "chart", make("h2", "", chart.unit ? `${chart.title} (${chart.unit})` : chart.title), canvas));
     }
     panel.append(machinesTable(context, machines));
@@ -66,38 +75,129 @@ export class MachinesView {
     const width = Math.max(100, panel.clientWidth - GUTTER - 8);
     const { range } = context;
     const of = chosen < 0 ? "" : ` The thick line is ${machines.hosts[chosen].name}.`;
-    const shown = range ? ` Shown in all views: ${rangeText(range)}.` : " Drag to see a range alone in every view.";
+    const shown = range ? ` Shown in all views: ${rangeText(range)}.` : " Drag, or move with arrow keys and Shift and press Enter, to see a range alone in every view.";
     this.note.textContent = `A line for each host, the highest value of ${bucketText(machines.width)}.${of}${shown}`;
     for (const { chart, canvas } of this.charts) {
       const highest = highestOf(chart.values);
-      drawChart(canvas, chart.values, machines.width / time.seconds, width, highest, chosen, range && {
+      const marks = this.marks(machines.width / time.seconds, range && {
         from: range.from / SECOND / time.seconds, to: range.to / SECOND / time.seconds,
-      }, shownValue(highest, chart.unit));
-      canvas.setAttribute("aria-label", `${chart.title} by time: at most ${shownValue(highest, chart.unit)}`);
+      });
+      drawChart(canvas, chart.values, machines.width / time.seconds, width, highest, chosen, marks, shownValue(highest, chart.unit));
+      canvas.setAttribute("aria-label", `${chart.title} by time: at most ${shownValue(highest, chart.unit)}; arrow keys move, Shift extends, Enter selects, Escape clears`);
     }
   }
 
-  /** @param {HTMLCanvasElement} canvas */
-  selectByMouse(canvas) {
-    /** @type {number | null} */
-    let begin = null;
-    const second = (/** @type {MouseEvent} */ event) => {
-      const { time } = this.context.page;
+  /**
+   * What is marked in every chart: the range that all views show, and the cursor.
+   * @param {number} step a bucket's part of the width
+   * @param {{from: number, to: number} | null} range as parts of the width
+   */
+  marks(step, range) {
+    const { cursor } = this;
+    const [from, to] = cursor ? [Math.min(cursor.from, cursor.to), Math.max(cursor.from, cursor.to) + 1] : [0, 0];
+    return [range, cursor && { from: from * step, to: to * step }].filter((one) => one !== null);
+  }
+
+  /**
+   * The mouse drags over buckets; keys walk over them.
+   * @param {Chart} chart
+   * @param {HTMLCanvasElement} canvas
+   */
+  listen(chart, canvas) {
+    const buckets = chart.values[0]?.length ?? 0;
+    let drags = false;
+    const bucket = (/** @type {MouseEvent} */ event) => {
       const { left, width } = canvas.getBoundingClientRect();
-      return Math.max(0, Math.min(1, (event.clientX - left - GUTTER) / (width - GUTTER))) * (time?.seconds ?? 0);
+      const { time, machines } = this.context.page;
+      const second = ((event.clientX - left - GUTTER) / (width - GUTTER)) * (time?.seconds ?? 0);
+      return Math.max(0, Math.min(buckets - 1, Math.floor(second / (machines?.width ?? 1))));
     };
     canvas.addEventListener("mousedown", (event) => {
-      begin = second(event);
+      drags = true;
+      this.move(chart, { from: bucket(event), to: bucket(event) });
     });
-    canvas.addEventListener("mouseup", (event) => {
-      const step = this.context.page.machines?.width ?? 1;
-      const ends = begin === null ? [] : [begin, second(event)].sort((a, b) => a - b);
-      begin = null;
-      if (ends.length === 0) return;
-      const range = { from: Math.floor(ends[0] / step) * step * SECOND, to: Math.ceil(ends[1] / step) * step * SECOND };
-      if (range.to > range.from) this.context.go({ time: formatRange({ from: Math.round(range.from), to: Math.round(range.to) }), time2: "" });
+    canvas.addEventListener("mousemove", (event) => {
+      const to = bucket(event);
+      this.move(chart, { from: drags && this.cursor ? this.cursor.from : to, to });
+    });
+    canvas.addEventListener("mouseup", () => {
+      if (drags) this.select();
+      drags = false;
+    });
+    const leave = () => {
+      drags = false;
+      this.move(chart, null);
+    };
+    canvas.addEventListener("mouseleave", leave);
+    canvas.addEventListener("blur", leave);
+    canvas.addEventListener("keydown", (event) => {
+      if (event.altKey || event.ctrlKey || event.metaKey || !this.key(chart, buckets, event)) return;
+      event.preventDefault();
+      event.stopPropagation();
     });
   }
+
+  /**
+   * Whether the key means something here.
+   * @param {Chart} chart
+   * @param {number} buckets
+   * @param {KeyboardEvent} event
+   */
+  key(chart, buckets, { key, shiftKey }) {
+    const { cursor } = this;
+    if (key === "Escape") {
+      this.move(chart, null);
+      this.context.go({ time: "", time2: "" });
+      return true;
+    }
+    if (key === "Enter" && cursor) {
+      this.select();
+      return true;
+    }
+    const step = BUCKETS_OF_KEYS[key];
+    if (!step) return false;
+    const to = Math.max(0, Math.min(buckets - 1, cursor ? cursor.to + step : step > 0 ? 0 : buckets - 1));
+    this.move(chart, { from: shiftKey && cursor ? cursor.from : to, to });
+    return true;
+  }
+
+  /**
+   * @param {Chart} chart
+   * @param {{from: number, to: number} | null} cursor
+   */
+  move(chart, cursor) {
+    this.cursor = cursor;
+    const { machines } = this.context.page;
+    if (this.value && machines) this.value.textContent = cursor ? bucketValues(machines, chart, cursor.to) : EMPTY_LINE;
+    this.draw();
+  }
+
+  /** Shows the cursor's time alone in every view. */
+  select() {
+    const { cursor, context } = this;
+    const { machines, time } = context.page;
+    if (!cursor || !machines || !time) return;
+    const ends = [Math.min(cursor.from, cursor.to), Math.max(cursor.from, cursor.to) + 1];
+    const [from, to] = ends.map((bucket) => Math.round(Math.min(bucket * machines.width, time.seconds) * SECOND));
+    context.go({ time: formatRange({ from, to }), time2: "" });
+  }
+}
+
+/**
+ * The highest and the lowest host at a time.
+ * @param {Machines} machines
+ * @param {Chart} chart
+ * @param {number} bucket
+ */
+function bucketValues({ hosts, width }, { title, unit, values }, bucket) {
+  const known = values.flatMap((host, at) => {
+    const value = host[bucket];
+    return value === null || value === undefined ? [] : [{ name: hosts[at].name, value }];
+  });
+  known.sort((one, other) => other.value - one.value);
+  const ends = known.length > 1 ? [known[0], known[known.length - 1]] : known;
+  const said = ends.map(({ name, value }) => `${name} ${shownValue(value, unit)}`).join(", least ");
+  return `${title} at ${roundedText(bucket * width)}\u202fs: ${known.length > 1 ? "most " : ""}${said || "nothing was read"}.`;
 }
 
 /**
@@ -153,17 +253,15 @@ function highestOf(values) {
  * @param {number} width in pixels
  * @param {number} highest
  * @param {number} chosen the host with a thick line
- * @param {{from: number, to: number} | null} range as parts of the width
+ * @param {{from: number, to: number}[]} marks as parts of the width
  * @param {string} top
  */
-function drawChart(canvas, hosts, step, width, highest, chosen, range, top) {
+function drawChart(canvas, hosts, step, width, highest, chosen, marks, top) {
   const context = sizedCanvas(canvas, GUTTER + width, CHART_HEIGHT);
   if (!context) return;
   const dark = isDark();
-  if (range) {
-    context.fillStyle = dark ? "#2a3340" : "#e8eef6";
-    context.fillRect(GUTTER + range.from * width, 0, (range.to - range.from) * width, CHART_HEIGHT);
-  }
+  context.fillStyle = dark ? "#2a3340" : "#e8eef6";
+  for (const { from, to } of marks) context.fillRect(GUTTER + from * width, 0, Math.max(1, (to - from) * width), CHART_HEIGHT);
   context.fillStyle = dark ? "#9aa2aa" : "#6a7178";
   context.font = "11px system-ui, sans-serif";
   context.textAlign = "right";

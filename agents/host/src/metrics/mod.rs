@@ -7,6 +7,7 @@ pub mod counters;
 mod host;
 mod jvm;
 mod mounts;
+mod nodes;
 mod process;
 mod run_queue;
 mod table;
@@ -29,6 +30,7 @@ use crate::wire::requests::Watched;
 use counters::Counters;
 use host::Host;
 use mounts::Mounts;
+use nodes::Nodes;
 use process::Process;
 use table::{Reading, Table};
 
@@ -97,6 +99,7 @@ impl MetricsLog {
             let zero = since.map_or(0, |since| since.as_micros() as i64) - clock_offset;
             let mut host = Host::open();
             let mut mounts = Mounts::open();
+            let mut nodes = Nodes::open();
             let chosen = processes().into_iter().take(MOST_PROCESSES);
             let mut processes: Vec<Process> = chosen.filter_map(Process::open).collect();
             let mut groups = cgroup::of(processes.iter());
@@ -116,6 +119,7 @@ impl MetricsLog {
                 let mut reading = Vec::new();
                 host.read(&mut reading);
                 mounts.read(&mut reading);
+                nodes.read(&mut reading);
                 processes.iter_mut().for_each(|one| one.read(&mut reading));
                 groups.iter_mut().for_each(|one| one.read(&mut reading));
                 let all = !begun || time >= duration;

@@ -1,0 +1,92 @@
+//! NUMA nodes: how many pages were allocated where, for programs on the same node and on others.
+
+use std::fs;
+use std::path::Path;
+
+use super::host::{pairs, Reread};
+use super::table::{Kind, Reading};
+
+const FOLDER: &str = "/sys/devices/system/node";
+const MOST: usize = 64;
+
+/// Empty on a machine with one node, which has nothing to tell.
+pub struct Nodes(Vec<(String, Reread)>);
+
+impl Nodes {
+    pub fn open() -> Self {
+        Self::of(Path::new(FOLDER))
+    }
+
+    fn of(folder: &Path) -> Self {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut nodes: Vec<(u32, Reread)> = entries
+            .filter_map(|entry| {
+                let number = entry.file_name().to_str()?.strip_prefix("node")?.parse();
+                Some((number.ok()?, Reread::open(entry.path().join("numastat"))))
+            })
+            .collect();
+        nodes.sort_by_key(|(number, _)| *number);
+        nodes.truncate(if nodes.len() > 1 { MOST } else { 0 });
+        let named = nodes
+            .into_iter()
+            .map(|(number, file)| (number.to_string(), file));
+        Self(named.collect())
+    }
+
+    pub fn read(&mut self, to: &mut Vec<Reading>) {
+        for (id, file) in &mut self.0 {
+            for (word, value) in file.text().into_iter().flat_map(pairs) {
+                let name = match word {
+                    "local_node" => "local_pages",
+                    "other_node" => "other_pages",
+                    _ => continue,
+                };
+                to.push(Reading {
+                    of: "node",
+                    id: id.clone(),
+                    name: name.to_owned(),
+                    kind: Kind::Counter,
+                    unit: "count",
+                    value,
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::host::tests::told;
+
+    #[test]
+    fn nodes_of_a_machine_with_two() {
+        let folder = std::env::temp_dir().join(format!("hprofiler-nodes-{}", std::process::id()));
+        let put = |node: &str, text: &str| {
+            let node = folder.join(node);
+            fs::create_dir_all(&node).unwrap();
+            fs::write(node.join("numastat"), text).unwrap();
+        };
+        let read = || {
+            let mut to = Vec::new();
+            Nodes::of(&folder).read(&mut to);
+            told(&to)
+        };
+        put("node0", "numa_hit 5\nlocal_node 40\nother_node 2\n");
+        let alone = read();
+        put("node1", "numa_hit 5\nlocal_node 30\nother_node 20\n");
+        fs::create_dir_all(folder.join("power")).unwrap();
+        let both = read();
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(alone.is_empty());
+        assert_eq!(
+            both,
+            [
+                "node 0 local_pages 40",
+                "node 0 other_pages 2",
+                "node 1 local_pages 30",
+                "node 1 other_pages 20"
+            ]
+        );
+    }
+}
