@@ -32,7 +32,7 @@ def headline(application: Application, found: Figures, findings: Sequence[SparkF
     name = application.id + (f" attempt {application.attempt}" if application.attempt else "")
     version = f"Spark {application.version}" if application.version else "unknown version of Spark"
     workers = application.workers
-    cores = sum(max(0, one.cores) for one in workers)
+    cores, at_once = sum(max(0, one.cores) for one in workers), application.most_cores
     tasks = sum(work.tasks for work in found.work.values())
     lasted = max(0, application.until - application.start) if application.start else found.elapsed
     first = (
@@ -40,7 +40,9 @@ def headline(application: Application, found: Figures, findings: Sequence[SparkF
         f"{duration(lasted / 1e3)}, {counted(len(application.jobs), 'jobs')}, {counted(len(ran), 'stages')}, "
         f"{counted(tasks, 'tasks')} on {counted(len(workers), 'executors')}"
     )
-    first += f" with {counted(cores, 'cores')}" if cores else ""
+    if at_once:
+        shown = counted(at_once, "cores")
+        first += f" with {shown}" if at_once == cores else f" with at most {shown} at once"
     if findings:
         return [printable(first), sentence(findings)]
     lines = [printable(first)]

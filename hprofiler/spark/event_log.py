@@ -79,7 +79,7 @@ DRIVERS = ("driver", "<driver>")
 MASK = "*********(redacted)"
 _SECRET = re.compile(
     r"secret|passw(?:or)?d|passphrase|token|credential|(?:access|account|private|api|encryption)[._-]?key"
-    r"|[./]sas\b|signature|\bpass\b|pgpass|\bpwd?\b|\.auth$|\.pat$|://[^/@\s]+@",
+    r"|[./]sas\b|signature|(?<!com)(?<!by)pass(?![a-z])|\bpwd?\b|\.auth$|\.pat$|://[^/@\s]+@",
     re.IGNORECASE,
 )
 
@@ -309,7 +309,7 @@ class EventReader:
             "cut-inside": some(self._cut_files, 4),
             "too-long": f"{_LONGEST_LINE >> 20} MiB",
             "tasks-not-kept": f"{MOST_TASKS:,}",
-            "stages-not-kept": f"{MOST_STAGES:,}",
+            "stages-not-kept": f"{MOST_STAGES:,} (of skipped ones {_MOST_PENDING:,})",
             "jobs-not-kept": f"{MOST_JOBS:,}",
             "executors-not-kept": f"{MOST_EXECUTORS:,}",
         }
@@ -484,6 +484,8 @@ class EventReader:
                 self._describe(stage, info)
                 stage.jobs = self._jobs_of_stage.get(info.id, ())
                 self._pending[info.id] = stage
+        else:
+            self._count("stages-not-kept")
 
     def _job_end(self, event: events.JobEnd) -> None:
         job = self._application.jobs.get(event.id)

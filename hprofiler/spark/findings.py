@@ -54,6 +54,7 @@ class SparkFinding:
         if "seconds" in shown:
             shown["cost"] = duration(shown["seconds"])
             shown["host"] = shown["host"] or f"executor {shown['executor']}"
+            shown["host"] += ", still running," if shown["running"] else ""
         return TEXTS[self.code].format(**shown)
 
 
@@ -99,6 +100,7 @@ def spark_findings(blocked: BlockedTime, found: Stragglers) -> list[SparkFinding
             "executor": task.executor,
             "seconds": round(cost.time) / 1000,
             "causes": task.causes,
+            "running": task.running,
         }
         stands_out.append(SparkFinding("straggler" if same else "other-straggler", parameters))
     if abs(blocked.replay.error) > _REPLAY:

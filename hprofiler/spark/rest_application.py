@@ -88,6 +88,7 @@ def fetch_application(ask: Ask, wanted: str | None, seconds: float = _SECONDS) -
         found.stages[stage.key] = stage
         if stage.status not in ("PENDING", "SKIPPED"):
             _add_tasks(found, stage, server, f"{api}/stages/{stage.id}/{stage.attempt}/taskList")
+    _add_times_of_driver(found)
     _add_queries(found, server, f"{api}/sql")
     waiting: dict[int, tuple[int, ...]] = {}
     for job in found.jobs.values():
@@ -105,6 +106,20 @@ def _add_times(found: Application, answer: object) -> None:
     found.start = moment(newest, "startTime")
     found.end = moment(newest, "endTime") if member(newest, "completed") is True else 0
     found.last_event = found.end or int(time.time() * 1000)
+
+
+def _add_times_of_driver(found: Application) -> None:
+    """Those of its tasks, which it has in local mode: Spark writes the application's own in their place."""
+    driver = found.executors.get("driver")
+    if driver is None:
+        return
+    driver.total_duration = driver.total_gc_time = 0
+    number = found.executor_ids.index("driver")
+    for stage in found.stages.values():
+        for executor, duration, gc in stage.tasks.columns("executor", "duration", "gc_time"):
+            if executor == number:
+                driver.total_duration += duration
+                driver.total_gc_time += gc
 
 
 def _add_environment(found: Application, answer: object) -> None:

@@ -378,10 +378,13 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
         "spark.ssl.keyPassword": "s",
         "spark.hadoop.fs.azure.account.key.x.net": "s",
         "spark.my.TOKEN": "s",
+        "spark.executorEnv.DB_PASS": "s",
+        "spark.executorEnv.DBPASS": "s",
+        "spark.yarn.appMasterEnv.pass": "s",
         "spark.executor.extraJavaOptions": "-Djavax.net.ssl.trustStorePassword=s",
         "spark.jdbc": "jdbc:postgresql://etl:s@db/x",
     }
-    open_ = {"spark.executor.memory": "4g", "spark.master": "yarn"}
+    open_ = {"spark.executor.memory": "4g", "spark.master": "yarn", "spark.app.name": "compass"}
     application = read(tmp_path, event("EnvironmentUpdate", Spark_Properties={**secret, **open_}))
     assert application.properties == {**dict.fromkeys(secret, MASK), **open_}
 
