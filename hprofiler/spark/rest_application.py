@@ -69,11 +69,13 @@ _METRICS: dict[str, tuple[str, ...]] = {
 }
 
 
-def fetch_application(ask: Ask, wanted: str | None, seconds: float = _SECONDS) -> Application:
-    """An application; the only one that the server has, if none is named. Raises HprofilerError, also if the
-    answers take longer than so many seconds."""
+def fetch_application(
+    ask: Ask, wanted: str | None, seconds: float = _SECONDS, attempt: str = ""
+) -> Application:
+    """An application; the only one that the server has, if none is named, and its newest attempt. Raises
+    HprofilerError, also if the answers take longer than so many seconds."""
     server = Server(ask, time.monotonic() + seconds)
-    identity, attempt, name, version = find_application(server, wanted)
+    identity, attempt, name, version = find_application(server, wanted, attempt)
     api = f"/applications/{identity}" + (f"/{attempt}" if attempt else "")
     found = Application(id=identity, name=name, attempt=attempt, version=version)
     _add_times(found, server.get(f"/applications/{identity}"))
@@ -101,10 +103,11 @@ def fetch_application(ask: Ask, wanted: str | None, seconds: float = _SECONDS) -
 
 
 def _add_times(found: Application, answer: object) -> None:
-    newest = (objects(answer, "attempts") or [{}])[0]
-    found.user = text(newest, "sparkUser", limit=_LONGEST)
-    found.start = moment(newest, "startTime")
-    found.end = moment(newest, "endTime") if member(newest, "completed") is True else 0
+    attempts = objects(answer, "attempts")
+    own = next((one for one in attempts if text(one, "attemptId", limit=20) == found.attempt), {})
+    found.user = text(own, "sparkUser", limit=_LONGEST)
+    found.start = moment(own, "startTime")
+    found.end = moment(own, "endTime") if member(own, "completed") is True else 0
     found.last_event = found.end or int(time.time() * 1000)
 
 
