@@ -9,6 +9,7 @@ from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, duration, size
 from hprofiler.spark.application import Application
+from hprofiler.spark.event_log import reason_of
 from hprofiler.spark.figures import Figures, StageFigures
 from hprofiler.spark.findings import SparkFinding, sentence
 from hprofiler.spark.memory import Memory
@@ -221,9 +222,8 @@ def failure_lines(found: Figures) -> list[str]:
     lines = []
     failed = [one.stage for one in found.stages if one.stage.failure]
     for stage in failed[:_REASONS_SHOWN]:
-        lines.append(
-            f"  stage {stage.id}.{stage.attempt} failed: {printable(stage.failure[:_LONGEST_REASON])}"
-        )
+        reason = printable(reason_of(stage.failure)[:_LONGEST_REASON])
+        lines.append(f"  stage {stage.id}.{stage.attempt} failed: {reason}")
     for word, attribute in (("failed", "failures"), ("killed", "kills")):
         reasons: dict[str, int] = {}
         for one in found.stages:

@@ -83,6 +83,9 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 
+_LOST_TASK = re.compile(r"^Lost task .*?\): ")
+_TRACEBACK = "Traceback (most recent call last):"
+
 
 def read_application(files: Iterable[LogFile]) -> Application:
     """The application of an event log: of its files, oldest first.
@@ -691,8 +694,10 @@ class EventReader:
             return KILLED if info.killed else FAILED if info.failed else SUCCESS
         killed = reason in ("TaskKilled", "TaskCommitDenied")
         counts = stage.kills if killed else stage.failures
-        said = (event.reason.kill if killed else event.reason.kind or event.reason.loss) or reason
-        key = self._message(said)
+        known = (event.reason.kill if killed else event.reason.kind or event.reason.loss) or reason
+        if known.endswith(".PythonException") and event.reason.description:
+            known = reason_of(event.reason.description)
+        key = self._message(known)
         if key in counts or len(counts) < _MOST_REASONS:
             counts[key] = counts.get(key, 0) + 1
         return KILLED if killed else FAILED
@@ -742,6 +747,16 @@ class EventReader:
 def masked(name: str, value: str) -> str:
     """A property's value, or a mask if it may be a secret."""
     return MASK if _SECRET.search(name) or _SECRET.search(value) else value
+
+
+def reason_of(failure: str) -> str:
+    """What went wrong, in one line: of a stage what its last task says, of Python the exception."""
+    last = failure.rpartition("most recent failure: ")[2]
+    line = _LOST_TASK.sub("", last.partition("\n")[0])
+    if line.endswith(_TRACEBACK):
+        line = last.partition("\n\tat ")[0].rstrip().rpartition("\n")[2]
+    kind, colon, message = line.partition(": ")
+    return f"{kind}: {MASK}" if colon and _SECRET.search(message) and "=" in message else line
 
 
 def _holds_too_much(name: bytes, line: bytes) -> bool:

@@ -26,7 +26,7 @@ from hprofiler.spark.application import (
     Note,
     Stage,
 )
-from hprofiler.spark.event_log import masked
+from hprofiler.spark.event_log import masked, reason_of
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.rest import Ask, Server, find_application, moment
 from hprofiler.spark.sql import MOST_PACKED, Details, Metric, PlanNode, SqlExecution, pack_details
@@ -238,7 +238,7 @@ def _details(one: dict[str, Any]) -> Details:
     return found
 
 
-def _raw(value: dict[str, Any], name: str) -> str:
+def _raw(value: object, name: str) -> str:
     """A text with its line breaks."""
     found = member(value, name)
     return found[:_LONGEST_DETAILS] if isinstance(found, str) else ""
@@ -291,7 +291,7 @@ def _row(found: Application, stage: Stage, task: object, numbers: dict[str, int]
     locality = text(task, "taskLocality", limit=20)
     metrics = member(task, "taskMetrics")
     if status == FAILED:
-        reason = text(task, "errorMessage", limit=200).partition("\n")[0] or "unknown"
+        reason = printable(reason_of(_raw(task, "errorMessage"))[:_LONGEST]) or "unknown"
         if reason in stage.failures or len(stage.failures) < 50:
             stage.failures[reason] = stage.failures.get(reason, 0) + 1
     row = {

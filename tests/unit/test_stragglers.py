@@ -8,9 +8,11 @@ import msgspec
 import pytest
 
 from hprofiler.report.spark_blocked import blocked_lines, straggler_lines
+from hprofiler.report.spark_text import headline
 from hprofiler.spark.application import LOCALITIES, RUNNING
 from hprofiler.spark.blocked import blocked_time
-from hprofiler.spark.findings import sentence, spark_findings
+from hprofiler.spark.figures import figures
+from hprofiler.spark.findings import judge, sentence, spark_findings
 from hprofiler.spark.replay import Gain, Replay
 from hprofiler.spark.stragglers import Stragglers, stragglers, stragglers_record
 from tests.unit.spark_application import START, Made
@@ -146,6 +148,30 @@ def test_few_tasks_and_tasks_without_input() -> None:
     assert one_stage([(0, 100, {}), (0, 900, {})]).count == 0
     found = one_stage([*usual(), slow(), (0, 5000, {"input_bytes": 0})])
     assert found.count == 1 and found.stages[0].without_rate == 1
+
+
+def test_a_failed_job_comes_first() -> None:
+    made = Made(a=1)
+    made.job(0, 0, 100, (0,))
+    made.job(1, 100, 200, (1,))
+    made.stage(0, 0, 100, [(0, 100)])
+    made.stage(1, 100, 200, [(100, 100)], job=1)
+    made.application.jobs[1].status = "FAILED"
+    made.application.stages[
+        1, 0
+    ].failure = "most recent failure: Lost task 0.0 (TID 1) (n1): a.Full: no disk\n\tat x"
+    found = judge(made.application).findings
+    assert sentence(found).startswith("1 of 2 jobs failed in stage 1.0: a.Full: no disk; stage 0.0 takes 50%")
+    assert found[0].code == "job-failed" and found[0].parameters["stage"] == 1
+
+
+def test_cores_are_those_at_once() -> None:
+    made = Made(a=4)
+    for number in range(5):
+        made.executor(str(number), 4, added=number * 10, removed=number * 10 + 10)
+    assert made.application.most_cores == 8
+    (first, *_) = headline(made.application, figures(made.application), ())
+    assert first.endswith("on 6 executors with at most 8 cores at once")
 
 
 def test_record() -> None:
