@@ -81,3 +81,5 @@ def test_doctor_names_what_the_machine_counts(agent):
     about = [one for one in checked["findings"] if one["about"] == "counters"]
     assert about[0]["text"].startswith("counts software (task_clock_ns")
     assert any("no-such-event" in one["text"] and one["remedy"] for one in about)
+    if shutil.which("perf"):
+        assert any("as perf stat does, of each nanosecond: task-clock 1.00" in one["text"] for one in about)
