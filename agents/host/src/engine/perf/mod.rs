@@ -146,7 +146,7 @@ fn without_effect(sampling: &Sampling) -> Vec<Failure> {
 
 /// What `perf stat` prints of a thread's own code in so much time, one event a line. None: it does not run.
 pub fn stat(perf: &Perf, events: &[&str], thread: i32, time: Duration) -> Option<String> {
-    const ANSWER: Duration = Duration::from_secs(5);
+    const ANSWER: Duration = Duration::from_secs(10);
     let (thread, time) = (thread.to_string(), time.as_millis().to_string());
     let mut arguments = vec!["stat", "-x", ",", "-t", &thread, "--timeout", &time];
     events
