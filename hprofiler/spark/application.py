@@ -218,8 +218,15 @@ class TaskTable:
         if name == "getting":
             pairs = self.columns("getting_result", "finish")
             return array("q", (finish - since if since and finish else 0 for since, finish in pairs))
-        parts = self.columns("duration", "run_time", "deserialize_time", "serialize_time", "getting")
-        return array("q", (max(0, whole - sum(known)) for whole, *known in parts))
+        # Of a task whose executor was lost Spark has no times, and counts no delay.
+        parts = self.columns(
+            "status", "duration", "getting", "run_time", "deserialize_time", "serialize_time"
+        )
+        delays = (
+            max(0, whole - getting - sum(known)) if any(known) or status == SUCCESS else 0
+            for status, whole, getting, *known in parts
+        )
+        return array("q", delays)
 
 
 def _packed(column: tuple[int, ...]) -> int | tuple[str, int, bytes]:
@@ -374,5 +381,10 @@ class Application(msgspec.Struct):
         without = [one for one in self.executors.values() if one.id not in ("driver", "<driver>")]
         return without or list(self.executors.values())
 
-    def is_local(self) -> bool:
-        return self.properties.get("spark.master", "").startswith("local")
+
+def task_cpus(application: Application, executor: Executor) -> int:
+    """The CPUs of a task: of the executor's resource profile, else of the settings."""
+    profile = application.resource_profiles.get(executor.resource_profile, {}).get("task", {})
+    text = application.properties.get("spark.task.cpus", "1")
+    of_settings = int(text) if text.isdecimal() and len(text) < 6 else 1
+    return max(1, int(profile.get("cpus", of_settings)))

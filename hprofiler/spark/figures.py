@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from hprofiler.spark.application import (
@@ -28,6 +28,7 @@ from hprofiler.spark.application import (
     Job,
     Stage,
     TaskTable,
+    task_cpus,
 )
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -118,8 +119,8 @@ class StageFigures:
     """A stage's work by status, and how evenly its succeeded tasks ran. Durations are milliseconds.
 
     `skew` is the longest task's duration by the median's, `data_skew` the most bytes that a task read (input
-    and shuffle) by the median's; 0 if there is none. `localities` count tasks, `speculative` the copies of
-    slow tasks by status.
+    and shuffle) by the median's, or by their mean where the median is 0; 0 if there is none. `localities`
+    count tasks, `speculative` the copies of slow tasks by status.
     """
 
     stage: Stage
@@ -170,6 +171,12 @@ class Figures:
     stage_time: int
     idle: int
     gaps: tuple[Gap, ...]
+
+    @cached_property
+    def by_task_time(self) -> tuple[StageFigures, ...]:
+        """The stages that had tasks, those with most task time first."""
+        ran = (one for one in self.stages if len(one.stage.tasks))
+        return tuple(sorted(ran, key=lambda one: -one.task_time))
 
     @property
     def average_active_tasks(self) -> float:
@@ -259,7 +266,7 @@ def stage_figures(stage: Stage) -> StageFigures:
     )
     columns = (_where(table.column(name), status, SUCCESS, done) for name in READ_COLUMNS)
     read = sorted(map(sum, zip(*columns, strict=True)))
-    middle_read = _median(read)
+    usual_read = _median(read) or sum(read) / max(1, done)
     indices = len(_done_indices(table))
     localities = Counter(table.column("locality"))
     copies = [state for state, is_copy in table.columns("status", "speculative") if is_copy]
@@ -270,7 +277,7 @@ def stage_figures(stage: Stage) -> StageFigures:
         indices,
         _median(good),
         good[-1] if good else 0,
-        read[-1] / middle_read if middle_read else 0.0,
+        read[-1] / usual_read if usual_read else 0.0,
         _by_locality(tuple(sorted(localities.items()))),
         Counter(copies) if copies else _NO_COPIES,
     )
@@ -531,10 +538,6 @@ def executor_records(application: Application) -> list[dict[str, Any]]:
 
 
 def _executor_record(application: Application, one: Executor) -> dict[str, Any]:
-    per_task = application.properties.get("spark.task.cpus", "1")
-    cpus = int(per_task) if per_task.isdecimal() and len(per_task) < 6 else 1
-    profile = application.resource_profiles.get(one.resource_profile, {}).get("task", {})
-    cpus = int(profile.get("cpus", cpus))
     duration, gc_time = one.total_duration, one.total_gc_time
     if one.id == "driver" and application.start:
         duration = max(0, application.until - application.start)
@@ -544,7 +547,7 @@ def _executor_record(application: Application, one: Executor) -> dict[str, Any]:
         "hostPort": f"{one.host}:{one.port}" if one.port else one.host,
         "isActive": not one.removed,
         "totalCores": one.cores,
-        "maxTasks": one.cores // max(1, cpus),
+        "maxTasks": one.cores // task_cpus(application, one),
         "activeTasks": one.active_tasks,
         "failedTasks": one.failed_tasks,
         "completedTasks": one.completed_tasks,

@@ -395,6 +395,8 @@ def test_skew_of_data_is_of_all_bytes_that_tasks_read(tmp_path: Path) -> None:
     application = read(tmp_path, START, stage_event("StageSubmitted", 0))
     stage = msgspec.structs.replace(application.stages[0, 0], tasks=table)
     assert stage_figures(stage).data_skew == 900 / 250
+    one_of_four = TaskTable.of({"status": SUCCESS, "input_bytes": size} for size in (0, 0, 0, 900))
+    assert stage_figures(msgspec.structs.replace(stage, tasks=one_of_four)).data_skew == 4, "by the mean"
     assert stage_figures(msgspec.structs.replace(stage, tasks=TaskTable.of([]))).data_skew == 0
 
 
