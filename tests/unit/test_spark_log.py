@@ -171,6 +171,21 @@ def test_small_files_that_unpack_to_much(bomb: bytes) -> None:
     assert max((len(block) for block in decoded), default=0) <= 1 << 25
 
 
+def test_members_of_a_gzip_file_are_read_a_few_at_a_time() -> None:
+    """What follows a member is copied: with a whole block of small ones that takes minutes."""
+
+    class Watched(io.BytesIO):
+        largest = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            self.largest = max(self.largest, size or 0)
+            return super().read(size)
+
+    stream = Watched(gzip.compress(b"x\n") * 5000)
+    assert b"".join(Decoded(stream)) == b"x\n" * 5000
+    assert 0 < stream.largest <= 1 << 12
+
+
 # Files
 
 
@@ -385,8 +400,8 @@ _TRACE = 'Traceback (most recent call last):\n  File "a.py", line 7, in f\n    r
         (_TRACE.format("bad row"), "ValueError: bad row"),
         (_TRACE.format("token=hunter2 is bad"), f"ValueError: {MASK}"),
         (
-            "Job aborted: Task 1 failed 3 times, most recent failure: Lost task 1.2 in stage 1.0 (TID 11) (n1 executor "
-            f"2): org.apache.spark.api.python.PythonException: {_TRACE.format('bad row')}\n\tat a.b(C.scala:1)\n",
+            "Job aborted: Task 1 failed 3 times, most recent failure: Lost task 1.2 in stage 1.0 (TID 11) "
+            f"(n1 executor 2): org.apache.spark.PythonException: {_TRACE.format('bad row')}\n\tat a.b(C:1)\n",
             "ValueError: bad row",
         ),
         ("… most recent failure: Lost task 0.3 in stage 2.0 (TID 3, n1): a.Lost: it\n\tat x", "a.Lost: it"),
