@@ -11,6 +11,8 @@ mod tables {
 
 pub(crate) use tables::BEGINS;
 pub(super) use tables::WAITS;
+#[cfg(feature = "formats")]
+pub(super) use tables::{CATEGORIES, FRAMEWORKS, KERNEL, PHASES, WEAK, WHOLE};
 
 /// What a frame of this name does (`regex-match`, `gc`), by the first rule that matches.
 #[cfg(feature = "formats")]
