@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use super::frame_rules::{
     fits_any, slashed, Table, CATEGORIES, FRAMEWORKS, KERNEL, PHASES, WEAK, WHOLE,
 };
-use crate::profile::{Kind, Profile, ROOT};
+use super::rebuild::Rebuild;
+use crate::profile::{Kind, Profile, Result, ROOT};
 
 /// What no rule knows.
-pub const OTHER: &str = "other";
+const OTHER: &str = "other";
 /// Code that is in no category and of no framework.
-pub const APPLICATION: &str = "application";
+const APPLICATION: &str = "application";
 const KERNEL_OTHER: &str = "kernel-other";
 /// No phase.
 const NONE: &str = "";
@@ -20,6 +21,7 @@ const TRANSPARENT: [&str; 2] = ["library", "none"];
 /// What stacks of one category and phase cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
+    /// A rule's name, "application", "kernel-other" or "other".
     pub category: String,
     /// "" if it is in none.
     pub phase: String,
@@ -88,18 +90,6 @@ struct Known {
 }
 
 impl Profile {
-    /// The category of each node: of the frames from the root to it, that of the one nearest to it which has one.
-    ///
-    /// `kernel`: whether frames of that kind are the kernel's, as they are except where memory was allocated.
-    pub fn node_categories(&self, rules: &WorkRules, kernel: bool) -> (Vec<String>, Vec<u16>) {
-        let mut names = Names::default();
-        let nodes = self.work_of_nodes(rules, kernel, &mut names);
-        (
-            names.list,
-            nodes.into_iter().map(|(category, _)| category).collect(),
-        )
-    }
-
     /// What the stacks of each category and phase cost; one walk over the tree.
     pub fn work(&self, rules: &WorkRules, kernel: bool) -> Vec<Work> {
         let mut names = Names::default();
@@ -123,6 +113,30 @@ impl Profile {
                 values,
             })
             .collect()
+    }
+
+    /// The same profile with each stack below a frame of its category's name, such as `[json]`; `flat`: with
+    /// nothing but these frames.
+    pub fn by_category(&self, rules: &WorkRules, kernel: bool, flat: bool) -> Result<Profile> {
+        let mut names = Names::default();
+        let nodes = self.work_of_nodes(rules, kernel, &mut names);
+        let mut rebuild = Rebuild::of(self);
+        let mut path = Vec::new();
+        for node in self.tree.nodes().filter(|&node| self.has_self(node)) {
+            path.clear();
+            let mut at = if flat { ROOT } else { node };
+            while at != ROOT {
+                path.push(self.tree.frame(at));
+                at = self.tree.parent(at);
+            }
+            let category = format!("[{}]", names.list[nodes[node as usize].0 as usize]);
+            let mut to = rebuild.child_named(ROOT, &category, Kind::Plain)?;
+            for frame in path.iter().rev() {
+                to = rebuild.child(to, *frame)?;
+            }
+            rebuild.add_selves(node, to)?;
+        }
+        Ok(rebuild.finish())
     }
 
     fn work_of_nodes(&self, rules: &WorkRules, kernel: bool, names: &mut Names) -> Vec<(u16, u16)> {
@@ -193,10 +207,15 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{folded, Limits};
+    use crate::{folded, Limits, ValueType};
+
+    fn read(text: &str) -> Profile {
+        let value = ValueType::new("samples", "count");
+        folded::read(text.as_bytes(), value, &Limits::default()).unwrap()
+    }
 
     fn work(text: &str, rules: &WorkRules) -> Vec<(String, String, i64)> {
-        let profile = folded::read(text.as_bytes(), Limits::default()).unwrap();
+        let profile = read(text);
         let work = profile.work(rules, true).into_iter();
         work.map(|one| (one.category, one.phase, one.values[0]))
             .collect()
@@ -260,11 +279,11 @@ mod tests {
             "gc"
         );
         assert_eq!(category("[C2 CompilerThread0];Compile::Compile"), "jit");
-        let read = "com/acme/Job.run_[j];read;vfs_read_[k]";
-        assert_eq!(category(read), "kernel-files");
-        assert_eq!(category(&format!("{read};copy_[k]")), "kernel-files");
+        let reads = "com/acme/Job.run_[j];read;vfs_read_[k]";
+        assert_eq!(category(reads), "kernel-files");
+        assert_eq!(category(&format!("{reads};copy_[k]")), "kernel-files");
         assert_eq!(
-            category(&format!("{read};handle_mm_fault_[k]")),
+            category(&format!("{reads};handle_mm_fault_[k]")),
             "kernel-memory"
         );
         assert_eq!(
@@ -272,11 +291,7 @@ mod tests {
             "kernel-other"
         );
         // A class that was allocated outside of a TLAB.
-        let profile = folded::read(
-            &b"com/acme/Job.run_[j];byte[]_[k] 1\n"[..],
-            Limits::default(),
-        )
-        .unwrap();
+        let profile = read("com/acme/Job.run_[j];byte[]_[k] 1\n");
         assert_eq!(
             profile.work(&WorkRules::default(), false)[0].category,
             "application"
@@ -292,6 +307,29 @@ mod tests {
         assert_eq!(
             work(&text, &WorkRules::default()),
             [("scan".to_owned(), "aggregate".to_owned(), 3)]
+        );
+    }
+
+    #[test]
+    fn stacks_below_their_categories() {
+        let profile = read("com/acme/A.b_[j];com/google/gson/G.c_[j] 2\ncom/acme/A.b_[j] 1\n");
+        let divided = profile
+            .by_category(&WorkRules::default(), true, false)
+            .unwrap();
+        let mut stacks = Vec::new();
+        divided
+            .each_stack(|frames, values| {
+                let names: Vec<&str> = frames.iter().map(|(name, _)| *name).collect();
+                stacks.push((names.join(";"), values[0]));
+                Ok::<_, ()>(())
+            })
+            .unwrap();
+        assert_eq!(
+            stacks,
+            [
+                ("[application];com/acme/A.b".to_owned(), 1),
+                ("[json];com/acme/A.b;com/google/gson/G.c".to_owned(), 2)
+            ]
         );
     }
 

@@ -20,6 +20,13 @@ pub fn frame_category(name: &str) -> Option<&'static str> {
     first(tables::CATEGORIES, name).filter(|&category| category != "none")
 }
 
+/// What a category is called.
+#[cfg(feature = "formats")]
+pub fn category_label(category: &str) -> &str {
+    let found = tables::LABELS.iter().find(|(name, _)| *name == category);
+    found.map_or(category, |(_, labels)| labels[0])
+}
+
 /// Which part of a data job a frame of this name is (`shuffle-read`).
 #[cfg(feature = "formats")]
 pub fn frame_phase(name: &str) -> Option<&'static str> {

@@ -47,7 +47,7 @@ pub use canonical::NameRules;
 #[cfg(feature = "formats")]
 pub use categories::{Work, WorkRules};
 #[cfg(feature = "formats")]
-pub use frame_rules::{category_patterns, frame_category, frame_phase};
+pub use frame_rules::{category_label, category_patterns, frame_category, frame_phase};
 #[cfg(feature = "formats")]
 pub use outliers::{Difference, Distance, Outliers};
 #[cfg(feature = "formats")]
