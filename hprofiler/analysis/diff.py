@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from hprofiler._flamegraph import Change, Diff, Profile
 from hprofiler.analysis.diff_sides import Listener, Side, Source, open_side
-from hprofiler.analysis.facts import HostFacts
 from hprofiler.analysis.noise import Noise, Spread
 from hprofiler.analysis.work import is_work
 from hprofiler.base.errors import UsageError
 from hprofiler.base.time_range import TimeRange
 from hprofiler.model import Recording
 from hprofiler.model.event_names import known_as
+from hprofiler.runfolder import HostRecord
 
 _EVERYTHING = 2**31 - 1
 # Changes of own cost and total that differ by less than this part of the whole are the same.
@@ -41,7 +41,7 @@ WHY = f"fewer than {FEWEST} processes of a role on a side"
 
 # Takes a profile as it is read: the side (0 is before, 1 after), when its time starts, and of a run its host
 # and recording.
-PageTaker = Callable[[int, int | None, Profile, HostFacts | None, Recording | None], None]
+PageTaker = Callable[[int, int | None, Profile, HostRecord | None, Recording | None], None]
 
 
 def compare_paths(

@@ -10,7 +10,7 @@ from pathlib import Path
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.coverage import coverage as coverage_of
 from hprofiler.analysis.coverage import sampled
-from hprofiler.analysis.facts import HostFacts, RunFacts, read_facts
+from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
 from hprofiler.analysis.time_part import facts_of_range
@@ -22,14 +22,14 @@ from hprofiler.base.text import printable
 from hprofiler.base.time_range import TimeRange
 from hprofiler.model import Outcome, Recording
 from hprofiler.model.measures import Column, amount, counted, measure_of
-from hprofiler.runfolder import RunFolder, is_run_file
+from hprofiler.runfolder import HostRecord, RunFolder, is_run_file
 from hprofiler.runfolder.input_checks import refuse_no_profile
 from hprofiler.runfolder.time_files import open_range
 
 # Called with the side, the number of profiles that were read, and the number of all.
 Listener = Callable[[str, int, int], None]
 # Takes each process's profile, with groups of threads as outermost frames; of a file its one profile.
-Taker = Callable[[Profile, HostFacts | None, Recording | None], None]
+Taker = Callable[[Profile, HostRecord | None, Recording | None], None]
 _NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
 # Of these the first value counts samples, and the second is the time that they stand for.
 _TIMES = ("cpu", "wall", "offcpu")

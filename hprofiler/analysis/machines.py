@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hprofiler.analysis.facts import HostFacts
 from hprofiler.analysis.metrics import HostMetrics, Values
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file
 from hprofiler.model import Outcome, Status
-from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder import HostRecord, RunFolder
 from hprofiler.runfolder.metrics_file import read_metrics
 
 MOST = 5
@@ -141,7 +140,7 @@ class Machines:
     notes: tuple[Outcome, ...] = ()
 
 
-def read_machines(folder: RunFolder, hosts: Iterable[HostFacts]) -> Machines:
+def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
     """One host's metrics are in memory at a time."""
     figures: dict[str, Mapping[str, Figure]] = {}
     found: list[MetricFinding] = []

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from hprofiler._flamegraph import MeanMerger, Method, Profile
 from hprofiler.analysis.attribution import Attribution, attribute
-from hprofiler.analysis.coverage import Coverage, coverage, recorded_for
-from hprofiler.analysis.facts import HostFacts, RunFacts, read_facts
+from hprofiler.analysis.coverage import CoverageText, coverage, recorded_for
+from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.analysis.findings import MOST, findings
 from hprofiler.analysis.machines import Machines, MetricFinding, read_machines
 from hprofiler.analysis.outliers import Compared
@@ -25,7 +25,7 @@ from hprofiler.analysis.work import EventWork, WorkSums
 from hprofiler.base.errors import UsageError
 from hprofiler.model import Outcome, Recording, Status
 from hprofiler.model.measures import measure_of
-from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder import HostRecord, RunFolder
 from hprofiler.spark import SparkError, saved_application
 from hprofiler.spark import read_facts as read_spark_facts
 from hprofiler.spark.findings import judge, sentence
@@ -83,7 +83,7 @@ class EventAnalysis:
     """
 
     facts: RunFacts
-    coverage: Coverage
+    coverage: CoverageText
     compared: Compared
     problems: tuple[Outcome, ...] = ()
     notes: tuple[Outcome, ...] = ()
@@ -107,7 +107,7 @@ class EventAnalysis:
 
     @property
     def recorded(self) -> int:
-        return sum(host.recorded for host in self.facts.hosts) - len(self.problems)
+        return sum(len(host.recorded) for host in self.facts.hosts) - len(self.problems)
 
     @property
     def expected(self) -> int:
@@ -134,7 +134,7 @@ class AnalysisResult:
     """
 
     facts: RunFacts
-    coverage: Coverage
+    coverage: str
     events: tuple[EventAnalysis, ...]
     machines: Machines = field(default_factory=Machines)
 
@@ -161,13 +161,13 @@ class AnalysisResult:
 class ProfileSink(Protocol):
     """Takes the profiles of an event while they are in memory; the value that is shown comes first."""
 
-    def take_process(self, facts: RunFacts, host: HostFacts, recording: Recording, profile: Profile) -> None:
+    def take_process(self, facts: RunFacts, host: HostRecord, recording: Recording, profile: Profile) -> None:
         """A process with samples, with groups of threads as outermost frames `[group]`."""
 
     def take_host(
         self,
         facts: RunFacts,
-        host: HostFacts,
+        host: HostRecord,
         analysis: HostAnalysis | None,
         attribution: Attribution | None,
         problems: Sequence[Outcome],
@@ -214,7 +214,7 @@ def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink)
     broken = Counter((one.host, one.pid) for event in events for one in event.problems)
     made = Counter((host.name, one.pid) for host in facts.hosts for one in host.recordings)
     lost = sum(1 for process, number in made.items() if broken[process] >= number)
-    return AnalysisResult(facts, coverage(facts, lost), events, machines)
+    return AnalysisResult(facts, coverage(facts, lost).text, events, machines)
 
 
 def analyze_event(
@@ -227,7 +227,7 @@ def analyze_event(
     evidence, stages, work = Evidence(facts), StageSums(facts), WorkSums(facts.event)
     short: dict[tuple[str, int], str] = {}
 
-    def take(host: HostFacts, recording: Recording, profile: Profile) -> None:
+    def take(host: HostRecord, recording: Recording, profile: Profile) -> None:
         evidence.add(host, profile, work.add(host.name, recording.pid, profile))
         stages.add(recording, profile)
         if profile.total():
@@ -291,7 +291,7 @@ def analyze_event(
     return analysis
 
 
-def _host_analysis(host: HostFacts, read: HostProfile, attribution: Attribution) -> HostAnalysis:
+def _host_analysis(host: HostRecord, read: HostProfile, attribution: Attribution) -> HostAnalysis:
     methods = attribution.methods
     widest = nlargest(_REMEMBERED, methods, key=attrgetter("total_value"))
     return HostAnalysis(
@@ -343,7 +343,7 @@ def _second_line(
     odd = compared.odd_hosts[0].most_different if compared.odd_hosts else None
     # What is said of the odd host says how the answer's method spreads over the hosts.
     same_matter = odd is not None and odd.name == answer.method and not answer.with_calls
-    if not answer.has_share or same_matter:
+    if not answer.share or same_matter:
         return ""
     if len(hosts) < 2:
         return methods_that_follow(attribution, answer)
@@ -359,7 +359,7 @@ def _second_line(
 def methods_that_follow(attribution: Attribution, answer: Finding) -> str:
     """The methods after the answer's by their own cost; "" where the answer has another measure."""
     hottest = attribution.methods[:3]
-    if answer.with_calls or not hottest or answer.method != hottest[0].name or not answer.has_share:
+    if answer.with_calls or not hottest or answer.method != hottest[0].name or not answer.share:
         return ""
     shares = ((one.name, one.self_value / attribution.attributed) for one in hottest[1:])
     named = [f"{short_name(name)} ({percent(share, 1)})" for name, share in shares if share >= 0.01]
@@ -391,7 +391,7 @@ def stands_out(share: float, cluster_share: float) -> bool:
 
 
 def reasons_without_samples(
-    hosts: Iterable[HostFacts], problems: Sequence[Outcome]
+    hosts: Iterable[HostRecord], problems: Sequence[Outcome]
 ) -> dict[tuple[str, str], list[str]]:
     """Each reason and remedy once, with the hosts it holds for."""
     places: dict[tuple[str, str], list[str]] = {}

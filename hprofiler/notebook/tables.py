@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.attribution import Attribution
-from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.result import AnalysisResult, EventAnalysis, HostAnalysis
 from hprofiler.base.errors import HprofilerError
 from hprofiler.model import Outcome, Recording
 from hprofiler.model.measures import measure_of
 from hprofiler.notebook.display import explained
-from hprofiler.runfolder import RunRecord
+from hprofiler.runfolder import HostRecord, RunRecord
 from hprofiler.spark import SparkFacts, stage_name
 
 if TYPE_CHECKING:
@@ -61,13 +61,13 @@ def frame(columns: Sequence[str], rows: Iterable[Row]) -> DataFrame:
 class NoPictures:
     """Takes the profiles of an analysis that is made for its figures."""
 
-    def take_process(self, facts: RunFacts, host: HostFacts, recording: Recording, profile: Profile) -> None:
+    def take_process(self, facts: RunFacts, host: HostRecord, recording: Recording, profile: Profile) -> None:
         pass
 
     def take_host(
         self,
         facts: RunFacts,
-        host: HostFacts,
+        host: HostRecord,
         analysis: HostAnalysis | None,
         attribution: Attribution | None,
         problems: Sequence[Outcome],

@@ -9,7 +9,7 @@ from pathlib import Path
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.attribution import Attribution, attribute
 from hprofiler.analysis.coverage import clock_in_words, host_coverage, host_sampled, sampled
-from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.profiles import Names
 from hprofiler.analysis.result import AnalysisResult, EventAnalysis, HostAnalysis, analyze, open_facts
 from hprofiler.analysis.stages import stage_labels
@@ -33,7 +33,7 @@ from hprofiler.report.pictures import (
 from hprofiler.report.sections import event_of_page, event_summary, run_record
 from hprofiler.report.spark_job import curves_record, job_record, resident_memory
 from hprofiler.report.stages import gain_lines, spark_lanes
-from hprofiler.runfolder import RunFolder, safe_name
+from hprofiler.runfolder import HostRecord, RunFolder, safe_name
 
 __all__ = ["Report", "make_report", "write_page"]
 
@@ -52,7 +52,7 @@ class Report:
     @property
     def coverage(self) -> str:
         """Such as "37 of 40 processes on 9 of 10 hosts"."""
-        return self.analysis.coverage.text
+        return self.analysis.coverage
 
     @property
     def empty(self) -> bool:
@@ -118,7 +118,7 @@ class _Writer:
             if any(any(one.totals.values()) for one in host.recordings):
                 self.data.host(host.name)
 
-    def take_process(self, facts: RunFacts, host: HostFacts, recording: Recording, profile: Profile) -> None:
+    def take_process(self, facts: RunFacts, host: HostRecord, recording: Recording, profile: Profile) -> None:
         process = self.data.process(host, recording)
         self._processes[host.name, recording.pid] = self.data.number_of_process(process)
         self.data.add(self._event(facts), process, profile, facts.start)
@@ -147,7 +147,7 @@ class _Writer:
     def take_host(
         self,
         facts: RunFacts,
-        host: HostFacts,
+        host: HostRecord,
         analysis: HostAnalysis | None,
         attribution: Attribution | None,
         problems: Sequence[Outcome],

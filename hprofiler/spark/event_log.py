@@ -112,7 +112,9 @@ def facts_of(application: Application, since: float, until: float, clock_of: Clo
     `since` and `until` are the recording, in seconds since 1970 by this machine's clock. `clock_of` gives the
     clock of the driver's host.
     """
-    found = Collected((since - _SLACK) * 1000, (until + _SLACK) * 1000)
+    clock = clock_of(application.driver)
+    ahead = clock.offset if clock else 0.0
+    found = Collected((since + ahead - _SLACK) * 1000, (until + ahead + _SLACK) * 1000)
     for stage in application.stages.values():
         if stage.start:
             if not found.is_meant(stage.start, stage.end):
@@ -130,7 +132,7 @@ def facts_of(application: Application, since: float, until: float, clock_of: Clo
         version=application.version,
         read=int(time.time() * 1000),
         driver=application.driver,
-        clock=clock_of(application.driver),
+        clock=clock,
         executors=tuple(
             facts.Executor(one.id, one.host, max(0, one.cores)) for one in application.executors.values()
         ),

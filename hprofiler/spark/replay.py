@@ -306,14 +306,18 @@ def _owners(jobs: Sequence[_Job], stages: int) -> list[list[int]]:
 
 
 class Slots:
-    """How many slots an application has over time: `changes` are (moment, slots more or less), by time, and
-    `of_executor` those of each executor, by number."""
+    """How many slots an application has over time: `changes` are (moment, slots more or less), by time,
+    `of_executor` those of each executor, by number, and `busy` when each executor's first task began and its
+    last one ended, by id."""
 
     def __init__(self, application: Application, stages: Sequence[ReplayStage]) -> None:
         cpus = task_cpus(application)
         workers = {one.id: one for one in application.workers}
         numbers = {id_: number for number, id_ in enumerate(application.executor_ids)}
         busy = _busy(stages, {numbers[id_]: one.cores for id_, one in workers.items() if id_ in numbers})
+        self.busy = {
+            id_: (busy[number].first, busy[number].last) for id_, number in numbers.items() if number in busy
+        }
         unknown = [id_ for id_, number in numbers.items() if number in busy and id_ not in workers]
         self.changes: list[tuple[int, int]] = []
         self.of_executor: dict[int, int] = {}

@@ -34,8 +34,8 @@ import { readTree } from "./tree.js";
  */
 
 /**
- * A sentence; `at` is the position in it (UTF-16 units) of the name of its method, without the package.
- * @typedef {{text: string, method: string | null, at: number | null}} Finding
+ * A sentence in parts; the name of its method, without the package, and its share are parts of their own.
+ * @typedef {{method: string | null, parts: ["" | "method" | "share", string][]}} Finding
  */
 /** Why an event has no samples. @typedef {{answer: string, why: string, reasons: Reason[], remedy: string}} Empty */
 /** `more` is the number of hosts that are not named. @typedef {{hosts: string[], more: number, text: string, remedy: string}} Reason */
