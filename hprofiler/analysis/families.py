@@ -42,7 +42,7 @@ FAMILIES = {
     )
 }
 # What an engine does itself, such as Spark: a finding may name its methods.
-_ENGINES = frozenset(("codegen", "scan", "join", "aggregate", "sort", "shuffle", "network", "python"))
+_ENGINES = frozenset(("codegen", "scan", "join", "aggregate", "sort", "shuffle", "network", "python-work"))
 _JDK = ("java.", "java/", "sun.", "sun/", "jdk.", "jdk/")
 _JAVA = ("interpreted", "c1", "jit", "inlined")
 

@@ -207,11 +207,19 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{folded, Limits, ValueType};
+    use crate::profile::ValueType;
 
+    /// Of folded text.
     fn read(text: &str) -> Profile {
-        let value = ValueType::new("samples", "count");
-        folded::read(text.as_bytes(), value, &Limits::default()).unwrap()
+        let mut profile = Profile::new(vec![ValueType::samples()]);
+        for line in text.lines() {
+            let (stack, count) = line.rsplit_once(' ').unwrap();
+            let frames: Vec<&str> = stack.split(';').collect();
+            profile
+                .add_stack(&frames, &[count.parse().unwrap()])
+                .unwrap();
+        }
+        profile
     }
 
     fn work(text: &str, rules: &WorkRules) -> Vec<(String, String, i64)> {
