@@ -495,15 +495,7 @@ Event = (
     | FoundMessage
     | Ready
     | Checked
-    | Started
-    | Recording
-    | Interrupted
-    | ProfileHeader
-    | RawHeader
-    | PausesMessage
-    | MetricsMessage
-    | ProcessOutcome
-    | Done
+    | RecordEvent
     | Left
     | Leftovers
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hprofiler.analysis.counters import HostCounters
 from hprofiler.analysis.metrics import HostMetrics, Values
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file
@@ -131,13 +132,15 @@ class MetricFinding:
 class Machines:
     """Figures of every host with metrics, what stands out (the worst first), and files that are damaged.
 
-    `severity` is that of each host's worst finding.
+    `severity` is that of each host's worst finding, `labels` are those of processes, by host and pid.
     """
 
     figures: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict)
     findings: tuple[MetricFinding, ...] = ()
     severity: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[Outcome, ...] = ()
+    counters: Mapping[str, HostCounters] = field(default_factory=dict)
+    labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
@@ -145,6 +148,8 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
     figures: dict[str, Mapping[str, Figure]] = {}
     found: list[MetricFinding] = []
     notes: list[Outcome] = []
+    counters: dict[str, HostCounters] = {}
+    labels: dict[tuple[str, str], str] = {}
     for host in hosts:
         path = folder.metrics_path(host.name)
         if not is_file(path):
@@ -159,10 +164,13 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
             continue
         figures[host.name] = host_figures(metrics)
         found += host_findings(host.name, figures[host.name], metrics.facts)
+        if counted := metrics.counters():
+            counters[host.name] = counted
+            labels |= {(host.name, str(one.pid)): one.label for one in host.recordings if one.label}
     severity: dict[str, float] = {}
     for one in found:
         severity[one.host] = max(one.severity, severity.get(one.host, 0.0))
-    return Machines(figures, worst(found), severity, tuple(notes))
+    return Machines(figures, worst(found), severity, tuple(notes), counters, labels)
 
 
 def host_figures(metrics: HostMetrics) -> dict[str, Figure]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from operator import attrgetter
 from pathlib import Path
-from typing import Protocol
 
 from hprofiler._flamegraph import MeanMerger, Method, Profile
 from hprofiler.analysis.attribution import Attribution, attribute
@@ -158,8 +157,11 @@ class AnalysisResult:
         return not any(event.total for event in self.events)
 
 
-class ProfileSink(Protocol):
-    """Takes the profiles of an event while they are in memory; the value that is shown comes first."""
+class ProfileSink:
+    """Takes the profiles of an event while they are in memory; the value that is shown comes first.
+
+    This one takes nothing: for an analysis that is made for its figures.
+    """
 
     def take_process(self, facts: RunFacts, host: HostRecord, recording: Recording, profile: Profile) -> None:
         """A process with samples, with groups of threads as outermost frames `[group]`."""

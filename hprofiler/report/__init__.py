@@ -11,7 +11,14 @@ from hprofiler.analysis.attribution import Attribution, attribute
 from hprofiler.analysis.coverage import clock_in_words, host_coverage, host_sampled, sampled
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.profiles import Names
-from hprofiler.analysis.result import AnalysisResult, EventAnalysis, HostAnalysis, analyze, open_facts
+from hprofiler.analysis.result import (
+    AnalysisResult,
+    EventAnalysis,
+    HostAnalysis,
+    ProfileSink,
+    analyze,
+    open_facts,
+)
 from hprofiler.analysis.stages import stage_labels
 from hprofiler.analysis.time_part import facts_of_range
 from hprofiler.base.errors import PicturesError, RunFolderError
@@ -90,8 +97,6 @@ def make_report(
             by_stacks = [line for shares in divided for line in gain_lines(shares)]
             writer.data.job = job_record(facts.job, resident_memory(facts), by_stacks)
         writer.data.write(run_folder.page_path)
-        for old in run_folder.old_pages(facts.events):
-            old.unlink(missing_ok=True)
     except OSError as error:
         reason = f"cannot write the report in {folder}: {error.strerror or error}"
         raise RunFolderError(reason, "free some space there, or copy the run folder elsewhere") from error
@@ -103,7 +108,7 @@ def make_report(
     return Report(run_folder.page_path, analysis)
 
 
-class _Writer:
+class _Writer(ProfileSink):
     """Writes the pictures of hosts and cluster as they are read, and fills the page's data.
 
     Pictures of an earlier report are removed if there is no data for new ones.

@@ -14,7 +14,16 @@ from heapq import heappop, heappush, heapreplace
 from itertools import accumulate, pairwise
 from math import inf
 
-from hprofiler.spark.application import FAILED, KILLED, RUNNING, SUCCESS, Application, Executor, Stage
+from hprofiler.spark.application import (
+    FAILED,
+    KILLED,
+    RUNNING,
+    SUCCESS,
+    Application,
+    Executor,
+    Stage,
+    task_cpus,
+)
 
 _SAME_QUERY = 16
 """A job waits for so many jobs of its SQL execution: those that ended last before it began."""
@@ -311,7 +320,6 @@ class Slots:
     last one ended, by id."""
 
     def __init__(self, application: Application, stages: Sequence[ReplayStage]) -> None:
-        cpus = task_cpus(application)
         workers = {one.id: one for one in application.workers}
         numbers = {id_: number for number, id_ in enumerate(application.executor_ids)}
         busy = _busy(stages, {numbers[id_]: one.cores for id_, one in workers.items() if id_ in numbers})
@@ -325,7 +333,9 @@ class Slots:
             executor, tasks = workers.get(id_, Executor(id_)), busy.get(numbers.get(id_, -1))
             if tasks is None and executor.cores <= 0:
                 continue
-            slots = max(1, executor.cores // cpus if executor.cores > 0 else tasks.most if tasks else 0)
+            most = tasks.most if tasks else 0
+            known = executor.cores // task_cpus(application, executor) if executor.cores > 0 else most
+            slots = max(1, known)
             self.of_executor[numbers.get(id_, -1)] = slots
             # An executor's events may be missing.
             added = min(executor.added or tasks.first, tasks.first) if tasks else executor.added
@@ -411,11 +421,6 @@ def _busy(stages: Sequence[ReplayStage], cores: Mapping[int, int]) -> dict[int, 
         one.sort()
         busy[executor].most = max(accumulate(by for _, by in one))
     return busy
-
-
-def task_cpus(application: Application) -> int:
-    text = application.properties.get("spark.task.cpus", "1")
-    return max(1, int(text)) if text.isdecimal() and len(text) < 6 else 1
 
 
 _JOB_STARTS, _STAGE_IS_READY, _STAGE_ENDS, _JOB_ENDS = range(4)

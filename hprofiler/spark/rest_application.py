@@ -29,10 +29,18 @@ from hprofiler.spark.application import (
 from hprofiler.spark.event_log import masked
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.rest import Ask, Server, find_application, moment
-from hprofiler.spark.sql import MOST_PACKED, Details, Metric, PlanNode, SqlExecution, pack_details
+from hprofiler.spark.sql import (
+    MOST_EXECUTIONS,
+    MOST_PACKED,
+    Details,
+    Metric,
+    PlanNode,
+    SqlExecution,
+    pack_details,
+)
 
 _PAGE = 1000
-_QUERIES = {"details": "true", "planDescription": "true", "offset": "0", "length": "1000"}
+_QUERIES = {"details": "true", "planDescription": "true", "length": str(_PAGE)}
 _SECONDS = 600.0
 _MOST_STAGES = 5000
 _MOST_WAITING = 100
@@ -83,7 +91,10 @@ def fetch_application(ask: Ask, wanted: str | None, seconds: float = _SECONDS) -
     for one in objects({"list": server.get(f"{api}/jobs")}, "list")[:MOST_JOBS]:
         job = _job(one)
         found.jobs[job.id] = job
-    for one in objects({"list": server.get(f"{api}/stages")}, "list")[:_MOST_STAGES]:
+    stages = objects({"list": server.get(f"{api}/stages")}, "list")
+    if len(stages) > _MOST_STAGES:
+        found.notes.append(Note("stages-not-kept", len(stages) - _MOST_STAGES, f"{_MOST_STAGES:,}"))
+    for one in stages[:_MOST_STAGES]:
         stage = _stage(one)
         found.stages[stage.key] = stage
         if stage.status not in ("PENDING", "SKIPPED"):
@@ -170,19 +181,34 @@ def _job(one: dict[str, Any]) -> Job:
 
 def _add_queries(found: Application, server: Server, path: str) -> None:
     """Those that the server has. An application without Spark SQL has no such path."""
-    try:
-        answer = server.get(path, _QUERIES)
-    except SparkError:
-        raise
-    except HprofilerError:
-        return
-    size = 0
-    for one in objects({"list": answer}, "list")[:_PAGE]:
-        query = _query(found, one)
-        packed = pack_details(_details(one))
-        size += len(packed)
-        query.packed = packed if size < MOST_PACKED else b""
-        found.sql[query.id] = query
+    size = offset = without_plan = left_out = 0
+    while True:
+        try:
+            answer = server.get(path, {**_QUERIES, "offset": str(offset)})
+        except SparkError:
+            raise
+        except HprofilerError:
+            return
+        page = objects({"list": answer}, "list")
+        for one in page:
+            if len(found.sql) >= MOST_EXECUTIONS:
+                left_out += 1
+                continue
+            query = _query(found, one)
+            packed = pack_details(_details(one))
+            if size + len(packed) <= MOST_PACKED:
+                size += len(packed)
+                query.packed = packed
+            else:
+                without_plan += 1
+            found.sql[query.id] = query
+        if len(page) < _PAGE:
+            break
+        offset += _PAGE
+    if left_out:
+        found.notes.append(Note("sql-not-kept", left_out, f"{MOST_EXECUTIONS:,}"))
+    if without_plan:
+        found.notes.append(Note("plans-not-kept", without_plan, f"{MOST_PACKED >> 20} MiB"))
 
 
 def _query(found: Application, one: dict[str, Any]) -> SqlExecution:

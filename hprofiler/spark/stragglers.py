@@ -189,15 +189,16 @@ class _Stage:
 
     def worst(self) -> list[tuple[int, Straggler]]:
         places = nlargest(_MOST_SHOWN, self.slow, key=self.slow.__getitem__)
-        return [(place, self._describe(place)) for place in places]
+        tids, indices = self.stage.column("tid"), self.stage.column("index")
+        return [(place, self._describe(place, tids[place], indices[place])) for place in places]
 
-    def _describe(self, place: int) -> Straggler:
+    def _describe(self, place: int, tid: int, index: int) -> Straggler:
         executor, host = self._where(self.executors[place])
         return Straggler(
             self.stage.id,
             self.stage.attempt_of(place),
-            self.stage.column("tid")[place],
-            self.stage.column("index")[place],
+            tid,
+            index,
             executor,
             host,
             self.stage.duration[place],

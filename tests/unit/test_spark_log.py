@@ -171,6 +171,21 @@ def test_small_files_that_unpack_to_much(bomb: bytes) -> None:
     assert max((len(block) for block in decoded), default=0) <= 1 << 25
 
 
+def test_members_of_a_gzip_file_are_read_a_few_at_a_time() -> None:
+    """What follows a member is copied: with a whole block of small ones that takes minutes."""
+
+    class Watched(io.BytesIO):
+        largest = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            self.largest = max(self.largest, size or 0)
+            return super().read(size)
+
+    stream = Watched(gzip.compress(b"x\n") * 5000)
+    assert b"".join(Decoded(stream)) == b"x\n" * 5000
+    assert 0 < stream.largest <= 1 << 12
+
+
 # Files
 
 
@@ -395,6 +410,8 @@ def test_skew_of_data_is_of_all_bytes_that_tasks_read(tmp_path: Path) -> None:
     application = read(tmp_path, START, stage_event("StageSubmitted", 0))
     stage = msgspec.structs.replace(application.stages[0, 0], tasks=table)
     assert stage_figures(stage).data_skew == 900 / 250
+    one_of_four = TaskTable.of({"status": SUCCESS, "input_bytes": size} for size in (0, 0, 0, 900))
+    assert stage_figures(msgspec.structs.replace(stage, tasks=one_of_four)).data_skew == 4, "by the mean"
     assert stage_figures(msgspec.structs.replace(stage, tasks=TaskTable.of([]))).data_skew == 0
 
 

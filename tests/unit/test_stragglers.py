@@ -130,14 +130,19 @@ def test_what_stands_out_is_one_sentence() -> None:
     made.stage(15, 6100, 10_000, [(6100, 3900)], parents=(14,))
     replay = Replay(made.application)
     blocked, found = blocked_time(made.application, replay), stragglers(made.application, replay)
-    told = spark_findings(blocked, found)
-    assert [one.code for one in told] == ["stage-share", "stage-wait", "straggler"]
-    assert sentence(told) == (
+    findings = spark_findings(blocked, found)
+    assert [one.code for one in findings] == ["stage-share", "stage-wait", "straggler"]
+    assert findings[1].parameters["what"] == "fetch" and findings[2].parameters["seconds"] == 3
+    assert sentence(findings) == (
         "Stage 14.0 takes 61% of the job; 72% of its task time is shuffle fetch; "
         "the straggler on node7 costs 3 s."
     )
     text = "\n".join([*blocked_lines(blocked), *straggler_lines(found)])
     assert "network: waits for shuffle blocks" in text and "never add up" in text
     assert "task 14000 of stage 14.0, executor c on node7: 6 s, 2.0 x the median" in text
+    task, gain = found.worst[0]
+    assert gain is not None
+    short = replace(found, worst=((task, replace(gain, time=900.0)),))
+    assert len(spark_findings(blocked, short)) == 2, "under a second it is not worth a sentence"
     cheap = straggler_lines(replace(found, gain=Gain(0.009, 90.0)))
     assert len(cheap) == 1 and cheap[0].endswith("cost the job at most 90 ms (0.90%)")

@@ -102,6 +102,7 @@ def exit_code(result: RunResult) -> Exit:
 def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None:
     """Problems on stderr; hottest methods, outliers and the report's path on stdout."""
     from hprofiler.analysis.coverage import times_in_words
+    from hprofiler.report.counters import counters_text
     from hprofiler.report.machines import machines_text
     from hprofiler.report.text import outliers_table
 
@@ -120,6 +121,8 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
             print(outliers_table(event.event, event.compared))
     if told := machines_text(result.report.analysis.machines):
         print(f"\n{told}")
+    if counted := counters_text(result.report.analysis.machines):
+        print(f"\n{counted}")
     print(f"report: {result.report.page}")
 
 
