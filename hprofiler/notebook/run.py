@@ -125,6 +125,7 @@ class Run:
 
     # In a notebook
 
+    @explained()
     def __enter__(self) -> Run:
         raise UsageError("this recording has ended", "record a `with` block without seconds=")
 
