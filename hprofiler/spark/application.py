@@ -303,7 +303,6 @@ class Executor(msgspec.Struct):
     cores: int = 0
     max_memory: int = 0
     max_onheap: int = 0
-    max_offheap: int = 0
     resource_profile: int = 0
     peak: dict[str, int] = field(default_factory=dict)
     attributes: dict[str, str] = field(default_factory=dict)
@@ -337,7 +336,6 @@ class Job(msgspec.Struct):
     num_tasks: int = 0
     num_skipped_tasks: int = 0
     sql: int | None = None
-    error: str = ""
 
 
 class Stage(msgspec.Struct):
@@ -392,8 +390,6 @@ class Application(msgspec.Struct):
     end: int = 0
     exit_code: int | None = None
     last_event: int = 0
-    java: str = ""
-    scala: str = ""
     driver: str = ""
     properties: dict[str, str] = field(default_factory=dict)
     executors: dict[str, Executor] = field(default_factory=dict)

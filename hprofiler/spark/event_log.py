@@ -364,8 +364,6 @@ class EventReader:
 
     def _environment(self, event: events.EnvironmentUpdate) -> None:
         found = self._application
-        found.java = _short(event.jvm.get("Java Version"))
-        found.scala = _short(event.jvm.get("Scala Version"))
         for name, value in list(event.properties.items())[:_MOST_PROPERTIES]:
             found.properties[_short(name)] = masked(_short(name), _short(value))
 
@@ -399,7 +397,7 @@ class EventReader:
         executor.host, executor.port = executor.host or _short(manager.host), manager.port
         executor.added = executor.added or event.time
         executor.max_memory = event.memory
-        executor.max_onheap, executor.max_offheap = event.onheap or 0, event.offheap or 0
+        executor.max_onheap = event.onheap or 0
         if manager.id in DRIVERS:
             self._application.driver = _short(manager.host)
 
@@ -491,7 +489,6 @@ class EventReader:
             return
         job.end = event.time
         job.status = "SUCCEEDED" if event.result.result == "JobSucceeded" else "FAILED"
-        job.error = _short(event.result.error.message if event.result.error else "")
         self._sql.job_ended(job.id, job.status == "SUCCEEDED")
         skipped = []
         for id_ in job.stage_ids:
@@ -689,8 +686,8 @@ class EventReader:
             return KILLED if info.killed else FAILED if info.failed else SUCCESS
         killed = reason in ("TaskKilled", "TaskCommitDenied")
         counts = stage.kills if killed else stage.failures
-        said = (event.reason.kill if killed else event.reason.kind or event.reason.loss) or reason
-        key = self._message(said)
+        why = event.reason.kill if killed else event.reason.kind or event.reason.loss
+        key = self._message(why or reason)
         if key in counts or len(counts) < _MOST_REASONS:
             counts[key] = counts.get(key, 0) + 1
         return KILLED if killed else FAILED

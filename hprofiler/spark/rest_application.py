@@ -119,8 +119,6 @@ def _add_times(found: Application, answer: object) -> None:
 
 
 def _add_environment(found: Application, answer: object) -> None:
-    found.java = text(answer, "runtime", "javaVersion", limit=_LONGEST)
-    found.scala = text(answer, "runtime", "scalaVersion", limit=_LONGEST)
     pairs = member(answer, "sparkProperties")
     for pair in pairs[:10_000] if isinstance(pairs, list) else []:
         if isinstance(pair, list) and len(pair) == 2:
@@ -143,7 +141,6 @@ def _add_executor(found: Application, one: dict[str, Any]) -> None:
         cores=number(one, "totalCores"),
         max_memory=number(one, "maxMemory"),
         max_onheap=number(one, "memoryMetrics", "totalOnHeapStorageMemory"),
-        max_offheap=number(one, "memoryMetrics", "totalOffHeapStorageMemory"),
         resource_profile=number(one, "resourceProfileId"),
         peak=peak,
         active_tasks=number(one, "activeTasks"),
