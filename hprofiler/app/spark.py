@@ -22,9 +22,9 @@ from hprofiler.spark import (
     DriverClock,
     SparkError,
     SparkFacts,
+    driver_clock,
     facts_of,
     fetch_application,
-    fetch_facts,
     local_files,
     read_application,
     save_application,
@@ -32,8 +32,8 @@ from hprofiler.spark import (
 )
 
 _log = logging.getLogger(__name__)
-_SECONDS = 30.0
-"""How long a run waits for the tables of the whole application."""
+_SECONDS = 60.0
+"""How long a run waits for the tasks of an application."""
 _REMEDY = "name the driver's page, a history server or an event log with --spark; or use --slices none"
 
 
@@ -86,13 +86,13 @@ def _known(
         content, date = source.get(path, parameters)
         return Answer(content, sent, time.time(), _seconds(date))
 
-    facts = fetch_facts(ask, source.application, since, until, clock_of)
+    application = fetch_application(ask, source.application, _SECONDS)
+    facts = facts_of(
+        application, since, until, lambda driver: clock_of(driver) or driver_clock(ask, application.id)
+    )
     facts = msgspec.structs.replace(facts, source="the driver's REST interface")
-    try:
-        return facts, fetch_application(ask, source.application, _SECONDS)
-    except HprofilerError as error:
-        note = f"tables of the whole application are left out: {error.reason}"[:1000]
-        return msgspec.structs.replace(facts, notes=(*facts.notes, note)), None
+    whole = all(note.code != "too-slow" for note in application.notes)
+    return facts, application if whole else None
 
 
 def _seconds(date: str | None) -> float | None:

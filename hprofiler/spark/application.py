@@ -101,6 +101,7 @@ NOTES = {
     "files-missing": "{count:,} files of the rolling log are missing ({detail})",
     "by-rest": "read by the REST interface, which keeps only the newest stages and does not say which stages "
     "wait for which: name the event log for more",
+    "too-slow": "Spark answered too slowly: {count:,} stages lack tasks, and SQL executions are left out",
     "not-downloaded": "the history server did not give the event log ({detail})",
 }
 """Text of every note, by its code."""

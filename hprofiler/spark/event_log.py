@@ -124,7 +124,8 @@ def facts_of(application: Application, since: float, until: float, clock_of: Clo
             )
         _add_tasks(found, application.executor_ids, stage)
     damaged = [note.count for note in application.notes if note.code in _LOST_LINES]
-    kept = [note.text for note in application.notes if note.code.endswith(("-not-kept", "unreadable"))]
+    lacking = ("-not-kept", "unreadable", "too-slow")
+    kept = [note.text for note in application.notes if note.code.endswith(lacking)]
     return SparkFacts(
         application=application.id,
         attempt=application.attempt,

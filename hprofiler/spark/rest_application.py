@@ -78,8 +78,10 @@ _METRICS: dict[str, tuple[str, ...]] = {
 
 
 def fetch_application(ask: Ask, wanted: str | None, seconds: float = _SECONDS) -> Application:
-    """An application; the only one that the server has, if none is named. Raises HprofilerError, also if the
-    answers take longer than so many seconds."""
+    """An application; the only one that the server has, if none is named. Raises HprofilerError.
+
+    Spark has the newest stages first: if answers take longer than so many seconds, older ones lack tasks.
+    """
     server = Server(ask, time.monotonic() + seconds)
     identity, attempt, name, version = find_application(server, wanted)
     api = f"/applications/{identity}" + (f"/{attempt}" if attempt else "")
@@ -97,9 +99,17 @@ def fetch_application(ask: Ask, wanted: str | None, seconds: float = _SECONDS) -
     for one in stages[:_MOST_STAGES]:
         stage = _stage(one)
         found.stages[stage.key] = stage
-        if stage.status not in ("PENDING", "SKIPPED"):
-            _add_tasks(found, stage, server, f"{api}/stages/{stage.id}/{stage.attempt}/taskList")
-    _add_queries(found, server, f"{api}/sql")
+    lacking = 0
+    for stage in found.stages.values():
+        try:
+            if stage.status not in ("PENDING", "SKIPPED"):
+                _add_tasks(found, stage, server, f"{api}/stages/{stage.id}/{stage.attempt}/taskList")
+        except SparkError:
+            lacking += 1
+    try:
+        _add_queries(found, server, f"{api}/sql")
+    except SparkError:
+        found.notes.append(Note("too-slow", lacking))
     waiting: dict[int, tuple[int, ...]] = {}
     for job in found.jobs.values():
         for id_ in job.stage_ids:
@@ -187,6 +197,8 @@ def _add_queries(found: Application, server: Server, path: str) -> None:
         except HprofilerError:
             return
         page = objects({"list": answer}, "list")
+        if all(number(one, "id") in found.sql for one in page):  # the server does not know pages
+            break
         for one in page:
             if len(found.sql) >= MOST_EXECUTIONS:
                 left_out += 1
