@@ -271,9 +271,11 @@ def analyze_event(
     of_cluster = attribute(facts, cluster) if cluster is not None else None
     if cluster is not None and of_cluster is not None:
         found = findings(facts, cluster, of_cluster, compared, evidence, problems)
-        of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)
         of_job = facts.job.findings if facts.job else ()
-        more = [*([Finding(sentence(of_job))] if of_job else []), *([of_stage] if of_stage else [])]
+        more = [Finding(sentence(of_job))] if of_job else []
+        of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)
+        if of_stage and not any(one.code == "stage-share" for one in of_job):
+            more.append(of_stage)
         if of_machines and facts.event in _OF_TIME:
             more.append(Finding(of_machines[0].text, host=of_machines[0].host))
         found = [found[0], *more, *found[1:]][:MOST]
