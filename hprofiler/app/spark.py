@@ -86,7 +86,12 @@ def _known(
         content, date = source.get(path, parameters)
         return Answer(content, sent, time.time(), _seconds(date))
 
-    application = fetch_application(ask, source.application, _SECONDS)
+    try:
+        application = fetch_application(ask, source.application, _SECONDS, source.attempt)
+    except HprofilerError:
+        if source.ended is None:
+            raise
+        return _known(source.ended(), clock_of, since, until)
     facts = facts_of(
         application, since, until, lambda driver: clock_of(driver) or driver_clock(ask, application.id)
     )

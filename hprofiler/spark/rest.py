@@ -100,8 +100,8 @@ class _DateClock:
         )
 
 
-def find_application(server: Server, wanted: str | None) -> tuple[str, str, str, str]:
-    """Id, attempt (if it has several), name and Spark's version."""
+def find_application(server: Server, wanted: str | None, attempt: str = "") -> tuple[str, str, str, str]:
+    """Id, attempt (if it has several), name and Spark's version; of the newest attempt, if none is named."""
     if wanted:
         listed = [server.get(f"/applications/{wanted}")]
     else:
@@ -115,12 +115,14 @@ def find_application(server: Server, wanted: str | None) -> tuple[str, str, str,
             f"it knows {len(found)} applications ({some} …)", "name one: http://HOST:18080/history/ID"
         )
     attempts = objects(found[0], "attempts")
-    newest = attempts[0] if attempts else {}  # newest first
-    attempt = text(newest, "attemptId", limit=20)
-    version = text(newest, "appSparkVersion", limit=100)
-    name = text(found[0], "name", limit=_LONGEST)
+    known = {text(one, "attemptId", limit=20): one for one in reversed(attempts)}  # newest last
     identity = wanted or text(found[0], "id", limit=200)
-    return identity, attempt if _is_safe(attempt) else "", name, version
+    if attempt and attempt not in known and set(known) != {""}:
+        raise SparkError(f"{identity} has no attempt {attempt}", f"its attempts are {', '.join(known)}")
+    chosen = attempt if attempt in known else next(reversed(known), "")
+    version = text(known.get(chosen, {}), "appSparkVersion", limit=100)
+    name = text(found[0], "name", limit=_LONGEST)
+    return identity, chosen if _is_safe(chosen) else "", name, version
 
 
 def _is_safe(word: str) -> bool:
