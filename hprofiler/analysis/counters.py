@@ -9,9 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import NamedTuple
 
+from hprofiler.analysis.noise import SIGMAS
+
 Counts = Mapping[str, float]
+_ENOUGH_HOSTS = 4
+# The standard deviation of a normal distribution is so many times its median distance from the median.
+_NORMAL = 1.4826
 MACHINE = "machine"
 """The owner of what is counted for the machine as a whole; others are processes, by pid."""
 LINE = 64
@@ -186,6 +192,23 @@ def totals(groups: Groups) -> dict[str, tuple[float, float]]:
         for name, count in group.counts.items():
             found.setdefault(name, (count, group.counted))
     return found
+
+
+def low_ipc(by_host: Mapping[str, float]) -> list[tuple[str, float, float, float]]:
+    """Hosts with fewer instructions a cycle than the others: host, IPC, the median, and the times of chance.
+
+    The spread of hosts is their median distance from the median, and at least a twentieth of it.
+    """
+    if len(by_host) < _ENOUGH_HOSTS:
+        return []
+    middle = median(by_host.values())
+    spread = max(_NORMAL * median(abs(one - middle) for one in by_host.values()), middle / 20)
+    least = middle - SIGMAS * spread
+    return [
+        (host, one, middle, (middle - one) / (SIGMAS * spread))
+        for host, one in by_host.items()
+        if one < least
+    ]
 
 
 @dataclass(frozen=True)

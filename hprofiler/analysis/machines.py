@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hprofiler.analysis.counters import HostCounters
+from hprofiler.analysis.counters import HostCounters, low_ipc, ratios
 from hprofiler.analysis.metrics import HostMetrics, Values
+from hprofiler.analysis.noise import SIGMAS
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file
 from hprofiler.model import Outcome, Status
@@ -99,8 +100,14 @@ THRESHOLDS: Mapping[str, Threshold] = {
         "{host}: {mean:.0f} % of the memory allocated on NUMA node {id} was for programs on other nodes",
         "our own choice",
     ),
+    "low-ipc": Threshold(
+        "ipc",
+        SIGMAS,
+        "{host}: {mean:.2f} instructions per cycle, the median of the hosts is {others:.2f}",
+        "our own choice",
+    ),
 }
-"""By the code of the finding. The limit of `run-queue` is for each CPU."""
+"""By the code of the finding. The limit of `run-queue` is for each CPU; `low-ipc` has deviations."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +174,9 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
         if counted := metrics.counters():
             counters[host.name] = counted
             labels |= {(host.name, str(one.pid)): one.label for one in host.recordings if one.label}
+    ipc = {host: value for host, one in counters.items() if (value := ratios(one.all).get("ipc"))}
+    for name, value, others, times in low_ipc(ipc):
+        found.append(MetricFinding("low-ipc", name, times, parameters={"mean": value, "others": others}))
     severity: dict[str, float] = {}
     for one in found:
         severity[one.host] = max(one.severity, severity.get(one.host, 0.0))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import time
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -25,6 +27,36 @@ EVENTS = {
 SECONDS = 4
 
 
+def of_kernel(pid: int) -> dict[str, int]:
+    """What the kernel counted for the threads so far."""
+    found = dict.fromkeys(("task_clock_ns", "context_switches"), 0)
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        found["task_clock_ns"] += int((task / "schedstat").read_text().split()[0])
+        switches = re.findall(r"ctxt_switches:\s+(\d+)", (task / "status").read_text())
+        found["context_switches"] += sum(map(int, switches))
+    return found
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the kernel's own events")
+def test_software_counters_lie_within_what_the_kernel_says(agent, burn):
+    burner = burn(jdk=17, load=0.5)
+    pid = burner.outer.pid
+    agent.prepare(burner, duration=3, metrics=True, counters=["task-clock"])
+    before = of_kernel(pid)
+    agent.start()
+    metrics = HostMetrics(msgspec.convert(agent.collect().metrics, Metrics))
+    after = of_kernel(pid)
+    for name in before:
+        values = metrics.read("counters", f"{pid}:software", name)
+        assert 0 < values[-1] - values[0] <= after[name] - before[name], name
+    # The process's own clock in the same readings, which has hundredths of a second.
+    ticks = [metrics.read("process", str(pid), f"{mode}_ticks") for mode in ("user", "system")]
+    used = sum(values[-1] - values[0] for values in ticks) / metrics.facts["ticks_per_second"]
+    clock = metrics.read("counters", f"{pid}:software", "task_clock_ns")
+    assert clock[-1] > 1e9 * used / 2
+
+
+@pytest.mark.nightly  # on a busy machine perf takes seconds to begin
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the kernel's own events")
 def test_software_counters_are_those_of_perf_stat(agent, burn):
     if not shutil.which("perf"):
@@ -81,3 +113,11 @@ def test_doctor_names_what_the_machine_counts(agent):
     about = [one for one in checked["findings"] if one["about"] == "counters"]
     assert about[0]["text"].startswith("counts software (task_clock_ns")
     assert any("no-such-event" in one["text"] and one["remedy"] for one in about)
+
+
+@pytest.mark.nightly  # see above
+def test_doctor_compares_with_perf_stat(agent):
+    if not shutil.which("perf"):
+        lacking("perf is missing")
+    texts = [one["text"] for one in agent.check(counters=["ipc"])["findings"]]
+    assert any("as perf stat does, of each nanosecond: task-clock 1.00" in text for text in texts)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.analysis.counters import Group, added, ratios, totals, with_slots
+from hprofiler.analysis.counters import Group, added, low_ipc, ratios, totals, with_slots
 from hprofiler.analysis.machines import Machines
 from hprofiler.analysis.metrics import HostMetrics
 from hprofiler.cli.options.sampling import PRESETS
@@ -187,6 +187,30 @@ def test_groups_of_hosts_that_differ_are_added_by_name() -> None:
         [{"a": Group({"x": 1.0}, 2, 1)}, {"a": Group({"x": 2.0, "y": 5.0}, 2, 2), "b": Group({}, 1, 1)}]
     )
     assert all_ == {"a": Group({"x": 3.0, "y": 5.0}, 4, 3), "b": Group({}, 1, 1)}
+
+
+def test_a_host_with_a_low_ipc_is_named_beside_the_others() -> None:
+    usual = {"n1": 1.1, "n2": 1.15, "n3": 1.05, "n4": 1.12}
+    ((host, ipc, others, times),) = low_ipc({**usual, "n7": 0.4})
+    assert (host, ipc, others) == ("n7", 0.4, 1.1) and times > 1
+    assert low_ipc(usual) == []
+    assert low_ipc({"n1": 1.1, "n2": 1.1, "n7": 0.4}) == [], "too few to say who is unlike the others"
+    assert low_ipc({**usual, "n7": 2.5}) == [], "more is no problem"
+    equal = dict.fromkeys(("n1", "n2", "n3", "n4"), 1.0)
+    assert [one[0] for one in low_ipc({**equal, "n5": 0.8})] == []
+    assert [one[0] for one in low_ipc({**equal, "n5": 0.7})] == ["n5"]
+
+
+def test_a_low_ipc_is_a_finding_of_the_run(tmp_path: Path) -> None:
+    names = ("n1", "n2", "n3", "n4")
+    run = make_run(tmp_path / "run", [MadeHost(name, {7: "main;work 100"}) for name in names])
+    for name in names:
+        slow = group("7", "ipc", (2 * HALF,), cycles=(1000,), instructions=(1100 if name != "n3" else 400,))
+        write_metrics(run.metrics_path(name), Metrics(1.0, (START, SECOND), {"cpus": 2}, tuple(slow)))
+    machines = make_report(run.path).analysis.machines
+    said = "n3: 0.40 instructions per cycle, the median of the hosts is 1.10."
+    assert [(one.code, one.text) for one in machines.findings] == [("low-ipc", said)]
+    assert "n3" in counters_text(machines).splitlines()[3], "the host with the lowest comes first"
 
 
 # The option

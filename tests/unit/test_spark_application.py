@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import zlib
 
+import msgspec
 import pytest
 
 from hprofiler.report.spark_text import application_lines, stage_lines, stage_rows
@@ -73,6 +75,26 @@ def test_columns_of_equal_values_take_no_memory() -> None:
     table = TaskTable.of(rows)
     table.pack()
     assert sum(map(len, table._packed)) < 4 * len(rows)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pytest.param(("Bz", 0, zlib.compress(bytes(100 << 20))), id="unpacks to too much"),
+        pytest.param(("Bz", 0, b"x"), id="is not packed"),
+        pytest.param(("B", 0, bytes(3)), id="is too short"),
+        pytest.param(("d", 0, bytes(800)), id="is of another type"),
+        pytest.param(("B", (1 << 63) - 1, bytes(99) + b"\1"), id="is beyond 64 bits"),
+        pytest.param(1 << 63, id="is a number beyond 64 bits"),
+    ],
+)
+def test_a_damaged_column_is_an_error(column: object) -> None:
+    """A run folder may come from somebody else."""
+    (part,) = TaskTable.of([{"tid": number} for number in range(100)]).packed()
+    assert len(TaskTable.unpacked([part])) == 100
+    columns = [column, *msgspec.msgpack.decode(part)[1:]]
+    with pytest.raises(ValueError, match=r"of a task|of tasks"):
+        TaskTable.unpacked([msgspec.msgpack.encode(columns)])
 
 
 def test_peaks_of_a_stage() -> None:

@@ -167,6 +167,12 @@ def test_a_run_folder_is_a_source(tmp_path: Path) -> None:
     assert list(read_source(str(run.path), YarnOptions()).stages[3, 0].tasks.rows()) == list(
         made.stages[3, 0].tasks.rows()
     )
+    for column, value in (("executor", 1), ("locality", 9), ("status", 4)):
+        damaged = whole_application()
+        damaged.stages[3, 0].tasks = TaskTable.of([{column: value}])
+        save_application(damaged, run.path)
+        with pytest.raises(SparkError, match="a task of stage 3 is damaged"):
+            read_source(str(run.path), YarnOptions())
     (run.path / APPLICATION_FILE).write_bytes(b"\x93\x01")
     with pytest.raises(SparkError, match="cannot be read"):
         read_source(str(run.path), YarnOptions())

@@ -3,10 +3,10 @@
 use rustix::fs::{access, statvfs, Access, StatVfsMountFlags};
 use rustix::process::geteuid;
 
+use super::counters;
 use crate::engine::api::{Note, Shared};
 use crate::engine::kernel_events::may_sample_itself;
 use crate::engine::{async_profiler, perf};
-use crate::metrics::counters::Chosen;
 use crate::os::host::{self, kernel_setting};
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
@@ -32,7 +32,7 @@ pub fn findings(sampling: &Sampling, shared: &Shared) -> Vec<Finding> {
     if sampling.engine != async_profiler::NAME {
         findings.push(of_perf(sampling, shared));
     }
-    findings.extend(counters(&sampling.counters));
+    findings.extend(counters::findings(&sampling.counters, shared));
     findings.extend(load());
     findings.extend(memory());
     findings.extend(FOLDERS.iter().map(|folder| place(folder)));
@@ -136,23 +136,6 @@ fn of_perf(sampling: &Sampling, shared: &Shared) -> Finding {
         ),
         Err(failure) => Finding::new(missing, "perf", failure.reason).remedy(failure.remedy),
     }
-}
-
-/// What this machine counts of what was asked for.
-fn counters(asked: &[String]) -> Vec<Finding> {
-    if asked.is_empty() {
-        return Vec::new();
-    }
-    let chosen = Chosen::of_this_machine(asked);
-    let shown = match chosen.shown() {
-        all if all.is_empty() => Finding::new(Warning, "counters", "nothing can be counted"),
-        all => Finding::new(Fine, "counters", format!("counts {}", all.join("; "))),
-    };
-    let notes = chosen
-        .notes
-        .into_iter()
-        .map(|note| Finding::new(Warning, "counters", note.reason).remedy(note.remedy));
-    std::iter::once(shown).chain(notes).collect()
 }
 
 fn load() -> Option<Finding> {
