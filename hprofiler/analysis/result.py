@@ -20,6 +20,7 @@ from hprofiler.analysis.profiles import HostProfile, Names, Reader
 from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
 from hprofiler.analysis.subject import Evidence, Finding
 from hprofiler.analysis.words import percent, short_name
+from hprofiler.analysis.work import EventWork, WorkSums
 from hprofiler.base.errors import UsageError
 from hprofiler.model import Outcome, Recording, Status
 from hprofiler.model.measures import measure_of
@@ -97,6 +98,7 @@ class EventAnalysis:
     second: str = ""
     short: Mapping[tuple[str, int], str] = field(default_factory=dict)
     stages: StageShares | None = None
+    work: EventWork = field(default_factory=EventWork)
 
     @property
     def event(self) -> str:
@@ -224,11 +226,11 @@ def analyze_event(
     sink: ProfileSink,
     of_machines: Sequence[MetricFinding] = (),
 ) -> EventAnalysis:
-    evidence, stages = Evidence(facts), StageSums(facts)
+    evidence, stages, work = Evidence(facts), StageSums(facts), WorkSums(facts.event)
     short: dict[tuple[str, int], str] = {}
 
     def take(host: HostRecord, recording: Recording, profile: Profile) -> None:
-        evidence.add(host, recording, profile)
+        evidence.add(host, profile, work.add(host.name, recording.pid, profile))
         stages.add(recording, profile)
         if profile.total():
             sink.take_process(facts, host, recording, profile)
@@ -264,13 +266,16 @@ def analyze_event(
         whole=whole,
         short=short,
         stages=stages.shares(),
+        work=work.finish(),
     )
     of_cluster = attribute(facts, cluster) if cluster is not None else None
     if cluster is not None and of_cluster is not None:
         found = findings(facts, cluster, of_cluster, compared, evidence, problems)
-        of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)
         of_job = facts.job.findings if facts.job else ()
-        more = [*([Finding(sentence(of_job))] if of_job else []), *([of_stage] if of_stage else [])]
+        more = [Finding(sentence(of_job))] if of_job else []
+        of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)
+        if of_stage and not any(one.code == "stage-share" for one in of_job):
+            more.append(of_stage)
         if of_machines and facts.event in _OF_TIME:
             more.append(Finding(of_machines[0].text, host=of_machines[0].host))
         found = [found[0], *more, *found[1:]][:MOST]

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from hprofiler._flamegraph import Method, Profile, category_patterns
+from hprofiler._flamegraph import Method, Profile
 from hprofiler.analysis.attribution import Attribution
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.families import Family, family_of, is_own
 from hprofiler.analysis.outliers import Compared
-from hprofiler.model import Outcome, Recording
+from hprofiler.analysis.work import Sums
+from hprofiler.model import Outcome
 from hprofiler.model.event_names import is_each_one
 from hprofiler.model.measures import Measure, ends_in_classes, measure_of
 from hprofiler.runfolder import HostRecord
@@ -50,12 +51,12 @@ class Evidence:
         self._of_cpu = facts.event == "cpu"
         self.hosts: dict[str, Work] = {}
 
-    def add(self, host: HostRecord, recording: Recording, profile: Profile) -> None:
-        """A process's profile, the value shown first; groups of threads may be its outermost frames."""
+    def add(self, host: HostRecord, profile: Profile, categories: Sums) -> None:
+        """A process's profile, the value shown first, and its costs by category."""
         if not self._of_cpu or not profile.total():
             return
         kernel = sum(frame.self_value for frame in profile.frames() if frame.kind == "kernel")
-        gc, jit = (profile.filter(include=category_patterns(work)).total() for work in ("gc", "jit"))
+        gc, jit = categories.get("gc", 0), categories.get("jit", 0)
         self.hosts.setdefault(host.name, Work()).update(total=profile.total(), gc=gc, jit=jit, kernel=kernel)
 
     def cluster(self) -> Work:

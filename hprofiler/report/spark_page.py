@@ -95,10 +95,9 @@ def _timeline(application: Application) -> str:
     whole = line.width * len(line.active)
     highest = max(1, *line.most)
     scale = (_HEIGHT - _TOP - _BOTTOM) / highest
-    cores = sum(max(0, one.cores) for one in application.workers)
     words = (
-        f"<p>Active tasks (area; at most {max(line.most):,} at once, of {cores:,} cores), and what they "
-        f"did, in cores: {', '.join(map(_legend, _LINES))}. "
+        f"<p>Active tasks (area; at most {max(line.most):,} at once, of {application.most_cores:,} cores), "
+        f"and what they did, in cores: {', '.join(map(_legend, _LINES))}. "
         f"What tasks did is {SPREAD}; these lines overlap.</p>"
     )
     marks = [_mark(number * whole / _MARKS, whole) for number in range(_MARKS + 1)]

@@ -9,6 +9,7 @@ from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, duration, size
 from hprofiler.spark.application import Application
+from hprofiler.spark.event_log import reason_of
 from hprofiler.spark.figures import Figures, StageFigures
 from hprofiler.spark.findings import SparkFinding, sentence
 from hprofiler.spark.memory import Memory
@@ -32,7 +33,7 @@ def headline(application: Application, found: Figures, findings: Sequence[SparkF
     name = application.id + (f" attempt {application.attempt}" if application.attempt else "")
     version = f"Spark {application.version}" if application.version else "unknown version of Spark"
     workers = application.workers
-    cores = sum(max(0, one.cores) for one in workers)
+    cores, at_once = sum(max(0, one.cores) for one in workers), application.most_cores
     tasks = sum(work.tasks for work in found.work.values())
     lasted = max(0, application.until - application.start) if application.start else found.elapsed
     first = (
@@ -40,7 +41,9 @@ def headline(application: Application, found: Figures, findings: Sequence[SparkF
         f"{duration(lasted / 1e3)}, {counted(len(application.jobs), 'jobs')}, {counted(len(ran), 'stages')}, "
         f"{counted(tasks, 'tasks')} on {counted(len(workers), 'executors')}"
     )
-    first += f" with {counted(cores, 'cores')}" if cores else ""
+    if at_once:
+        shown = counted(at_once, "cores")
+        first += f" with {shown}" if at_once == cores else f" with at most {shown} at once"
     if findings:
         return [printable(first), sentence(findings)]
     lines = [printable(first)]
@@ -219,9 +222,8 @@ def failure_lines(found: Figures) -> list[str]:
     lines = []
     failed = [one.stage for one in found.stages if one.stage.failure]
     for stage in failed[:_REASONS_SHOWN]:
-        lines.append(
-            f"  stage {stage.id}.{stage.attempt} failed: {printable(stage.failure[:_LONGEST_REASON])}"
-        )
+        reason = printable(reason_of(stage.failure)[:_LONGEST_REASON])
+        lines.append(f"  stage {stage.id}.{stage.attempt} failed: {reason}")
     for word, attribute in (("failed", "failures"), ("killed", "kills")):
         reasons: dict[str, int] = {}
         for one in found.stages:

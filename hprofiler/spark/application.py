@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -414,6 +415,16 @@ class Application(msgspec.Struct):
         """Executors that run tasks: without the driver, except in local mode."""
         without = [one for one in self.executors.values() if one.id not in ("driver", "<driver>")]
         return without or list(self.executors.values())
+
+    @property
+    def most_cores(self) -> int:
+        """Those of executors at the same time, at most."""
+        changes = []
+        for one in self.workers:
+            changes.append((one.added, max(0, one.cores)))
+            if one.removed:
+                changes.append((one.removed, -max(0, one.cores)))
+        return max(accumulate(by for _, by in sorted(changes)), default=0)
 
 
 def task_cpus(application: Application, executor: Executor) -> int:

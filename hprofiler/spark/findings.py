@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hprofiler.model.measures import duration
+from hprofiler.base.text import printable
+from hprofiler.model.measures import counted, duration
 from hprofiler.spark.application import Application
 from hprofiler.spark.blocked import BlockedTime, StageBlocked, blocked_time
+from hprofiler.spark.event_log import reason_of
 from hprofiler.spark.replay import Replay
 from hprofiler.spark.stragglers import Stragglers, stragglers
 from hprofiler.spark.windows import whole_stage_name
@@ -20,6 +22,7 @@ _WAIT = 0.1
 _STRAGGLER = 0.02
 _LEAST_COST = 1000  # milliseconds
 _REPLAY = 0.1
+_LONGEST_REASON = 100
 _WAITS = {
     "fetch": "shuffle fetch",
     "shuffle-write": "shuffle write",
@@ -28,6 +31,7 @@ _WAITS = {
     "python": "Python workers",
 }
 TEXTS = {
+    "job-failed": "{failed} of {jobs} failed{where}",
     "stage-share": "{stage} takes {share:.0%} of the job",
     "stage-wait": "{share:.0%} of its task time is {what}",
     "straggler": "the straggler on {host} costs {cost}",
@@ -47,13 +51,19 @@ class SparkFinding:
     @property
     def text(self) -> str:
         shown = dict(self.parameters)
+        if "failed" in shown:
+            shown["jobs"] = counted(shown["jobs"], "jobs")
+            shown["where"] = ""
         if "stage" in shown:
             shown["stage"] = whole_stage_name(shown["stage"], shown["attempts"])
+        if "reason" in shown:
+            shown["where"] = f" in {shown['stage']}: {shown['reason']}"
         if "what" in shown:
             shown["what"] = _WAITS[shown["what"]]
         if "seconds" in shown:
             shown["cost"] = duration(shown["seconds"])
             shown["host"] = shown["host"] or f"executor {shown['executor']}"
+            shown["host"] += ", still running," if shown["running"] else ""
         return TEXTS[self.code].format(**shown)
 
 
@@ -70,7 +80,22 @@ class Judged:
 def judge(application: Application) -> Judged:
     replay = Replay(application)
     blocked, found = blocked_time(application, replay), stragglers(application, replay)
-    return Judged(application, blocked, found, tuple(spark_findings(blocked, found)))
+    of_failures = failure_findings(application)
+    return Judged(application, blocked, found, (*of_failures, *spark_findings(blocked, found)))
+
+
+def failure_findings(application: Application) -> list[SparkFinding]:
+    """Whether jobs failed, and why the last one of them did."""
+    failed = {job.id for job in application.jobs.values() if job.status == "FAILED"}
+    if not failed:
+        return []
+    parameters: dict[str, Any] = {"failed": len(failed), "jobs": len(application.jobs)}
+    stages = [one for one in application.stages.values() if one.failure and not failed.isdisjoint(one.jobs)]
+    if stages:
+        last = max(stages, key=lambda one: one.end)
+        reason = printable(reason_of(last.failure)[:_LONGEST_REASON])
+        parameters.update(stage=last.id, attempts=(last.attempt,), reason=reason)
+    return [SparkFinding("job-failed", parameters)]
 
 
 def findings_record(found: Sequence[SparkFinding]) -> list[dict[str, object]]:
@@ -99,6 +124,7 @@ def spark_findings(blocked: BlockedTime, found: Stragglers) -> list[SparkFinding
             "executor": task.executor,
             "seconds": round(cost.time) / 1000,
             "causes": task.causes,
+            "running": task.running,
         }
         stands_out.append(SparkFinding("straggler" if same else "other-straggler", parameters))
     if abs(blocked.replay.error) > _REPLAY:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, heapreplace
 from itertools import accumulate, pairwise
@@ -47,6 +47,9 @@ class LeftOut:
 class ReplayStage:
     """A stage with all its attempts: of each partition the successful task that ended last, by launch.
 
+    A task that still runs has run until `now`, when its application had no end; else that is 0, and it is
+    left out.
+
     `lag` is the time from when it could start to the launch of its first task, without what that waited for a
     slot; `tail` is the time from the end of its last task to its own. `held` is how long tasks had a slot:
     the driver gives it to the next task before it has noted a task's end.
@@ -69,13 +72,13 @@ class ReplayStage:
         "tail",
     )
 
-    def __init__(self, attempts: Sequence[Stage], left_out: LeftOut) -> None:
+    def __init__(self, attempts: Sequence[Stage], left_out: LeftOut, now: int = 0) -> None:
         self.attempts = sorted(attempts, key=lambda one: one.attempt)
         last = self.attempts[-1]
         self.id, self.name, self.parents = last.id, last.name, last.parents
         self.jobs = sorted({job for one in self.attempts for job in one.jobs})
         launch, finish = self._whole("launch"), self._whole("finish")
-        self._rows = _last_successful(self.attempts, launch, finish, left_out)
+        self._rows = _last_successful(self.attempts, launch, finish, left_out, now)
         self.launch = array("q", map(launch.__getitem__, self._rows))
         ends = zip(map(finish.__getitem__, self._rows), self.launch, strict=True)
         self.duration = array("I", (min(max(0, end - begin), _LONGEST) for end, begin in ends))
@@ -117,10 +120,16 @@ class ReplayStage:
 
 
 def _last_successful(
-    attempts: Sequence[Stage], launch: Sequence[int], finish: Sequence[int], left_out: LeftOut
+    attempts: Sequence[Stage],
+    launch: Sequence[int],
+    finish: MutableSequence[int],
+    left_out: LeftOut,
+    now: int,
 ) -> array[int]:
-    """The rows of the tasks that are kept, by launch. All others are counted."""
+    """The rows of the tasks that are kept, by launch; `finish` gets when those that still run had run until.
+    All others are counted."""
     best: dict[int, int] = {}
+    running: dict[int, int] = {}
     row = 0
     for stage in attempts:
         for partition, status, speculative in stage.tasks.columns("partition", "status", "speculative"):
@@ -133,10 +142,15 @@ def _last_successful(
                     left_out.add("repeated", finish[worse] - launch[worse])
                 if known == row or finish[row] >= finish[known]:
                     best[partition] = row
+            elif status == RUNNING and now and not stage.end and not speculative:
+                running[partition] = row
             else:
                 kind = "speculative" if speculative else _KINDS.get(status, "failed")
                 left_out.add(kind, finish[row] - launch[row] if finish[row] else 0)
             row += 1
+    for partition, row in running.items():
+        if partition not in best:
+            best[partition], finish[row] = row, max(launch[row], now)
     return array("I", sorted(best.values(), key=launch.__getitem__))
 
 
@@ -176,7 +190,8 @@ class Replay:
         for stage in application.stages.values():
             if stage.start or len(stage.tasks):
                 attempts.setdefault(stage.id, []).append(stage)
-        self.stages = [ReplayStage(attempts[id_], self.left_out) for id_ in sorted(attempts)]
+        now = 0 if application.end else application.last_event
+        self.stages = [ReplayStage(attempts[id_], self.left_out, now) for id_ in sorted(attempts)]
         self.slots = Slots(application, self.stages)
         _find_held(self.stages, self.slots.of_executor)
         self.jobs = _jobs(application, self.stages)

@@ -26,7 +26,7 @@ from hprofiler.spark.application import (
     Note,
     Stage,
 )
-from hprofiler.spark.event_log import masked
+from hprofiler.spark.event_log import masked, reason_of
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.rest import Ask, Server, find_application, moment
 from hprofiler.spark.sql import (
@@ -77,11 +77,13 @@ _METRICS: dict[str, tuple[str, ...]] = {
 }
 
 
-def fetch_application(ask: Ask, wanted: str | None, seconds: float = _SECONDS) -> Application:
-    """An application; the only one that the server has, if none is named. Raises HprofilerError, also if the
-    answers take longer than so many seconds."""
+def fetch_application(
+    ask: Ask, wanted: str | None, seconds: float = _SECONDS, attempt: str = ""
+) -> Application:
+    """An application; the only one that the server has, if none is named, and its newest attempt. Raises
+    HprofilerError, also if the answers take longer than so many seconds."""
     server = Server(ask, time.monotonic() + seconds)
-    identity, attempt, name, version = find_application(server, wanted)
+    identity, attempt, name, version = find_application(server, wanted, attempt)
     api = f"/applications/{identity}" + (f"/{attempt}" if attempt else "")
     found = Application(id=identity, name=name, attempt=attempt, version=version)
     _add_times(found, server.get(f"/applications/{identity}"))
@@ -99,6 +101,7 @@ def fetch_application(ask: Ask, wanted: str | None, seconds: float = _SECONDS) -
         found.stages[stage.key] = stage
         if stage.status not in ("PENDING", "SKIPPED"):
             _add_tasks(found, stage, server, f"{api}/stages/{stage.id}/{stage.attempt}/taskList")
+    _add_times_of_driver(found)
     _add_queries(found, server, f"{api}/sql")
     waiting: dict[int, tuple[int, ...]] = {}
     for job in found.jobs.values():
@@ -111,11 +114,26 @@ def fetch_application(ask: Ask, wanted: str | None, seconds: float = _SECONDS) -
 
 
 def _add_times(found: Application, answer: object) -> None:
-    newest = (objects(answer, "attempts") or [{}])[0]
-    found.user = text(newest, "sparkUser", limit=_LONGEST)
-    found.start = moment(newest, "startTime")
-    found.end = moment(newest, "endTime") if member(newest, "completed") is True else 0
+    attempts = objects(answer, "attempts")
+    own = next((one for one in attempts if text(one, "attemptId", limit=20) == found.attempt), {})
+    found.user = text(own, "sparkUser", limit=_LONGEST)
+    found.start = moment(own, "startTime")
+    found.end = moment(own, "endTime") if member(own, "completed") is True else 0
     found.last_event = found.end or int(time.time() * 1000)
+
+
+def _add_times_of_driver(found: Application) -> None:
+    """Those of its tasks, which it has in local mode: Spark writes the application's own in their place."""
+    driver = found.executors.get("driver")
+    if driver is None:
+        return
+    driver.total_duration = driver.total_gc_time = 0
+    number = found.executor_ids.index("driver")
+    for stage in found.stages.values():
+        for executor, duration, gc in stage.tasks.columns("executor", "duration", "gc_time"):
+            if executor == number:
+                driver.total_duration += duration
+                driver.total_gc_time += gc
 
 
 def _add_environment(found: Application, answer: object) -> None:
@@ -246,7 +264,7 @@ def _details(one: dict[str, Any]) -> Details:
     return found
 
 
-def _raw(value: dict[str, Any], name: str) -> str:
+def _raw(value: object, name: str) -> str:
     """A text with its line breaks."""
     found = member(value, name)
     return found[:_LONGEST_DETAILS] if isinstance(found, str) else ""
@@ -299,7 +317,7 @@ def _row(found: Application, stage: Stage, task: object, numbers: dict[str, int]
     locality = text(task, "taskLocality", limit=20)
     metrics = member(task, "taskMetrics")
     if status == FAILED:
-        reason = text(task, "errorMessage", limit=200).partition("\n")[0] or "unknown"
+        reason = printable(reason_of(_raw(task, "errorMessage"))[:_LONGEST]) or "unknown"
         if reason in stage.failures or len(stage.failures) < 50:
             stage.failures[reason] = stage.failures.get(reason, 0) + 1
     row = {

@@ -21,6 +21,8 @@ from hprofiler.spark.figures import Figures
 SIZES = ("executors", "cores", "tasks")
 """What N may be, besides a property of Spark; `tasks` are those that can run at the same time."""
 _SAME_WORK = 1.05
+_NOISY = 1.5
+"""The longest run of a size takes usually less than so many times the shortest one."""
 _ENOUGH_RUNS = 3
 _ENOUGH_POINTS = 6
 _SUPER_LINEAR = 1.02
@@ -277,7 +279,10 @@ def _warnings(runs: Sequence[Run], points: Sequence[Point], usl: Fit | None) -> 
         found.append(Warned("few-runs", {"sizes": few, "enough": _ENOUGH_RUNS}))
     if len(points) < _ENOUGH_POINTS:
         found.append(Warned("few-points", {"points": len(points), "enough": _ENOUGH_POINTS}))
-    if usl and usl.intervals and usl.peak is None:
+    noisy = [one.n for one in points if one.most > _NOISY * one.least]
+    if noisy:
+        found.append(Warned("runs-differ", {"sizes": noisy, "times": _NOISY}))
+    if usl and ((usl.intervals and usl.peak is None) or (usl.peak or 0) > points[-1].n):
         found.append(Warned("no-peak", {"largest": points[-1].n}))
     return found
 

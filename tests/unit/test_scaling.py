@@ -39,6 +39,8 @@ def test_an_exact_curve_gives_its_parameters(a: float, b: float) -> None:
     assert usl is not None
     assert (usl.g, usl.a, usl.b) == pytest.approx((1, a, b), rel=1e-6, abs=1e-9)
     assert usl.peak == (pytest.approx(((1 - a) / b) ** 0.5) if b else None)
+    found = measured({n: law(n, 1, a, b) for n in SIZES})
+    assert ("no-peak" in codes(found)) is ((usl.peak or 99) > 32)
     assert usl.limit == (pytest.approx(1 / a) if a and not b else None), "it falls after its peak"
 
 
@@ -84,6 +86,7 @@ def test_runs_of_a_size_are_averaged() -> None:
     assert (two.runs, two.mean.elapsed, two.least, two.most) == (3, 100, 90, 110)
     assert (two.speedup, four.speedup, four.efficiency) == (2, 4, 1)
     assert found.usl is None and codes(found) == {"few-runs", "few-points"}
+    assert "runs-differ" in codes(scaling([*runs, Run("", 4, 80)]))
 
 
 @pytest.mark.parametrize(("tasks", "warned"), [(104, False), (106, True)])
@@ -189,4 +192,9 @@ def test_methods_that_grow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_a_run_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = event_log(tmp_path, 1, 1000)
     assert exit_code(["scale", log, log]) == 2
+    assert "are the same run" in capsys.readouterr().err
+    runs = [f"{recorded(tmp_path, cores, 4000, 'main;work 9')}/" for cores in (1, 4)]
+    assert exit_code(["scale", *runs]) == 0
+    assert "own CPU time" in capsys.readouterr().out
+    assert exit_code(["scale", runs[0], *runs]) == 2
     assert "are the same run" in capsys.readouterr().err

@@ -18,7 +18,7 @@ import zstandard
 from hprofiler.spark import event_log
 from hprofiler.spark.application import FAILED, KILLED, RUNNING, SUCCESS, Application, TaskTable
 from hprofiler.spark.codecs import Decoded
-from hprofiler.spark.event_log import MASK, read_application
+from hprofiler.spark.event_log import MASK, read_application, reason_of
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.figures import figures, stage_figures
 from hprofiler.spark.log_files import gaps, in_order, local_files
@@ -384,6 +384,31 @@ def test_what_is_beyond_the_limits_is_counted(tmp_path: Path, monkeypatch: pytes
     found = notes(application)
     assert (found["jobs-not-kept"], found["stages-not-kept"], found["tasks-not-kept"]) == (3, 3, 3)
     assert len(application.jobs) == len(application.stages) == 2 and len(application.executors) <= 3
+    monkeypatch.setattr(event_log, "_MOST_PENDING", 1)
+    infos = [{"Stage ID": number, "Stage Attempt ID": 0} for number in range(2)]
+    job = event("JobStart", Job_ID=0, Stage_IDs=[0, 1], Stage_Infos=infos)
+    assert notes(read(tmp_path, START, job))["stages-not-kept"] == 1
+
+
+_TRACE = 'Traceback (most recent call last):\n  File "a.py", line 7, in f\n    raise X\nValueError: {}\n'
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        ("Job 0 cancelled by etl", "Job 0 cancelled by etl"),
+        (_TRACE.format("bad row"), "ValueError: bad row"),
+        (_TRACE.format("token=hunter2 is bad"), f"ValueError: {MASK}"),
+        (
+            "Job aborted: Task 1 failed 3 times, most recent failure: Lost task 1.2 in stage 1.0 (TID 11) "
+            f"(n1 executor 2): org.apache.spark.PythonException: {_TRACE.format('bad row')}\n\tat a.b(C:1)\n",
+            "ValueError: bad row",
+        ),
+        ("… most recent failure: Lost task 0.3 in stage 2.0 (TID 3, n1): a.Lost: it\n\tat x", "a.Lost: it"),
+    ],
+)
+def test_the_reason_of_a_failure_is_one_line(failure: str, reason: str) -> None:
+    assert reason_of(failure) == reason
 
 
 def test_secrets_are_masked(tmp_path: Path) -> None:
@@ -393,10 +418,13 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
         "spark.ssl.keyPassword": "s",
         "spark.hadoop.fs.azure.account.key.x.net": "s",
         "spark.my.TOKEN": "s",
+        "spark.executorEnv.DB_PASS": "s",
+        "spark.executorEnv.DBPASS": "s",
+        "spark.yarn.appMasterEnv.pass": "s",
         "spark.executor.extraJavaOptions": "-Djavax.net.ssl.trustStorePassword=s",
         "spark.jdbc": "jdbc:postgresql://etl:s@db/x",
     }
-    open_ = {"spark.executor.memory": "4g", "spark.master": "yarn"}
+    open_ = {"spark.executor.memory": "4g", "spark.master": "yarn", "spark.app.name": "compass"}
     application = read(tmp_path, event("EnvironmentUpdate", Spark_Properties={**secret, **open_}))
     assert application.properties == {**dict.fromkeys(secret, MASK), **open_}
 

@@ -318,7 +318,7 @@ def test_what_spark_knows(viewer: Viewer, tmp_path: Path) -> None:
     viewer.open(make_report(folder).page, "view=time")
     assert viewer.element("curves").is_displayed()
     assert "active tasks" in viewer.text("curves") and "gc" in viewer.text("curves")
-    viewer.press("k")
+    viewer.press("j")
     assert "Blocked time" in viewer.text("spark-panel")
     assert axe.faults(viewer.driver) == []
     viewer.driver.find_element(By.CSS_SELECTOR, "#spark-panel .name button").click()

@@ -141,6 +141,7 @@ def _print_event(event: EventAnalysis) -> None:
     from hprofiler.model.measures import in_words
     from hprofiler.report.stages import stages_text
     from hprofiler.report.text import hottest
+    from hprofiler.report.work import work_text
 
     if not event.total:
         print(f"{event.event}: {why_empty(event)}")
@@ -151,6 +152,8 @@ def _print_event(event: EventAnalysis) -> None:
         say("  ", printable(plain(finding.text)), sys.stdout)
     of = event.share_of if event.attributed < event.total else ""
     print(hottest(event.hottest, event.attributed, event.event, of))
+    if work := work_text(event.work):
+        print(work)
     if event.stages is not None:
         print(stages_text(event.stages))
 
@@ -260,6 +263,7 @@ def _event_record(event: EventAnalysis) -> dict[str, object]:
     from hprofiler.model.measures import measure_of
     from hprofiler.report.stages import stages_record
     from hprofiler.report.text import outliers_record
+    from hprofiler.report.work import work_record
 
     value, unit = measure_of(event.event).column
     methods = [{"method": m.name, "self": m.self_value, "total": m.total_value} for m in event.hottest]
@@ -277,4 +281,5 @@ def _event_record(event: EventAnalysis) -> dict[str, object]:
         "hottest_of": event.attributed,
         "outliers": outliers_record(event.compared),
         "slices": stages_record(event.stages) if event.stages else None,
+        "work": work_record(event.work),
     }
