@@ -96,7 +96,6 @@ pub enum Code {
     ProcessKilled,
     ProcessStopped,
     ProfilerEnded,
-    ProfilerTooOld,
     ProgramMissing,
     RawLeftOut,
     Recorded,
