@@ -20,9 +20,9 @@ from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.base.paths import is_folder, is_there
 from hprofiler.base.text import printable
 from hprofiler.base.time_range import TimeRange
-from hprofiler.model import Outcome, Recording
+from hprofiler.model import HostRecord, Outcome, Recording
 from hprofiler.model.measures import Column, amount, counted, measure_of
-from hprofiler.runfolder import HostRecord, RunFolder, is_run_file
+from hprofiler.runfolder import RunFolder, is_run_file
 from hprofiler.runfolder.input_checks import refuse_no_profile
 from hprofiler.runfolder.time_files import open_range
 

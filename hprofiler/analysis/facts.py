@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hprofiler.base.time_range import TimeRange
-from hprofiler.model import Outcome, Process, Recording
-from hprofiler.runfolder import HostRecord, RunRecord
+from hprofiler.model import HostRecord, Outcome, Process, Recording
+from hprofiler.runfolder import RunRecord
 from hprofiler.spark import SparkFacts
 from hprofiler.spark.findings import Judged
 

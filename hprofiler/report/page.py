@@ -16,9 +16,9 @@ from pathlib import Path
 from hprofiler._flamegraph import Profile, ViewerData
 from hprofiler.analysis.facts import labels_of
 from hprofiler.base.resources import page_template
-from hprofiler.model import Recording
+from hprofiler.model import HostRecord, Recording
 from hprofiler.model.measures import counted_in
-from hprofiler.runfolder import HostRecord, replacing
+from hprofiler.runfolder import replacing
 
 FORMAT = 4
 DATA_ID = "data"
