@@ -7,7 +7,9 @@ import logging
 import time
 from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
 from pathlib import Path
+from socket import AF_INET, AF_INET6, SOCK_DGRAM, gethostname, socket
 
 import msgspec
 
@@ -22,9 +24,9 @@ from hprofiler.spark import (
     DriverClock,
     SparkError,
     SparkFacts,
+    driver_clock,
     facts_of,
     fetch_application,
-    fetch_facts,
     local_files,
     read_application,
     save_application,
@@ -32,8 +34,8 @@ from hprofiler.spark import (
 )
 
 _log = logging.getLogger(__name__)
-_SECONDS = 30.0
-"""How long a run waits for the tables of the whole application."""
+_SECONDS = 60.0
+"""How long a run waits for the tasks of an application."""
 _REMEDY = "name the driver's page, a history server or an event log with --spark; or use --slices none"
 
 
@@ -87,17 +89,17 @@ def _known(
         return Answer(content, sent, time.time(), _seconds(date))
 
     try:
-        facts = fetch_facts(ask, source.application, since, until, clock_of, attempt=source.attempt)
+        application = fetch_application(ask, source.application, _SECONDS, source.attempt)
     except HprofilerError:
         if source.ended is None:
             raise
         return _known(source.ended(), clock_of, since, until)
+    facts = facts_of(
+        application, since, until, lambda driver: clock_of(driver) or driver_clock(ask, application.id)
+    )
     facts = msgspec.structs.replace(facts, source="the driver's REST interface")
-    try:
-        return facts, fetch_application(ask, source.application, _SECONDS, source.attempt)
-    except HprofilerError as error:
-        note = f"tables of the whole application are left out: {error.reason}"[:1000]
-        return msgspec.structs.replace(facts, notes=(*facts.notes, note)), None
+    whole = all(note.code != "too-slow" for note in application.notes)
+    return facts, application if whole else None
 
 
 def _seconds(date: str | None) -> float | None:
@@ -109,7 +111,8 @@ def _seconds(date: str | None) -> float | None:
 
 
 def _clocks(results: Iterable[HostRecord]) -> ClockOf:
-    """The clock of the driver's host, if that was visited: by the driver's process, else by its name."""
+    """The clock of the driver's host, if that was visited or is this machine: by the driver's process, else
+    by its name or address."""
     of_driver: DriverClock | None = None
     by_name: dict[str, DriverClock] = {}
     for result in results:
@@ -122,7 +125,30 @@ def _clocks(results: Iterable[HostRecord]) -> ClockOf:
         labels = [result.labels, *(one.process.labels for one in result.recordings)]
         if any(one.get("role") == "driver" for one in labels):
             of_driver = clock
-    return lambda driver: of_driver or by_name.get(_short(driver))
+
+    def of(driver: str) -> DriverClock | None:
+        known = of_driver or by_name.get(_short(driver))
+        if known is None and _is_own(driver):
+            return by_name.get("localhost", DriverClock(0.0, 0.0, "clock of this machine"))
+        return known
+
+    return of
+
+
+def _is_own(host: str) -> bool:
+    """Whether it is this machine's name, or an address of it that others know, too."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return _short(host) == _short(gethostname())
+    if address.is_loopback or address.is_unspecified:
+        return False
+    with socket(AF_INET if address.version == 4 else AF_INET6, SOCK_DGRAM) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            return False
+    return True
 
 
 def _short(host: str) -> str:

@@ -7,11 +7,12 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.profiles import Names
 from hprofiler.analysis.result import AnalysisResult, ProfileSink, analyze, open_facts
-from hprofiler.base.errors import HprofilerError, ProfileError
+from hprofiler.base.errors import HprofilerError, ProfileError, UsageError
 from hprofiler.base.paths import at_home
 from hprofiler.notebook import tables
 from hprofiler.notebook.display import explained
@@ -125,6 +126,13 @@ class Run:
 
     # In a notebook
 
+    @explained()
+    def __enter__(self) -> Run:
+        raise UsageError("this recording has ended", "record a `with` block without seconds=")
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
     def __repr__(self) -> str:
         return "hprofiler run, not recorded yet" if self._folder is None else f"hprofiler run: {self.page}"
 
@@ -147,7 +155,7 @@ class Run:
 
     def _link(self) -> str:
         """A link for notebooks in the folder above the run's; they show paths below their own folder."""
-        path = escape(os.path.relpath(self.page))
+        path = os.path.relpath(self.page)
         if path.startswith(".."):
             return f"<p><code>{escape(str(self.page))}</code></p>"
-        return f'<p><a href="{path}" target="_blank">{path}</a></p>'
+        return f'<p><a href="{quote(path)}" target="_blank">{escape(path)}</a></p>'
