@@ -7,7 +7,9 @@ import logging
 import time
 from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
 from pathlib import Path
+from socket import AF_INET, AF_INET6, SOCK_DGRAM, gethostname, socket
 
 import msgspec
 
@@ -109,7 +111,8 @@ def _seconds(date: str | None) -> float | None:
 
 
 def _clocks(results: Iterable[HostResult]) -> ClockOf:
-    """The clock of the driver's host, if that was visited: by the driver's process, else by its name."""
+    """The clock of the driver's host, if that was visited or is this machine: by the driver's process, else
+    by its name or address."""
     of_driver: DriverClock | None = None
     by_name: dict[str, DriverClock] = {}
     for result in results:
@@ -122,7 +125,30 @@ def _clocks(results: Iterable[HostResult]) -> ClockOf:
         labels = [result.host.labels, *(one.process.labels for one in result.recordings)]
         if any(one.get("role") == "driver" for one in labels):
             of_driver = clock
-    return lambda driver: of_driver or by_name.get(_short(driver))
+
+    def of(driver: str) -> DriverClock | None:
+        known = of_driver or by_name.get(_short(driver))
+        if known is None and _is_own(driver):
+            return by_name.get("localhost", DriverClock(0.0, 0.0, "clock of this machine"))
+        return known
+
+    return of
+
+
+def _is_own(host: str) -> bool:
+    """Whether it is this machine's name, or an address of it that others know, too."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return _short(host) == _short(gethostname())
+    if address.is_loopback or address.is_unspecified:
+        return False
+    with socket(AF_INET if address.version == 4 else AF_INET6, SOCK_DGRAM) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            return False
+    return True
 
 
 def _short(host: str) -> str:

@@ -123,6 +123,9 @@ class Recording:
                 raise
             print(f"hprofiler: {own}", file=sys.stderr)  # the block's own error goes on
 
+    def __getattr__(self, name: str) -> object:
+        raise AttributeError(f"{name}: this is {self!r}")
+
     def __repr__(self) -> str:
         return "a recording that has not begun: use it in a `with` statement, or give record() seconds"
 
