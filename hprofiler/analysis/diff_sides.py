@@ -14,7 +14,7 @@ from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
 from hprofiler.analysis.time_part import facts_of_range
-from hprofiler.analysis.work import has_kernel, is_work
+from hprofiler.analysis.work import has_kernel, is_work, user_rules
 from hprofiler.base.background import interruptibly
 from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.base.paths import is_folder, is_there
@@ -63,7 +63,7 @@ class Side:
     def add_work(self, event: str, profile: Profile, samples: int, kind: str = "") -> None:
         """The same profile, with groups of threads where they are known."""
         if is_work(event):
-            flat = profile.by_category(kernel=has_kernel(event), flat=True)
+            flat = profile.by_category(user_rules(), kernel=has_kernel(event), flat=True)
             self.categories.add(flat, samples, kind)
 
     @property
