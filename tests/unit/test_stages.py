@@ -240,6 +240,41 @@ def test_other_processes_have_no_stages(
     assert described(report.page)["slices"] == []
 
 
+def local_run(folder: Path, *labels: dict[str, str]) -> Report:
+    """An application in local mode, and a process with each of these labels."""
+    facts = msgspec.structs.replace(FACTS, tasks={"driver": FACTS.tasks["1"]})
+    made_report(folder, facts, labels={})
+    run = RunFolder(folder)
+    record = content_of(run)
+    (recording,) = record["hosts"][0]["recordings"]
+    recording["process"]["is_jvm"] = True
+    for number, own in enumerate(labels):
+        process = {**recording["process"], "pid": 90 + number, "labels": own, "is_jvm": "python" not in own}
+        record["hosts"][0]["recordings"].append({**recording, "process": process})
+    rewrite(run, record)
+    return make_report(folder, slices=True)
+
+
+def test_only_one_process_is_the_driver(tmp_path: Path) -> None:
+    assert shares(local_run(tmp_path / "alone")).stages
+    report = local_run(tmp_path / "others", {"executor": "9"}, {"python": "worker"})
+    assert shares(report).stages and not report.analysis.notes
+    report = local_run(tmp_path / "two", {})
+    assert report.events[0].stages is None
+    assert [note.code for note in report.analysis.notes if "2 processes may be" in note.reason] == [
+        "spark-unknown"
+    ]
+
+
+def test_more_cpu_time_than_spark_counts(tmp_path: Path) -> None:
+    assert "another application" not in stages_text(shares(made_report(tmp_path / "own")))
+    idle = Tasks()
+    for tid, stage, attempt, launch, finish, cpu in FACTS.tasks["1"].rows():
+        idle.add(tid, stage, attempt, launch, finish, cpu // 3)
+    other = msgspec.structs.replace(FACTS, tasks={"1": idle})
+    assert "another application" in stages_text(shares(made_report(tmp_path / "other", other)))
+
+
 def test_names_decide_where_stages_overlap(tmp_path: Path) -> None:
     """Slice 1 and 2 are by the names of threads, of which the second is of a task by its TID (Spark 3.0)."""
     named = [("stage 5.0", True), ("task 2", True), ("task 1", False)]
