@@ -6,7 +6,6 @@ import argparse
 import json
 import socket
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from hprofiler.app.spark import add_facts
 from hprofiler.base.errors import UsageError
 from hprofiler.cli.options import spark as spark_options
 from hprofiler.cli.options.parser import parse
-from hprofiler.model import Clock, Host, HostResult, Outcome, Process, Recording, Samples, Target
+from hprofiler.model import Clock, HostRecord, Outcome, Process, Recording, Samples, Target
 from hprofiler.resolve import Located, SparkDriver, YarnOptions, spark_driver
 from hprofiler.resolve.yarn.locating import locate
 from hprofiler.spark import (
@@ -32,10 +31,10 @@ from tests.unit.test_spark import ANSWERS, BEGIN, END, FILES, ID
 from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, small_cluster
 
 
-def host(name: str, clock: Clock | None = None, **labels: str) -> HostResult:
+def host(name: str, clock: Clock | None = None, **labels: str) -> HostRecord:
     process = Process(name, 7, 1, 0, "etl", "x", labels=labels)
     recording = Recording(process, "cpu", "perf", "x", 1, Samples(1, 1, 0), 1.0)
-    return HostResult(Host(name, name), None, (recording,), (), clock=clock)
+    return HostRecord(name=name, address=name, recordings=(recording,), clock=clock)
 
 
 HERE = (host("127.0.0.1", Clock(0.0, 0.0)),)
@@ -108,7 +107,7 @@ OTHER = Clock(0.0, 0.5)
         ([host("n1", None, role="driver")], None),
     ],
 )
-def test_the_clock_of_the_drivers_host(tmp_path: Path, hosts: list[HostResult], known: float | None) -> None:
+def test_the_clock_of_the_drivers_host(tmp_path: Path, hosts: list[HostRecord], known: float | None) -> None:
     add_facts(FILES / "event_log", tmp_path, hosts, BEGIN, END)
     clock = facts_of(tmp_path).clock
     assert (clock and clock.offset) == known
@@ -124,7 +123,7 @@ def test_the_clock_of_a_driver_on_this_machine(tmp_path: Path, monkeypatch: pyte
         return facts_of(tmp_path).clock
 
     name = socket.gethostname()
-    hosts = [replace(host(name, CLOCK), host=Host(name, "localhost"))]
+    hosts = [HostRecord(name=name, address="localhost", clock=CLOCK)]
     monkeypatch.setattr(spark, "_is_own", lambda driver: driver == "192.0.2.2")
     found = clock("192.0.2.2")
     assert found is not None and found.offset == CLOCK.offset
