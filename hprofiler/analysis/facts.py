@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from hprofiler.base.time_range import TimeRange
-from hprofiler.model import HERE, Outcome, Process, Recording
-from hprofiler.runfolder import HostRecord, RunRecord
+from hprofiler.model import HERE, HostRecord, Outcome, Process, Recording
+from hprofiler.runfolder import RunRecord
 from hprofiler.spark import SparkFacts
 from hprofiler.spark.findings import Judged
 

@@ -22,9 +22,9 @@ from hprofiler.analysis.subject import Evidence, Finding
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.analysis.work import EventWork, WorkSums
 from hprofiler.base.errors import UsageError
-from hprofiler.model import Outcome, Recording, Status
+from hprofiler.model import HostRecord, Outcome, Recording, Status
 from hprofiler.model.measures import measure_of
-from hprofiler.runfolder import HostRecord, RunFolder
+from hprofiler.runfolder import RunFolder
 from hprofiler.spark import SparkError, SparkFacts, saved_application
 from hprofiler.spark import read_facts as read_spark_facts
 from hprofiler.spark.findings import judge, sentence

@@ -13,9 +13,8 @@ from hprofiler.analysis.blocked_stacks import EVENTS, BlockedRules, most_first
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import percent
-from hprofiler.model import Recording
+from hprofiler.model import HostRecord, Recording
 from hprofiler.model.measures import duration
-from hprofiler.runfolder import HostRecord
 from hprofiler.spark import (
     SEVERAL,
     Assignment,

@@ -14,7 +14,7 @@ import msgspec
 from hprofiler.app.spark_driver import driver_process, is_own, short_name
 from hprofiler.base.errors import HprofilerError
 from hprofiler.base.text import printable
-from hprofiler.model import HERE, HostResult, Outcome, Status
+from hprofiler.model import HERE, HostRecord, Outcome, Status
 from hprofiler.resolve import SparkDriver
 from hprofiler.spark import (
     Answer,
@@ -39,17 +39,17 @@ _REMEDY = "name the driver's page, a history server or an event log with --spark
 
 
 def add_facts(
-    source: SparkDriver | Path, folder: Path, results: Iterable[HostResult], since: float, until: float
+    source: SparkDriver | Path, folder: Path, results: Iterable[HostRecord], since: float, until: float
 ) -> Outcome | None:
     """Write what is known for a recording from `since` to `until` (seconds since 1970).
 
     Returns an outcome if it cannot be, or something is missing in it; a run never fails for that.
     """
     results = tuple(results)
-    host = results[0].host.name
+    host = results[0].name
     try:
         facts, application = _known(source, _clocks(results), since, until)
-        if any(result.host.address == HERE for result in results):
+        if any(result.address == HERE for result in results):
             facts = msgspec.structs.replace(facts, driver_pid=driver_process(application))
         write_facts(facts, folder)
         if all(note.code != "too-slow" for note in application.notes):
@@ -110,7 +110,7 @@ def _seconds(date: str | None) -> float | None:
         return None
 
 
-def _clocks(results: Iterable[HostResult]) -> ClockOf:
+def _clocks(results: Iterable[HostRecord]) -> ClockOf:
     """The clock of the driver's host, if that was visited or is this machine: by the driver's process, else
     by its name or address."""
     of_driver: DriverClock | None = None
@@ -118,11 +118,11 @@ def _clocks(results: Iterable[HostResult]) -> ClockOf:
     for result in results:
         if result.clock is None:
             continue
-        source = f"clock of {result.host.name}"[:1000]
+        source = f"clock of {result.name}"[:1000]
         clock = DriverClock(result.clock.offset, result.clock.uncertainty, source)
-        for name in (result.host.name, result.host.address):
+        for name in (result.name, result.address):
             by_name.setdefault(short_name(name), clock)
-        labels = [result.host.labels, *(one.process.labels for one in result.recordings)]
+        labels = [result.labels, *(one.process.labels for one in result.recordings)]
         if any(one.get("role") == "driver" for one in labels):
             of_driver = clock
 

@@ -284,7 +284,7 @@ class _Work:
 
 def _nothing(result: RunResult, plan: _Plan) -> HprofilerError:
     """Why nothing was recorded, with the first failure's remedy."""
-    searched = [one.host.name for one in result.results if one.found_nothing]
+    searched = [one.name for one in result.results if one.found_nothing]
     reason = f"nothing recorded: {why_nothing(result, plan.request.selector, searched)}"
     failed = failures(result.results)
     if not failed:

@@ -8,7 +8,6 @@ import os
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from hprofiler.base.errors import UsageError
 from hprofiler.cli.options import spark as spark_options
 from hprofiler.cli.options.parser import parse
 from hprofiler.model import HERE as HERE_ADDRESS
-from hprofiler.model import Clock, Host, HostResult, Outcome, Process, Recording, Samples, Target
+from hprofiler.model import Clock, HostRecord, Outcome, Process, Recording, Samples, Target
 from hprofiler.resolve import Located, SparkDriver, YarnOptions, spark_driver
 from hprofiler.resolve.yarn.locating import locate
 from hprofiler.spark import (
@@ -36,10 +35,10 @@ from tests.unit.test_spark import ANSWERS, BEGIN, END, FILES, ID
 from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, small_cluster
 
 
-def host(name: str, clock: Clock | None = None, **labels: str) -> HostResult:
+def host(name: str, clock: Clock | None = None, **labels: str) -> HostRecord:
     process = Process(name, 7, 1, 0, "etl", "x", labels=labels)
     recording = Recording(process, "cpu", "perf", "x", 1, Samples(1, 1, 0), 1.0)
-    return HostResult(Host(name, name), None, (recording,), (), clock=clock)
+    return HostRecord(name=name, address=name, recordings=(recording,), clock=clock)
 
 
 HERE = (host("127.0.0.1", Clock(0.0, 0.0)),)
@@ -112,7 +111,7 @@ OTHER = Clock(0.0, 0.5)
         ([host("n1", None, role="driver")], None),
     ],
 )
-def test_the_clock_of_the_drivers_host(tmp_path: Path, hosts: list[HostResult], known: float | None) -> None:
+def test_the_clock_of_the_drivers_host(tmp_path: Path, hosts: list[HostRecord], known: float | None) -> None:
     add_facts(FILES / "event_log", tmp_path, hosts, BEGIN, END)
     clock = facts_of(tmp_path).clock
     assert (clock and clock.offset) == known
@@ -128,7 +127,7 @@ def test_the_clock_of_a_driver_on_this_machine(tmp_path: Path, monkeypatch: pyte
         return facts_of(tmp_path).clock
 
     name = socket.gethostname()
-    hosts = [replace(host(name, CLOCK), host=Host(name, "localhost"))]
+    hosts = [HostRecord(name=name, address="localhost", clock=CLOCK)]
     monkeypatch.setattr(spark, "is_own", lambda driver: driver == "192.0.2.2")
     found = clock("192.0.2.2")
     assert found is not None and found.offset == CLOCK.offset
@@ -148,7 +147,7 @@ def test_the_process_of_a_driver_on_this_machine(tmp_path: Path) -> None:
     log = (FILES / "event_log").read_text()
     port = re.search(r'"Host":"127.0.0.1","Port":([0-9]+)', log)
     assert port is not None
-    here = [replace(host("n1", CLOCK), host=Host("n1", HERE_ADDRESS))]
+    here = [HostRecord(name="n1", address=HERE_ADDRESS, clock=CLOCK)]
     with socket.create_server(("127.0.0.1", 0)) as server:
         listened = str(server.getsockname()[1])
         (tmp_path / "log").write_text(log.replace(port.group(1), listened))
