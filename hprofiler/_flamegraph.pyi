@@ -50,6 +50,7 @@ __all__ = [
     "Profile",
     "Stack",
     "ViewerData",
+    "category_label",
     "category_patterns",
     "frame_category",
     "frame_phase",
@@ -498,6 +499,20 @@ class Profile:
         """
     def top(self, limit: int = 20, value: _Value = 0) -> list[Method]:
         """Hottest methods by self value; tiers of one name are one method."""
+    def work(
+        self, rules: Sequence[tuple[str, Sequence[str]]] = (), kernel: bool = True
+    ) -> list[tuple[str, str, list[int]]]:
+        """What stacks of each category and phase of work cost: (category, phase, sums of the values).
+
+        By `flamegraph/rules/frames.yaml`, and `rules` before it: categories and their patterns, in which `*`
+        is any text. The phase is "" for none. `kernel` is False where frames of that kind are no functions of
+        the kernel: in allocation profiles.
+        """
+    def by_category(
+        self, rules: Sequence[tuple[str, Sequence[str]]] = (), kernel: bool = True, flat: bool = False
+    ) -> Profile:
+        """The same profile with each stack below a frame of its category's name, such as `[json]`; `flat`:
+        with nothing but these frames."""
     def frames(self, value: _Value = 0) -> list[Frame]:
         """Every method in every tier that has some of this value, by name and tier."""
     def paths(self, annotate: bool = True) -> list[Stack]:
@@ -651,6 +666,9 @@ def frame_category(name: str) -> str | None:
 
 def frame_phase(name: str) -> str | None:
     """Which part of a data job a frame of this name is ("shuffle-read"), by the same rules."""
+
+def category_label(category: str) -> str:
+    """What a category of work is called: "JSON"."""
 
 def category_patterns(category: str) -> list[str]:
     """Frames of a category, or what stacks end in (`wait`, `allocation`, `profiler`), as expressions.

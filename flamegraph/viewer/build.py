@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import re
 import sys
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parent
+RULES = ROOT.parent / "rules" / "frames.yaml"
 STYLES = ("style.css", "views.css")
 _IMPORT = re.compile(r'^import \{[^}]*\} from "(\.[^"]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=class |function |async function |const )", re.MULTILINE)
@@ -30,6 +34,7 @@ def build(out: Path, root: Path = ROOT) -> None:
         "policy": content_policy(script),
         "style": "".join((root / name).read_text(encoding="utf-8") for name in STYLES),
         "script": script,
+        "rules": json.dumps(frame_rules(), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"),
     }
     template = (root / "page.html").read_text(encoding="utf-8")
     for name, content in slots.items():
@@ -38,6 +43,37 @@ def build(out: Path, root: Path = ROOT) -> None:
     temporary = out.with_name(f"{out.name}.{os.getpid()}")  # two test runs may build it at once
     temporary.write_text(template, encoding="utf-8")
     temporary.replace(out)
+
+
+def frame_rules() -> dict[str, object]:
+    """What colours by category need of rules/frames.yaml, written out as the core does it."""
+    rules = yaml.safe_load(RULES.read_text(encoding="utf-8"))
+    tables = {
+        name: [[rule, _written_out(patterns)] for one in rules[name] for rule, patterns in one.items()]
+        for name in ("categories", "kernel")
+    }
+    frameworks = [["", _written_out(rules["frameworks"])]]
+    labels = {rule: text for one in rules["labels"] for rule, (text,) in one.items()}
+    return {
+        **tables,
+        "frameworks": frameworks,
+        "weak": rules["weak"],
+        "whole": rules["whole"],
+        "labels": labels,
+    }
+
+
+def _written_out(patterns: list[str]) -> list[str]:
+    """Each choice of {a,b} as a pattern of its own, with `/` for every dot."""
+    return [one.replace(".", "/") for pattern in patterns for one in _choices(pattern)]
+
+
+def _choices(pattern: str) -> list[str]:
+    before, brace, rest = pattern.partition("{")
+    if not brace:
+        return [pattern]
+    choices, _, after = rest.partition("}")
+    return [f"{before}{choice}{end}" for choice in choices.split(",") for end in _choices(after)]
 
 
 def join_modules(entry: Path) -> str:

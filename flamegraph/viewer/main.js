@@ -7,6 +7,7 @@ import { Folds } from "./controls/tabs.js";
 import { startTheme } from "./controls/theme.js";
 import { loadTree, readPage } from "./data/page.js";
 import { INITIAL, parseHash } from "./data/state.js";
+import { setFrameRules } from "./data/work.js";
 import { HostsTable } from "./views/hosts_view.js";
 import { runSection } from "./views/run_view.js";
 import { Summaries } from "./views/summary.js";
@@ -18,6 +19,7 @@ async function start() {
   const root = document.documentElement;
   try {
     const page = readPage();
+    setFrameRules(() => part("frame-rules", HTMLScriptElement).textContent ?? "");
     part("title", HTMLElement).textContent = page.title;
     // The page of two runs begins with the comparison.
     if (page.runs.length > 1) INITIAL.view = "compare";

@@ -157,11 +157,15 @@ class Action(Message, frozen=True, tag="audit"):
 
 
 class Ignored(Message, frozen=True):
-    """A process that is left out, and the reason. `doubtful`: it may not have matched."""
+    """A process that is left out, and the reason. `doubtful`: it may not have matched.
+
+    `container` is the one that it is in, or claims to be in, if the reason is about it.
+    """
 
     pid: Pid
     reason: str
     doubtful: bool = False
+    container: str = ""
 
 
 class Listed(Message, frozen=True):
@@ -491,15 +495,7 @@ Event = (
     | FoundMessage
     | Ready
     | Checked
-    | Started
-    | Recording
-    | Interrupted
-    | ProfileHeader
-    | RawHeader
-    | PausesMessage
-    | MetricsMessage
-    | ProcessOutcome
-    | Done
+    | RecordEvent
     | Left
     | Leftovers
 )

@@ -356,7 +356,10 @@ class AgentSession:
         Returns its outcome, and the files that could not be deleted.
         """
         brief = replace(
-            plan, sampling=replace(plan.sampling, duration=CANARY_SECONDS, keep_raw=False, metrics=False)
+            plan,
+            sampling=replace(
+                plan.sampling, duration=CANARY_SECONDS, keep_raw=False, metrics=False, counters=()
+            ),
         )
         _, outcomes = self.prepare(brief, [process], {process.pid: engine})
         last = outcomes[-1] if outcomes else None

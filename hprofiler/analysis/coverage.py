@@ -7,9 +7,10 @@ from dataclasses import replace
 from heapq import nlargest
 from typing import NamedTuple
 
-from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.analysis.facts import RunFacts
 from hprofiler.model import Outcome, Recording
 from hprofiler.model.measures import counted, duration, interval_in_words
+from hprofiler.runfolder import Coverage, HostRecord
 
 _SHORT_SHOWN = 3
 _OTHERS_SHOWN = 3
@@ -18,7 +19,7 @@ _ALL_OF_IT = 0.98
 _IN_MINUTES = 120
 
 
-def host_coverage(facts: RunFacts, host: HostFacts, problems: Sequence[Outcome]) -> str:
+def host_coverage(facts: RunFacts, host: HostRecord, problems: Sequence[Outcome]) -> str:
     """ "3 of 4 processes, interrupted"."""
     unreadable = sum(1 for problem in problems if problem.host == host.name)
     recorded = f"{len(host.recordings) - unreadable} of {counted(host.processes, 'processes')}"
@@ -43,7 +44,7 @@ def times_in_words(facts: RunFacts) -> list[str]:
     return [one for one in words if one]
 
 
-def clock_in_words(hosts: Sequence[HostFacts]) -> str:
+def clock_in_words(hosts: Sequence[HostRecord]) -> str:
     """ "hosts' clocks agree within 0.4 ms", with the clock that is farthest off; "" of fewer than two."""
     clocks = [(host.clock, host.name) for host in hosts if host.clock is not None and host.recordings]
     if len(clocks) < 2:
@@ -57,7 +58,7 @@ def clock_in_words(hosts: Sequence[HostFacts]) -> str:
     return f"hosts' times are put together within {duration(within)}; the clock of {name} is {how}"
 
 
-def host_sampled(facts: RunFacts, host: HostFacts) -> str:
+def host_sampled(facts: RunFacts, host: HostRecord) -> str:
     """The same of one host."""
     return sampled(_alone(facts, host))
 
@@ -68,14 +69,15 @@ def recorded_for(facts: RunFacts, recording: Recording) -> str:
     return part_of_time(recording.seconds, facts.duration) if is_short else ""
 
 
-def _alone(facts: RunFacts, host: HostFacts) -> RunFacts:
+def _alone(facts: RunFacts, host: HostRecord) -> RunFacts:
     return replace(facts, hosts=(host,))
 
 
-class Coverage(NamedTuple):
+class CoverageText(NamedTuple):
     """How much was recorded: "37 of 40 processes on 9 of 10 hosts".
 
-    `complete` says whether that is all. `interrupted` is the text, and whether the run was interrupted.
+    `complete` says whether that is all, if it is of one event. `interrupted` is the text, and whether the run
+    was interrupted.
     """
 
     text: str
@@ -83,7 +85,7 @@ class Coverage(NamedTuple):
     interrupted: str
 
 
-def coverage(facts: RunFacts, unreadable: int = 0) -> Coverage:
+def coverage(facts: RunFacts, unreadable: int = 0) -> CoverageText:
     """ "37 of 40 processes on 9 of 10 hosts, 2 idle, 1 without a shell", and whether that is all there was.
 
     "no process matches on 3 hosts" where all were searched, and had none.
@@ -91,24 +93,20 @@ def coverage(facts: RunFacts, unreadable: int = 0) -> Coverage:
     `unreadable` processes do not count as recorded. Hosts that were recorded for less time than asked for are
     named with their time.
     """
-    recorded = sum(host.recorded for host in facts.hosts) - unreadable
-    found = sum(host.processes for host in facts.hosts)
-    busy = [host for host in facts.hosts if not host.idle and not host.needless]
-    idle = sum(host.idle for host in facts.hosts)
-    needless = len(facts.hosts) - len(busy) - idle
-    reached = sum(1 for host in busy if host.recordings)
+    known = Coverage.of(facts.hosts, 1, unreadable)
+    hosts, processes = known.hosts, known.processes
+    needless = sum(host.needless for host in facts.hosts)
+    busy = hosts.all - hosts.idle - needless
     preposition, places = facts.places.split()
-    if not found and not busy and idle:
-        none = f"no process matches {preposition} {counted(idle, places)}"
-        none += f", {needless} without a shell" if needless else ""
-        return Coverage(none, True, none + interrupted(facts))
-    text = (
-        f"{recorded} of {counted(found, 'processes')} {preposition} {reached} of {counted(len(busy), places)}"
-    )
-    text += (f", {idle} idle" if idle else "") + (f", {needless} without a shell" if needless else "")
-    short = cut_short(facts)
-    complete = recorded == found and reached == len(busy) and not short
-    return Coverage(text + short, complete, text + short + interrupted(facts))
+    if hosts.idle and not busy:
+        text = f"no process matches {preposition} {counted(hosts.idle, places)}"
+    else:
+        text = f"{processes.recorded} of {counted(processes.found, 'processes')}"
+        text += f" {preposition} {hosts.recorded} of {counted(busy, places)}"
+        text += f", {hosts.idle} idle" if hosts.idle else ""
+    text += f", {needless} without a shell" if needless else ""
+    text += cut_short(facts)
+    return CoverageText(text, known.complete, text + interrupted(facts))
 
 
 def others_missing(facts: RunFacts) -> str:
@@ -130,7 +128,7 @@ def cut_short(facts: RunFacts) -> str:
     parts: list[str] = []
     for host in facts.hosts:
         if host.short:
-            who = host.name if len(host.short) == host.recorded else host.short[0].where
+            who = host.name if len(host.short) == len(host.recorded) else host.short[0].where
             least = min(one.seconds or 0.0 for one in host.short)
             parts.append(f", {who}: {part_of_time(least, facts.duration)}")
     more = len(parts) - _SHORT_SHOWN

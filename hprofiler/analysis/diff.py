@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 from hprofiler._flamegraph import Change, Diff, Profile
 from hprofiler.analysis.diff_sides import Listener, Side, Source, open_side
-from hprofiler.analysis.facts import HostFacts
 from hprofiler.analysis.noise import Noise, Spread
+from hprofiler.analysis.work import is_work
 from hprofiler.base.errors import UsageError
 from hprofiler.base.time_range import TimeRange
 from hprofiler.model import Recording
 from hprofiler.model.event_names import known_as
+from hprofiler.runfolder import HostRecord
 
 _EVERYTHING = 2**31 - 1
 # Changes of own cost and total that differ by less than this part of the whole are the same.
@@ -40,7 +41,7 @@ WHY = f"fewer than {FEWEST} processes of a role on a side"
 
 # Takes a profile as it is read: the side (0 is before, 1 after), when its time starts, and of a run its host
 # and recording.
-PageTaker = Callable[[int, int | None, Profile, HostFacts | None, Recording | None], None]
+PageTaker = Callable[[int, int | None, Profile, HostRecord | None, Recording | None], None]
 
 
 def compare_paths(
@@ -124,7 +125,7 @@ class MethodChange:
 class Changes:
     """Two sides compared in one value: by shares of their wholes, or with `absolute` by amounts.
 
-    `methods` are all that there are, by the size of their own change.
+    `methods` are all that there are, by the size of their own change; so are `categories` of work.
     """
 
     event: str
@@ -134,6 +135,7 @@ class Changes:
     methods: tuple[MethodChange, ...]
     noise: Noise
     diff: Diff
+    categories: tuple[tuple[str, Moved], ...] = ()
 
     @property
     def whole(self) -> float:
@@ -217,7 +219,16 @@ def compare(event: str, before: Side, after: Side, absolute: bool = False) -> Ch
     ]
     methods.sort(key=lambda one: -abs(one.own.change))
     diff = before.profile.diff(after.profile, normalize=not absolute)
-    return Changes(event, before, after, absolute, tuple(methods), noise, diff)
+    categories = _categories(before.categories, after.categories, absolute) if is_work(event) else ()
+    return Changes(event, before, after, absolute, tuple(methods), noise, diff, tuple(categories))
+
+
+def _categories(before: Spread, after: Spread, absolute: bool) -> list[tuple[str, Moved]]:
+    """Codes of categories of work, those that changed most first."""
+    noise = Noise(before, after, absolute)
+    names = sorted(before.names() | after.names())
+    moved = [(name[1:-1], _moved(name, "own", (before, after), noise)) for name in names]
+    return sorted(moved, key=lambda pair: -abs(pair[1].change))
 
 
 def _moved(name: str, which: str, sides: tuple[Spread, Spread], noise: Noise) -> Moved:

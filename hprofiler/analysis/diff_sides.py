@@ -10,10 +10,11 @@ from pathlib import Path
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.coverage import coverage as coverage_of
 from hprofiler.analysis.coverage import sampled
-from hprofiler.analysis.facts import HostFacts, RunFacts, read_facts
+from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
 from hprofiler.analysis.time_part import facts_of_range
+from hprofiler.analysis.work import has_kernel, is_work
 from hprofiler.base.background import interruptibly
 from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.base.paths import is_folder, is_there
@@ -21,14 +22,14 @@ from hprofiler.base.text import printable
 from hprofiler.base.time_range import TimeRange
 from hprofiler.model import Outcome, Recording
 from hprofiler.model.measures import Column, amount, counted, measure_of
-from hprofiler.runfolder import RunFolder, is_run_file
+from hprofiler.runfolder import HostRecord, RunFolder, is_run_file
 from hprofiler.runfolder.input_checks import refuse_no_profile
 from hprofiler.runfolder.time_files import open_range
 
 # Called with the side, the number of profiles that were read, and the number of all.
 Listener = Callable[[str, int, int], None]
 # Takes each process's profile, with groups of threads as outermost frames; of a file its one profile.
-Taker = Callable[[Profile, HostFacts | None, Recording | None], None]
+Taker = Callable[[Profile, HostRecord | None, Recording | None], None]
 _NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
 # Of these the first value counts samples, and the second is the time that they stand for.
 _TIMES = ("cpu", "wall", "offcpu")
@@ -41,13 +42,14 @@ _ESTIMATES = {column for event in _EVENTS if event not in _TIMES for column in m
 class Side:
     """All of one side: the sum of its parts, and how much each method's cost varies from part to part.
 
-    `problems` are stored profiles that could not be used.
+    `categories` has the same of categories of work. `problems` are stored profiles that could not be used.
     """
 
     name: str
     merged: Profile | None = None
     facts: RunFacts | None = None
     spread: Spread = field(default_factory=Spread)
+    categories: Spread = field(default_factory=Spread)
     problems: list[Outcome] = field(default_factory=list)
 
     def add(self, profile: Profile, samples: int, kind: str = "") -> None:
@@ -57,6 +59,12 @@ class Side:
             self.merged = profile
         else:
             self.merged.merge(profile)
+
+    def add_work(self, event: str, profile: Profile, samples: int, kind: str = "") -> None:
+        """The same profile, with groups of threads where they are known."""
+        if is_work(event):
+            flat = profile.by_category(kernel=has_kernel(event), flat=True)
+            self.categories.add(flat, samples, kind)
 
     @property
     def profile(self) -> Profile:
@@ -136,7 +144,8 @@ class RunSource:
     def read(self, event: str, column: Column, listener: Listener, taker: Taker | None = None) -> Side:
         """Everything of an event. Raises ProfileError where there is not one sample."""
         facts = self.facts.of(event)
-        reader = Reader(self._folder, facts, Names(threads=taker is not None))
+        # Without groups of threads, the work of collectors and compilers could not be told.
+        reader = Reader(self._folder, facts, Names(threads=True))
         side = Side(self.name, None, facts)
         _read_run(side, reader, column, listener, taker)
         return _with_samples(side, event)
@@ -156,14 +165,15 @@ def _read_run(side: Side, reader: Reader, column: Column, listener: Listener, ta
             profile = reader.read(host, recording)
             if taker is not None:
                 taker(profile, host, recording)
-                profile = profile.without_threads()
             profile = profile.without_times()
-            part = profile.select(column[0])
+            work = profile.select(column[0])
+            part = work.without_threads()
             counts = measure_of(facts.event).columns[0][0]
             samples = profile.total(counts) if facts.event in _TIMES else recording.samples.taken
             # All processes of a role do the same, whatever is numbered: "executor N".
             role = f"{recording.process.main_class} {_NUMBERED.sub('N', recording.label)}"
             side.add(part, samples, role)
+            side.add_work(facts.event, work, samples, role)
         except (OSError, ValueError, RuntimeError) as error:
             side.problems.append(unreadable(host, recording, error))
     listener(side.name, len(recordings), len(recordings))
@@ -211,7 +221,9 @@ class FileSource:
         profile = self._profile.canonical()
         if taker is not None:
             taker(profile.select(self.events[event][0]), None, None)
-        side.add(profile.select(column[0]), self._samples(event))
+        part, samples = profile.select(column[0]), self._samples(event)
+        side.add(part, samples)
+        side.add_work(event, part, samples)
         return _with_samples(side, event)
 
     def _samples(self, event: str) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hprofiler.base.time_range import TimeRange
-from hprofiler.model import Clock, Outcome, Pauses, Process, Recording, Status
+from hprofiler.model import Outcome, Process, Recording
 from hprofiler.runfolder import HostRecord, RunRecord
 from hprofiler.spark import SparkFacts
 from hprofiler.spark.findings import Judged
@@ -20,53 +20,7 @@ PERF = "perf"
 ANY_ROOT = ("*.run", "*.main")
 _PLAIN = frozenset(string.ascii_letters + string.digits + "_")
 _MOST_LABELS = 20
-_MOST_TIMINGS = 20
 _LONGEST_LABEL = 500
-
-
-@dataclass(frozen=True)
-class HostFacts:
-    """One host of the run, with the recordings of one event or of all.
-
-    `pids` are of the processes that were found: recorded, or failed on the way. `unseen` is how many more are
-    known to be there, on a host that could not be searched. `idle` is that of run.json. `timings` are seconds
-    by stage.
-    """
-
-    name: str
-    pids: frozenset[int]
-    labels: Mapping[str, str]
-    recordings: tuple[Recording, ...]
-    outcomes: tuple[Outcome, ...]
-    unseen: int = 0
-    idle: bool = False
-    timings: Mapping[str, float] = field(default_factory=dict)
-    bytes_sent: int = 0
-    bytes_received: int = 0
-    clock: Clock | None = None
-    pauses: tuple[Pauses, ...] = ()
-
-    @property
-    def needless(self) -> bool:
-        """It was not searched, but nothing is missing: its outcomes are notes, not failures."""
-        statuses = {one.status for one in self.outcomes}
-        return not self.processes and not self.idle and statuses == {Status.DEGRADED}
-
-    @property
-    def recorded(self) -> int:
-        """How many processes have a recording."""
-        return len({one.pid for one in self.recordings})
-
-    @property
-    def short(self) -> tuple[Outcome, ...]:
-        """The ledger lines of processes that were recorded, and not for all of the time."""
-        recorded = {one.pid for one in self.recordings}
-        return tuple(one for one in self.outcomes if one.seconds is not None and one.pid in recorded)
-
-    @property
-    def processes(self) -> int:
-        """How many processes there are."""
-        return len(self.pids) + self.unseen
 
 
 @dataclass(frozen=True)
@@ -93,7 +47,7 @@ class RunFacts:
     started: str
     finished: str
     interrupted: bool
-    hosts: tuple[HostFacts, ...]
+    hosts: tuple[HostRecord, ...]
     roots: tuple[str, ...]
     trimmed: bool = False
     places: str = "on hosts"
@@ -119,14 +73,13 @@ class RunFacts:
         return replace(self, event=event, hosts=tuple(_only(host, event) for host in self.hosts))
 
 
-def _only(host: HostFacts, event: str) -> HostFacts:
-    return replace(host, recordings=tuple(one for one in host.recordings if one.event == event))
+def _only(host: HostRecord, event: str) -> HostRecord:
+    return host.part(one for one in host.recordings if one.event == event)
 
 
 def read_facts(record: RunRecord) -> RunFacts:
     """The facts of a run's record."""
     events = tuple(dict.fromkeys(record.sampling.events)) or ("cpu",)
-    hosts = tuple(map(_host, record.hosts))
     return RunFacts(
         version=record.hprofiler,
         command=record.command,
@@ -140,32 +93,15 @@ def read_facts(record: RunRecord) -> RunFacts:
         started=record.started,
         finished=record.finished,
         interrupted=record.interrupted,
-        hosts=hosts,
+        hosts=record.hosts,
         roots=tuple(filter(None, record.roots)) or ANY_ROOT,
         places="in containers" if any(host.inside for host in record.hosts) else "on hosts",
-        recorded={event: sum(_only(host, event).recorded for host in hosts) for event in events},
+        recorded={event: sum(len(_only(host, event).recorded) for host in record.hosts) for event in events},
         start=record.start,
     )
 
 
-def _host(host: HostRecord) -> HostFacts:
-    return HostFacts(
-        name=host.name,
-        pids=host.found,
-        labels=host.labels,
-        recordings=host.recordings,
-        outcomes=tuple(replace(one, host=host.name) for one in host.outcomes),
-        unseen=len(host.unseen),
-        idle=host.idle,
-        timings=dict(list(host.timings.items())[:_MOST_TIMINGS]),
-        bytes_sent=host.bytes_sent,
-        bytes_received=host.bytes_received,
-        clock=host.clock,
-        pauses=host.pauses,
-    )
-
-
-def labels_of(host: HostFacts, process: Process) -> dict[str, str]:
+def labels_of(host: HostRecord, process: Process) -> dict[str, str]:
     """What the selector and the resolver know of a process, and its user."""
     own = process.labels
     given = list({**own, **host.labels, **own}.items())[:_MOST_LABELS]

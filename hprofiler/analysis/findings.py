@@ -13,13 +13,14 @@ from dataclasses import replace
 
 from hprofiler._flamegraph import WAIT_FRAMES, Profile
 from hprofiler.analysis.attribution import Attribution
-from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.outliers import Compared, Unlike, sentence, who
 from hprofiler.analysis.subject import Evidence, Finding, Subject, Work, share_of_work
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.model import VAGUE_CODES, Outcome, Recording, Status
 from hprofiler.model.event_names import is_method
 from hprofiler.model.measures import counted
+from hprofiler.runfolder import Coverage, HostRecord
 
 # More are not read. The first is the answer; the others are in the order of `RULES`, the most important
 # first.
@@ -95,15 +96,16 @@ def answer(subject: Subject) -> Finding:
         what = "class" if subject.of_classes else "caller" if is_method(subject.event) else "method"
         return about(f"Too few {subject.sampled} for shares: the hottest {what} is ", hottest.name, ".")
     if owner is not None:
-        takes = f"{percent(owner.method.total_value, subject.total)}{_of(subject)} {_verb(subject)}"
+        share = percent(owner.method.total_value, subject.total)
+        takes = f"{share}{_of(subject)} {_verb(subject)}"
         points = f"{100 * owner.cost / subject.total:.1f} points {owner.family.points}"
-        return about(f"{takes} ", owner.method.name, f", of which {points}.", True, has_share=True)
+        return about(f"{takes} ", owner.method.name, f", of which {points}.", True, share)
     share = percent(hottest.self_value, subject.total)
     if hottest.self_value < _WORTH_A_HEADLINE * subject.total:
         takes = f", takes {share}{_of(subject)}."
-        return about("No method stands out: the hottest, ", hottest.name, takes, has_share=True)
+        return about("No method stands out: the hottest, ", hottest.name, takes, share=share)
     takes = f"{share}{_of(subject)} {_verb(subject)} "
-    return about(takes, hottest.name, f"{_for_whom(subject)}.", has_share=True)
+    return about(takes, hottest.name, f"{_for_whom(subject)}.", share=share)
 
 
 def _for_whom(subject: Subject) -> str:
@@ -147,10 +149,10 @@ def hottest_itself(subject: Subject) -> list[Finding]:
     return [about(f"The {what} is ", hottest.name, f": {percent(share, 1)}.")]
 
 
-def about(before: str, name: str, after: str, with_calls: bool = False, has_share: bool = False) -> Finding:
+def about(before: str, name: str, after: str, with_calls: bool = False, share: str = "") -> Finding:
     """A finding whose sentence has the method's name in it."""
     text = f"{before}{shown(name)}{after}"
-    return Finding(text, name, with_calls=with_calls, at=len(before), has_share=has_share)
+    return Finding(text, name, with_calls=with_calls, at=len(before), share=share)
 
 
 def shown(name: str) -> str:
@@ -204,8 +206,8 @@ def profiler(subject: Subject) -> list[Finding]:
 def missing(subject: Subject) -> list[Finding]:
     """Processes and hosts that are not in the profile, with the commonest reason."""
     hosts = [host for host in subject.hosts if not host.idle and not host.needless]
-    found = sum(host.processes for host in hosts)
-    recorded = sum(host.recorded for host in hosts) - len(subject.problems)
+    processes = Coverage.of(hosts, 1, len(subject.problems)).processes
+    recorded, found = processes.recorded, processes.found
     silent = [host for host in hosts if _failed(host)]
     what = []
     if recorded < found:
@@ -219,14 +221,14 @@ def missing(subject: Subject) -> list[Finding]:
     return [Finding(text)]
 
 
-def _failed(host: HostFacts) -> bool:
+def _failed(host: HostRecord) -> bool:
     """It is not known which processes it has."""
     return not host.processes and any(
         one.status is Status.FAILED and one.pid is None for one in host.outcomes
     )
 
 
-def _missing(host: HostFacts) -> list[Outcome]:
+def _missing(host: HostRecord) -> list[Outcome]:
     """Failures, and notes on processes that were not recorded.
 
     If processes were lost with their host, their outcomes have the reason, and the host's own is left out.

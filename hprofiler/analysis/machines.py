@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hprofiler.analysis.facts import HostFacts
+from hprofiler.analysis.counters import HostCounters, low_ipc, ratios
 from hprofiler.analysis.metrics import HostMetrics, Values
+from hprofiler.analysis.noise import SIGMAS
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file
 from hprofiler.model import Outcome, Status
-from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder import HostRecord, RunFolder
 from hprofiler.runfolder.metrics_file import read_metrics
 
 MOST = 5
@@ -99,8 +100,14 @@ THRESHOLDS: Mapping[str, Threshold] = {
         "{host}: {mean:.0f} % of the memory allocated on NUMA node {id} was for programs on other nodes",
         "our own choice",
     ),
+    "low-ipc": Threshold(
+        "ipc",
+        SIGMAS,
+        "{host}: {mean:.2f} instructions per cycle, the median of the hosts is {others:.2f}",
+        "our own choice",
+    ),
 }
-"""By the code of the finding. The limit of `run-queue` is for each CPU."""
+"""By the code of the finding. The limit of `run-queue` is for each CPU; `low-ipc` has deviations."""
 
 
 @dataclass(frozen=True)
@@ -132,20 +139,24 @@ class MetricFinding:
 class Machines:
     """Figures of every host with metrics, what stands out (the worst first), and files that are damaged.
 
-    `severity` is that of each host's worst finding.
+    `severity` is that of each host's worst finding, `labels` are those of processes, by host and pid.
     """
 
     figures: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict)
     findings: tuple[MetricFinding, ...] = ()
     severity: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[Outcome, ...] = ()
+    counters: Mapping[str, HostCounters] = field(default_factory=dict)
+    labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
-def read_machines(folder: RunFolder, hosts: Iterable[HostFacts]) -> Machines:
+def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
     """One host's metrics are in memory at a time."""
     figures: dict[str, Mapping[str, Figure]] = {}
     found: list[MetricFinding] = []
     notes: list[Outcome] = []
+    counters: dict[str, HostCounters] = {}
+    labels: dict[tuple[str, str], str] = {}
     for host in hosts:
         path = folder.metrics_path(host.name)
         if not is_file(path):
@@ -160,10 +171,16 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostFacts]) -> Machines:
             continue
         figures[host.name] = host_figures(metrics)
         found += host_findings(host.name, figures[host.name], metrics.facts)
+        if counted := metrics.counters():
+            counters[host.name] = counted
+            labels |= {(host.name, str(one.pid)): one.label for one in host.recordings if one.label}
+    ipc = {host: value for host, one in counters.items() if (value := ratios(one.all).get("ipc"))}
+    for name, value, others, times in low_ipc(ipc):
+        found.append(MetricFinding("low-ipc", name, times, parameters={"mean": value, "others": others}))
     severity: dict[str, float] = {}
     for one in found:
         severity[one.host] = max(one.severity, severity.get(one.host, 0.0))
-    return Machines(figures, worst(found), severity, tuple(notes))
+    return Machines(figures, worst(found), severity, tuple(notes), counters, labels)
 
 
 def host_figures(metrics: HostMetrics) -> dict[str, Figure]:

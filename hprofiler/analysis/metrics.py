@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from hprofiler.analysis import counters
+from hprofiler.analysis.counters import MACHINE, RATIOS, Group, HostCounters, ratio, with_slots
 from hprofiler.model.metrics import Metrics, Series
 
 Values = Sequence[float | None]
@@ -21,9 +23,11 @@ _RESTING = ("idle_ticks", "iowait_ticks")
 _TIME = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _SUFFIXES = ("_bytes", "_ms", "_us", "_ns")
 # Sums over requests at the same time: parts of formulas, and no shares of the time that passed.
-_PARTS = frozenset({"read_ms", "write_ms", "discard_ms", "queue_ms", "wait_ms"})
+_PARTS = frozenset({"read_ms", "write_ms", "discard_ms", "queue_ms", "wait_ms", "enabled_ns", "running_ns"})
 # Read less often where a host has many threads: a rate is since the last reading that has a value.
 _SELDOM = frozenset({"run_queue_ns"})
+# For how long a group of counters was to count, and did: parts of formulas.
+ENABLED, RUNNING = "enabled_ns", "running_ns"
 _NO_HEAP = ("used_metaspace", "used_class")
 
 
@@ -94,6 +98,60 @@ class HostMetrics:
             return self._unknown
         return _each(lambda *grown: sum(grown), *(self.increase(of, id, name) for name in there))
 
+    # Counters. Their things are groups: `PID:GROUP`, or `machine:GROUP`.
+
+    def groups(self, owner: str) -> list[str]:
+        return [id for id in self.ids("counters") if id.partition(":")[0] == owner]
+
+    def owners(self) -> list[str]:
+        """The processes with counters."""
+        return list(
+            dict.fromkeys(
+                id.partition(":")[0] for id in self.ids("counters") if id.partition(":")[0] != MACHINE
+            )
+        )
+
+    def counted(self, id: str, name: str) -> Values:
+        """A counter's increase, scaled to the whole time. None where it was not counted."""
+        increase = self.increase("counters", id, name)
+        if ENABLED not in self.things["counters", id]:
+            return increase
+        enabled, running = (self.increase("counters", id, one) for one in (ENABLED, RUNNING))
+
+        def scaled(value: float, enabled: float, running: float) -> float | None:
+            if running > 0:
+                return value * enabled / running
+            return None if enabled else value  # a process that did not run counts nothing
+
+        return _each(scaled, increase, enabled, running)
+
+    def counters(self) -> HostCounters | None:
+        """Sums over the recording. None: nothing was counted."""
+        processes = {pid: self._sums(pid) for pid in self.owners()}
+        machine = self._sums(MACHINE)
+        seconds = self.times[-1] - self.times[0] if self.times else 0.0
+        if seconds <= 0 or not (machine or any(processes.values())):
+            return None
+        return HostCounters(seconds, processes, machine)
+
+    def _sums(self, owner: str) -> dict[str, Group]:
+        found: dict[str, Group] = {}
+        for id in self.groups(owner):
+            sums = {name: self._span("counters", id, name) for name in self.things["counters", id]}
+            grown = {name: value for name, value in sums.items() if value is not None}
+            enabled, running = (grown.pop(name, 0.0) for name in (ENABLED, RUNNING))
+            if enabled and not running:
+                continue  # it was never counted
+            scale = enabled / running if running else 1.0
+            counts = {name: scale * value for name, value in grown.items()}
+            slots = self.facts.get("slots_per_cycle", 0)
+            found[id.partition(":")[2]] = Group(with_slots(counts, slots), enabled, running)
+        return found
+
+    def _span(self, of: str, id: str, name: str) -> float | None:
+        known = [value for value in self.read(of, id, name) if value is not None]
+        return known[-1] - known[0] if known else None
+
     def columns(self) -> Iterator[Column]:
         """All columns with values, thing by thing: derived ones, then rates of counters, and gauges."""
         for (of, id), series in self.things.items():
@@ -112,6 +170,9 @@ class HostMetrics:
         if series is None:
             return Column(of, id, name, "", self._unknown)
         size = series.unit == "bytes"
+        if of == "counters" and series.unit not in _TIME:
+            rate = _quotient(self.counted(id, series.name), self.seconds)
+            return Column(of, id, name, "B/s" if size else "1/s", rate)
         if series.kind == "gauge":
             return Column(of, id, name, "B" if size else "", self.read(of, id, series.name))
         seldom = series.name in _SELDOM
@@ -266,6 +327,72 @@ def _wait(host: HostMetrics, id: str) -> Values:
     return _quotient(host.increase("mount", id, "wait_ms"), host.increase("mount", id, "operations"))
 
 
+def _of_counters(name: str, whole_host: bool) -> Callable[[HostMetrics, str], Values]:
+    """A ratio of a process, or of all recorded processes of the host."""
+    variants = [one for one in RATIOS if one.name == name]
+
+    def formula(host: HostMetrics, id: str) -> Values:
+        owners = host.owners() if whole_host else [id]
+        for one in variants:
+            groups = [group for owner in owners if (group := _first_with(host, owner, one.needs))]
+            if groups:
+                sums = [_known_sum([host.counted(group, need) for group in groups]) for need in one.needs]
+                slots = host.facts.get("slots_per_cycle", 0)
+                return _each(
+                    lambda *row: ratio(one, with_slots(dict(zip(one.needs, row, strict=True)), slots)),  # noqa: B023
+                    *sums,
+                )
+        return [None] * len(host.times)
+
+    return formula
+
+
+def _known_sum(columns: Sequence[Values]) -> Values:
+    """The sum of what is known at each reading."""
+    rows = ([one for one in row if one is not None] for row in zip(*columns, strict=True))
+    return [sum(row) if row else None for row in rows]
+
+
+def _first_with(host: HostMetrics, owner: str, names: Sequence[str]) -> str | None:
+    groups = host.groups(owner)
+    return next((id for id in groups if all(name in host.things["counters", id] for name in names)), None)
+
+
+def _memory(*begins: str) -> Callable[[HostMetrics, str], Values]:
+    """Bytes a second of the machine's memory controllers."""
+
+    def formula(host: HostMetrics, id: str) -> Values:
+        names = [
+            (group, name)
+            for group in host.groups(MACHINE)
+            for name in host.things["counters", group]
+            if name.startswith(begins)
+        ]
+        if not names:
+            return [None] * len(host.times)
+        return _quotient(
+            _each(lambda *grown: sum(grown), *(host.counted(*one) for one in names)), host.seconds
+        )
+
+    return formula
+
+
+def _memory_estimate(host: HostMetrics, id: str) -> Values:
+    """By the loads of the recorded processes that missed the last cache."""
+    groups = [group for owner in host.owners() for group in host.groups(owner) if group.endswith(":memory")]
+    misses = [
+        host.counted(one, "llc_misses") for one in groups if "llc_misses" in host.things["counters", one]
+    ]
+    lines = _known_sum(misses) if misses else [None] * len(host.times)
+    return _scaled(counters.LINE, _quotient(lines, host.seconds))
+
+
+def _counted_share(host: HostMetrics, id: str) -> Values:
+    """The share of the time in which a group was counted, while its threads ran."""
+    enabled, running = (host.increase("counters", id, one) for one in (ENABLED, RUNNING))
+    return _scaled(100, _quotient(running, enabled))
+
+
 FORMULAS: Mapping[tuple[str, str], tuple[str, Callable[[HostMetrics, str], Values]]] = {
     **{("host", f"cpu_{one}"): ("%", _cpu(f"{one}_ticks")) for one in _NAMES},
     ("host", "cpu_busy"): ("%", _cpu(*(one for one in _MODES if one not in _RESTING))),
@@ -284,6 +411,13 @@ FORMULAS: Mapping[tuple[str, str], tuple[str, Callable[[HostMetrics, str], Value
     ("jvm", "gc"): ("%", _gc),
     ("jvm", "heap_used"): ("B", _heap_used),
     ("mount", "wait"): ("ms", _wait),
+    **{("process", one.name): (one.unit, _of_counters(one.name, whole_host=False)) for one in RATIOS},
+    **{("host", one.name): (one.unit, _of_counters(one.name, whole_host=True)) for one in RATIOS},
+    ("host", "memory_traffic"): ("B/s", _memory("memory_read", "memory_written", "memory_bytes")),
+    ("host", "memory_traffic_read"): ("B/s", _memory("memory_read")),
+    ("host", "memory_traffic_written"): ("B/s", _memory("memory_written")),
+    ("host", "memory_traffic_estimate"): ("B/s", _memory_estimate),
+    ("counters", "counted"): ("%", _counted_share),
     ("node", "of_other_nodes"): ("%", _of_other_nodes),
 }
 """Unit and formula of each derived column, by kind of thing and name. "%" of a process is of one CPU."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hprofiler._flamegraph import Difference, Distance, Outliers, Profile
-from hprofiler.analysis.facts import HostFacts
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.model import Recording
 from hprofiler.model.measures import counted, measure_of
+from hprofiler.runfolder import HostRecord
 
 # What is compared where the first column of the event is an estimate; a sample stands for bytes, not objects.
 _COMPARED = {"alloc": "alloc_space", "live": "inuse_space"}
@@ -62,13 +62,13 @@ class Comparison:
         self._hosts = _Ranking()
         self._processes = _Ranking()
 
-    def add_process(self, host: HostFacts, recording: Recording, profile: Profile, whole: int) -> int:
+    def add_process(self, host: HostRecord, recording: Recording, profile: Profile, whole: int) -> int:
         """Add a process, whose total was `whole` before trimming; returns its number of samples."""
         samples = self._samples(recording, profile, whole)
         self._processes.add(profile, self._value, samples, host, recording)
         return samples
 
-    def add_host(self, host: HostFacts, profile: Profile, samples: int) -> None:
+    def add_host(self, host: HostRecord, profile: Profile, samples: int) -> None:
         """The profile of a host, all its processes together, and the sum of their samples."""
         self._hosts.add(profile, self._value, samples, host, None)
 
@@ -92,14 +92,14 @@ class _Ranking:
 
     def __init__(self) -> None:
         self._outliers = Outliers()
-        self._rows: list[tuple[HostFacts, Recording | None, int]] = []
+        self._rows: list[tuple[HostRecord, Recording | None, int]] = []
 
     def add(
         self,
         profile: Profile,
         value: str,
         samples: int,
-        host: HostFacts,
+        host: HostRecord,
         recording: Recording | None,
     ) -> None:
         self._outliers.add(profile, value, samples=samples)

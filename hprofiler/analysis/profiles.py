@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hprofiler._flamegraph import Profile
-from hprofiler.analysis.facts import HostFacts, RunFacts, root_patterns
+from hprofiler.analysis.facts import RunFacts, root_patterns
 from hprofiler.analysis.outliers import Comparison
 from hprofiler.analysis.stages import divided
 from hprofiler.base.paths import is_file, is_there
 from hprofiler.model import Outcome, Recording, Status
 from hprofiler.model.measures import measure_of
-from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder import HostRecord, RunFolder
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Names:
 
 
 # Takes each process's profile as it is shown, with groups of threads as outermost frames `[group]`.
-Taker = Callable[[HostFacts, Recording, Profile], None]
+Taker = Callable[[HostRecord, Recording, Profile], None]
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Reader:
         self._taker = taker
         self._roots = root_patterns(facts.roots) if facts.trimmed else []
 
-    def read_host(self, host: HostFacts) -> HostProfile | None:
+    def read_host(self, host: HostRecord) -> HostProfile | None:
         """The host's processes as one profile; None when there is none."""
         merged: HostProfile | None = None
         for recording in host.recordings:
@@ -66,7 +66,7 @@ class Reader:
             self.comparison.add_host(host, merged.profile, merged.samples)
         return merged
 
-    def _added(self, merged: HostProfile | None, host: HostFacts, recording: Recording) -> HostProfile:
+    def _added(self, merged: HostProfile | None, host: HostRecord, recording: Recording) -> HostProfile:
         profile = shown_threads = self._read(host, recording, self._names.threads or self._taker is not None)
         shown, compared = profile.total(), self.comparison.whole(profile)
         if self._roots:
@@ -86,7 +86,7 @@ class Reader:
         merged.samples += samples
         return merged
 
-    def read(self, host: HostFacts, recording: Recording) -> Profile:
+    def read(self, host: HostRecord, recording: Recording) -> Profile:
         """A process's profile as it was stored, not trimmed; its values are the event's, the one shown first.
 
         Raises OSError, ValueError or RuntimeError for one that cannot be used.
@@ -95,7 +95,7 @@ class Reader:
         _check_frames(profile.without_threads() if self._names.threads else profile)
         return profile
 
-    def _read(self, host: HostFacts, recording: Recording, with_threads: bool) -> Profile:
+    def _read(self, host: HostRecord, recording: Recording, with_threads: bool) -> Profile:
         measure = measure_of(self._facts.event)
         path = self._folder.profile_path(host.name, recording.pid, self._facts.event)
         labels = {"host": host.name, "pid": str(recording.pid), "process": recording.label}
@@ -112,7 +112,7 @@ class Reader:
         profile = profile if self._names.raw else profile.canonical()
         return profile.select(measure.shown_first) if measure.shown else profile
 
-    def _read_times(self, host: HostFacts, recording: Recording, with_threads: bool) -> Profile | None:
+    def _read_times(self, host: HostRecord, recording: Recording, with_threads: bool) -> Profile | None:
         """The profile with the times of its samples; None where they are not known."""
         path = self._folder.times_path(host.name, recording.pid, self._facts.event)
         if not is_there(path):
@@ -145,7 +145,7 @@ def _check_frames(profile: Profile) -> None:
         raise ValueError("no stack in it has a frame")
 
 
-def unreadable(host: HostFacts, recording: Recording, error: Exception) -> Outcome:
+def unreadable(host: HostRecord, recording: Recording, error: Exception) -> Outcome:
     """The line of the ledger for a stored profile that cannot be used."""
     return Outcome(
         host=host.name,
@@ -159,7 +159,7 @@ def unreadable(host: HostFacts, recording: Recording, error: Exception) -> Outco
     )
 
 
-def _without_times(host: HostFacts, recording: Recording, error: Exception) -> Outcome:
+def _without_times(host: HostRecord, recording: Recording, error: Exception) -> Outcome:
     return Outcome(
         host=host.name,
         status=Status.DEGRADED,

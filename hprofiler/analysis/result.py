@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from operator import attrgetter
 from pathlib import Path
-from typing import Protocol
 
 from hprofiler._flamegraph import MeanMerger, Method, Profile
 from hprofiler.analysis.attribution import Attribution, attribute
-from hprofiler.analysis.coverage import Coverage, coverage, recorded_for
-from hprofiler.analysis.facts import HostFacts, RunFacts, read_facts
+from hprofiler.analysis.coverage import CoverageText, coverage, recorded_for
+from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.analysis.findings import MOST, findings
 from hprofiler.analysis.machines import Machines, MetricFinding, read_machines
 from hprofiler.analysis.outliers import Compared
@@ -21,10 +20,11 @@ from hprofiler.analysis.profiles import HostProfile, Names, Reader
 from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
 from hprofiler.analysis.subject import Evidence, Finding
 from hprofiler.analysis.words import percent, short_name
+from hprofiler.analysis.work import EventWork, WorkSums
 from hprofiler.base.errors import UsageError
 from hprofiler.model import Outcome, Recording, Status
 from hprofiler.model.measures import measure_of
-from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder import HostRecord, RunFolder
 from hprofiler.spark import SparkError, saved_application
 from hprofiler.spark import read_facts as read_spark_facts
 from hprofiler.spark.findings import judge, sentence
@@ -82,7 +82,7 @@ class EventAnalysis:
     """
 
     facts: RunFacts
-    coverage: Coverage
+    coverage: CoverageText
     compared: Compared
     problems: tuple[Outcome, ...] = ()
     notes: tuple[Outcome, ...] = ()
@@ -98,6 +98,7 @@ class EventAnalysis:
     second: str = ""
     short: Mapping[tuple[str, int], str] = field(default_factory=dict)
     stages: StageShares | None = None
+    work: EventWork = field(default_factory=EventWork)
 
     @property
     def event(self) -> str:
@@ -105,7 +106,7 @@ class EventAnalysis:
 
     @property
     def recorded(self) -> int:
-        return sum(host.recorded for host in self.facts.hosts) - len(self.problems)
+        return sum(len(host.recorded) for host in self.facts.hosts) - len(self.problems)
 
     @property
     def expected(self) -> int:
@@ -132,7 +133,7 @@ class AnalysisResult:
     """
 
     facts: RunFacts
-    coverage: Coverage
+    coverage: str
     events: tuple[EventAnalysis, ...]
     machines: Machines = field(default_factory=Machines)
 
@@ -156,16 +157,19 @@ class AnalysisResult:
         return not any(event.total for event in self.events)
 
 
-class ProfileSink(Protocol):
-    """Takes the profiles of an event while they are in memory; the value that is shown comes first."""
+class ProfileSink:
+    """Takes the profiles of an event while they are in memory; the value that is shown comes first.
 
-    def take_process(self, facts: RunFacts, host: HostFacts, recording: Recording, profile: Profile) -> None:
+    This one takes nothing: for an analysis that is made for its figures.
+    """
+
+    def take_process(self, facts: RunFacts, host: HostRecord, recording: Recording, profile: Profile) -> None:
         """A process with samples, with groups of threads as outermost frames `[group]`."""
 
     def take_host(
         self,
         facts: RunFacts,
-        host: HostFacts,
+        host: HostRecord,
         analysis: HostAnalysis | None,
         attribution: Attribution | None,
         problems: Sequence[Outcome],
@@ -212,7 +216,7 @@ def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink)
     broken = Counter((one.host, one.pid) for event in events for one in event.problems)
     made = Counter((host.name, one.pid) for host in facts.hosts for one in host.recordings)
     lost = sum(1 for process, number in made.items() if broken[process] >= number)
-    return AnalysisResult(facts, coverage(facts, lost), events, machines)
+    return AnalysisResult(facts, coverage(facts, lost).text, events, machines)
 
 
 def analyze_event(
@@ -222,11 +226,11 @@ def analyze_event(
     sink: ProfileSink,
     of_machines: Sequence[MetricFinding] = (),
 ) -> EventAnalysis:
-    evidence, stages = Evidence(facts), StageSums(facts)
+    evidence, stages, work = Evidence(facts), StageSums(facts), WorkSums(facts.event)
     short: dict[tuple[str, int], str] = {}
 
-    def take(host: HostFacts, recording: Recording, profile: Profile) -> None:
-        evidence.add(host, recording, profile)
+    def take(host: HostRecord, recording: Recording, profile: Profile) -> None:
+        evidence.add(host, profile, work.add(host.name, recording.pid, profile))
         stages.add(recording, profile)
         if profile.total():
             sink.take_process(facts, host, recording, profile)
@@ -262,13 +266,16 @@ def analyze_event(
         whole=whole,
         short=short,
         stages=stages.shares(),
+        work=work.finish(),
     )
     of_cluster = attribute(facts, cluster) if cluster is not None else None
     if cluster is not None and of_cluster is not None:
         found = findings(facts, cluster, of_cluster, compared, evidence, problems)
-        of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)
         of_job = facts.job.findings if facts.job else ()
-        more = [*([Finding(sentence(of_job))] if of_job else []), *([of_stage] if of_stage else [])]
+        more = [Finding(sentence(of_job))] if of_job else []
+        of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)
+        if of_stage and not any(one.code == "stage-share" for one in of_job):
+            more.append(of_stage)
         if of_machines and facts.event in _OF_TIME:
             more.append(Finding(of_machines[0].text, host=of_machines[0].host))
         found = [found[0], *more, *found[1:]][:MOST]
@@ -288,7 +295,7 @@ def analyze_event(
     return analysis
 
 
-def _host_analysis(host: HostFacts, read: HostProfile, attribution: Attribution) -> HostAnalysis:
+def _host_analysis(host: HostRecord, read: HostProfile, attribution: Attribution) -> HostAnalysis:
     methods = attribution.methods
     widest = nlargest(_REMEMBERED, methods, key=attrgetter("total_value"))
     return HostAnalysis(
@@ -340,7 +347,7 @@ def _second_line(
     odd = compared.odd_hosts[0].most_different if compared.odd_hosts else None
     # What is said of the odd host says how the answer's method spreads over the hosts.
     same_matter = odd is not None and odd.name == answer.method and not answer.with_calls
-    if not answer.has_share or same_matter:
+    if not answer.share or same_matter:
         return ""
     if len(hosts) < 2:
         return methods_that_follow(attribution, answer)
@@ -356,7 +363,7 @@ def _second_line(
 def methods_that_follow(attribution: Attribution, answer: Finding) -> str:
     """The methods after the answer's by their own cost; "" where the answer has another measure."""
     hottest = attribution.methods[:3]
-    if answer.with_calls or not hottest or answer.method != hottest[0].name or not answer.has_share:
+    if answer.with_calls or not hottest or answer.method != hottest[0].name or not answer.share:
         return ""
     shares = ((one.name, one.self_value / attribution.attributed) for one in hottest[1:])
     named = [f"{short_name(name)} ({percent(share, 1)})" for name, share in shares if share >= 0.01]
@@ -388,7 +395,7 @@ def stands_out(share: float, cluster_share: float) -> bool:
 
 
 def reasons_without_samples(
-    hosts: Iterable[HostFacts], problems: Sequence[Outcome]
+    hosts: Iterable[HostRecord], problems: Sequence[Outcome]
 ) -> dict[tuple[str, str], list[str]]:
     """Each reason and remedy once, with the hosts it holds for."""
     places: dict[tuple[str, str], list[str]] = {}

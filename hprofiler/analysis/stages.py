@@ -10,11 +10,12 @@ from statistics import median
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.blocked_stacks import EVENTS, BlockedRules, most_first
-from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import percent
 from hprofiler.model import Recording
 from hprofiler.model.measures import duration
+from hprofiler.runfolder import HostRecord
 from hprofiler.spark import (
     SEVERAL,
     Assignment,
@@ -80,12 +81,14 @@ class StageShares:
 
     `gains` are by how much the job would be shorter at most if its tasks never waited so, by rules of
     `blocked_stacks` or UNSAMPLED; they are known where Spark's whole application is, of wall-clock time.
+    They are bounds only if it `is_recorded` whole: what was not recorded gains nothing in them.
     """
 
     stages: tuple[StageShare, ...]
     several: int
     none: int
     gains: Mapping[str, Gain] = field(default_factory=dict)
+    is_recorded: bool = False
 
     @property
     def certain(self) -> float:
@@ -99,7 +102,7 @@ class StageShares:
         return likely / max(1, sum(one.samples for one in self.stages) + self.several)
 
 
-def divided(facts: RunFacts, host: HostFacts, recording: Recording, profile: Profile) -> Profile:
+def divided(facts: RunFacts, host: HostRecord, recording: Recording, profile: Profile) -> Profile:
     """A process's profile, with threads at the roots, whose samples belong to the stages of its executor."""
     times = profile.times
     if times is None:
@@ -204,8 +207,23 @@ class StageSums:
             )
         stages.sort(key=lambda one: (-one.samples, one.name))
         job = self._facts.job
-        gains = _gains(stages, job.blocked.replay) if job is not None and is_wall else {}
-        return StageShares(tuple(stages), several, self._none, gains)
+        if job is None or not is_wall:
+            return StageShares(tuple(stages), several, self._none)
+        replay = job.blocked.replay
+        return StageShares(
+            tuple(stages), several, self._none, _gains(stages, replay), self._is_recorded(spark, replay)
+        )
+
+    def _is_recorded(self, spark: SparkFacts, replay: Replay) -> bool:
+        """Whether recordings of all executors contain all their tasks."""
+        ahead = spark.clock.offset * 1e6 if spark.clock else 0.0
+        return all(
+            any(
+                one == executor and since + ahead <= first * 1000 and last * 1000 <= until + ahead
+                for one, since, until in self._recorded
+            )
+            for executor, (first, last) in replay.slots.busy.items()
+        )
 
 
 def _unsampled(sampled: float, known: StageTime | None) -> float:
@@ -216,23 +234,41 @@ def _unsampled(sampled: float, known: StageTime | None) -> float:
 
 
 def _gains(stages: Iterable[StageShare], replay: Replay) -> dict[str, Gain]:
-    """The bounds of each rule: tasks of a stage are shorter by the part of the stage's samples that wait."""
+    """The bounds of each rule: tasks of a stage are shorter by the part of the stage's samples that wait.
+
+    The replay has all attempts of a stage as one.
+    """
     numbers = {
         stage_name(stage.id, attempt): number
         for number, stage in enumerate(replay.stages)
         for attempt in stage.attempt_numbers
     }
-    shorter: dict[str, dict[int, Sequence[float]]] = {}
+    attempts: dict[int, list[StageShare]] = {}
     for one in stages:
-        number = numbers.get(one.name)
-        waits = {rule: count / max(1, one.samples) for rule, count in one.blocked.items()}
-        if one.unsampled:
-            waits[UNSAMPLED] = one.unsampled + (1 - one.unsampled) * waits.pop(_LOCAL_DISK, 0.0)
-        for rule, wait in waits.items():
-            if number is not None:
-                held, part = replay.stages[number].held, 1 - wait
-                shorter.setdefault(rule, {})[number] = array("f", (part * time for time in held))
+        if one.name in numbers and one.samples:
+            attempts.setdefault(numbers[one.name], []).append(one)
+    shorter: dict[str, dict[int, Sequence[float]]] = {}
+    for number, shares in attempts.items():
+        for rule, wait in _waits(shares).items():
+            held, part = replay.stages[number].held, 1 - wait
+            shorter.setdefault(rule, {})[number] = array("f", (part * time for time in held))
     return {rule: replay.gain(durations) for rule, durations in shorter.items()}
+
+
+def _waits(attempts: Sequence[StageShare]) -> dict[str, float]:
+    """The parts of a stage's samples that wait, by rule; UNSAMPLED is a part of its tasks' time."""
+    counts: dict[str, int] = {}
+    for one in attempts:
+        for rule, count in one.blocked.items():
+            counts[rule] = counts.get(rule, 0) + count
+    samples = sum(one.samples for one in attempts)
+    # In samples: how many there are, with those that were not taken.
+    whole = sum(one.samples / (1 - one.unsampled) for one in attempts)
+    waits = {rule: count / samples for rule, count in counts.items()}
+    if whole > samples:
+        waits.pop(_LOCAL_DISK, None)
+        waits[UNSAMPLED] = (whole - samples + counts.get(_LOCAL_DISK, 0)) / whole
+    return waits
 
 
 def _cpu_of_sample(recording: Recording) -> float:
@@ -275,7 +311,7 @@ def _slowest(spark: SparkFacts, name: str) -> str:
     A task that was still running when Spark was asked has run until then.
     """
     tasks = [
-        ((finish or max(launch, spark.read)) - launch, executor)
+        ((finish or max(launch, spark.until)) - launch, executor)
         for executor, table in spark.tasks.items()
         for _, stage, attempt, launch, finish, _ in table.rows()
         if stage_name(stage, attempt) == name

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from hprofiler._flamegraph import Method, Profile, category_patterns
+from hprofiler._flamegraph import Method, Profile
 from hprofiler.analysis.attribution import Attribution
-from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.families import Family, family_of, is_own
 from hprofiler.analysis.outliers import Compared
-from hprofiler.model import Outcome, Recording
+from hprofiler.analysis.work import Sums
+from hprofiler.model import Outcome
 from hprofiler.model.event_names import is_each_one
 from hprofiler.model.measures import Measure, ends_in_classes, measure_of
+from hprofiler.runfolder import HostRecord
 
 # Standard deviations beyond which a difference is not chance.
 SIGMAS = 4.5
@@ -49,12 +51,12 @@ class Evidence:
         self._of_cpu = facts.event == "cpu"
         self.hosts: dict[str, Work] = {}
 
-    def add(self, host: HostFacts, recording: Recording, profile: Profile) -> None:
-        """A process's profile, the value shown first; groups of threads may be its outermost frames."""
+    def add(self, host: HostRecord, profile: Profile, categories: Sums) -> None:
+        """A process's profile, the value shown first, and its costs by category."""
         if not self._of_cpu or not profile.total():
             return
         kernel = sum(frame.self_value for frame in profile.frames() if frame.kind == "kernel")
-        gc, jit = (profile.filter(include=category_patterns(work)).total() for work in ("gc", "jit"))
+        gc, jit = categories.get("gc", 0), categories.get("jit", 0)
         self.hosts.setdefault(host.name, Work()).update(total=profile.total(), gc=gc, jit=jit, kernel=kernel)
 
     def cluster(self) -> Work:
@@ -135,8 +137,8 @@ class Finding:
     """A sentence; the whole name of the method that it speaks of, and its host's key in the run folder.
 
     A method stands in the text by its name without the package; `with_calls` says that its share is that of
-    all it calls, too, and `at` where in the text it stands: a word may be called like a method. `has_share`:
-    the text has the method's share.
+    all it calls, too, and `at` where in the text it stands: a word may be called like a method. `share` is
+    the method's share as it stands in the text, if it does.
     """
 
     text: str
@@ -144,7 +146,7 @@ class Finding:
     host: str | None = None
     with_calls: bool = False
     at: int | None = None
-    has_share: bool = False
+    share: str = ""
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ class Subject:
         return self.facts.event if self.facts else self.cluster.values[0][0]
 
     @property
-    def hosts(self) -> Sequence[HostFacts]:
+    def hosts(self) -> Sequence[HostRecord]:
         return self.facts.hosts if self.facts else ()
 
     @property

@@ -7,12 +7,12 @@ from dataclasses import astuple, replace
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile
-from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.analysis.facts import RunFacts
 from hprofiler.base.errors import UsageError
 from hprofiler.base.paths import is_file
 from hprofiler.base.time_range import TimeRange
 from hprofiler.model import Recording, Samples
-from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder import HostRecord, RunFolder
 
 WITHOUT_TIMES = "record it again, without --no-timeline"
 """What to do where it is not known when samples were taken."""
@@ -51,7 +51,7 @@ def recorded_in(recording: Recording, start: int, time: TimeRange | None = None)
     return begin, max(begin, min(end, time.end))
 
 
-def _of_range(folder: RunFolder, start: int, host: HostFacts, time: TimeRange) -> HostFacts:
+def _of_range(folder: RunFolder, start: int, host: HostRecord, time: TimeRange) -> HostRecord:
     recordings = []
     for one in host.recordings:
         path = folder.times_path(host.name, one.pid, one.event)
@@ -60,8 +60,8 @@ def _of_range(folder: RunFolder, start: int, host: HostFacts, time: TimeRange) -
         if end > begin:
             recordings.append(replace(part, seconds=end - begin, timeline=()))
     # How long processes were recorded is no more a part of the duration.
-    outcomes = tuple(replace(outcome, seconds=None) for outcome in host.outcomes)
-    return replace(host, recordings=tuple(recordings), outcomes=outcomes)
+    outcomes = [replace(outcome, seconds=None) for outcome in host.outcomes]
+    return host.part(recordings, outcomes)
 
 
 def _part(recording: Recording, path: Path, bounds: tuple[int, int]) -> Recording:

@@ -131,13 +131,14 @@ def _run_into(
     try:
         from hprofiler.report import make_report  # imported while the target answers
 
-        new = () if interrupted else new_processes()
+        new: list[Outcome] = []
         if request.spark is not None and any(result.recordings for result in results):
             from hprofiler.app.spark import add_facts
 
             now = datetime.now(timezone.utc).timestamp()
             missing = add_facts(request.spark, folder.path, results, started.timestamp(), now)
-            new = (*new, missing) if missing else new
+            new += [missing] if missing else []
+        new += () if interrupted else new_processes()  # asked for meanwhile
         if new:
             results = _with_lines(results, new)
             folder.write(msgspec.structs.replace(record, hosts=tuple(map(host_record, results))))

@@ -86,10 +86,15 @@ def _known(
         content, date = source.get(path, parameters)
         return Answer(content, sent, time.time(), _seconds(date))
 
-    facts = fetch_facts(ask, source.application, since, until, clock_of)
+    try:
+        facts = fetch_facts(ask, source.application, since, until, clock_of, attempt=source.attempt)
+    except HprofilerError:
+        if source.ended is None:
+            raise
+        return _known(source.ended(), clock_of, since, until)
     facts = msgspec.structs.replace(facts, source="the driver's REST interface")
     try:
-        return facts, fetch_application(ask, source.application, _SECONDS)
+        return facts, fetch_application(ask, source.application, _SECONDS, source.attempt)
     except HprofilerError as error:
         note = f"tables of the whole application are left out: {error.reason}"[:1000]
         return msgspec.structs.replace(facts, notes=(*facts.notes, note)), None

@@ -84,7 +84,7 @@ def _of_server(server: SparkDriver) -> Application:
 
     try:
         asked = Server(ask, time.monotonic() + _SECONDS)
-        identity, attempt, _, _ = find_application(asked, server.application)
+        identity, attempt, _, _ = find_application(asked, server.application, server.attempt)
     except NotFound as error:
         remedy = "check the address: http://history:18080/history/APPLICATION, or http://driver:4040"
         raise SparkError(error.reason, remedy) from error
@@ -101,7 +101,7 @@ def _of_server(server: SparkDriver) -> Application:
                 files, failure = [], str(error)
             if files:
                 return read_application(files)
-    application = fetch_application(ask, identity)
+    application = fetch_application(ask, identity, attempt=attempt)
     if failure:
         application.notes.append(Note("not-downloaded", detail=failure))
     return application

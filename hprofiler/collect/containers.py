@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hprofiler.agent import Ignored
 from hprofiler.base.text import some
 from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Host, Outcome, Process, Status
 
@@ -28,12 +29,12 @@ class Contained:
         ports = {int(labels[MANAGER_PORT]) for labels in known if MANAGER_PORT in labels}
         return ports.pop() if len(ports) == 1 else None
 
-    def named(self, reason: str) -> str:
-        """The agent's text with pod names instead of container ids."""
-        for identity in self._host.containers:
-            if identity in reason and self._pod(identity) != identity:
-                return reason.replace(identity, self._name(identity))
-        return reason
+    def named(self, ignored: Ignored) -> Ignored:
+        """The reason begins with the name of its container, if there is one."""
+        if ignored.container not in self._host.containers:
+            return ignored
+        reason = f"{self._name(ignored.container)}: {ignored.reason}"
+        return Ignored(ignored.pid, reason, ignored.doubtful, ignored.container)
 
     def doubt(self, process: Process) -> Outcome | None:
         """Why a process may not belong to its container; None if it is trusted."""

@@ -43,7 +43,7 @@ class Reconnect:
 
     def explained(self, outcome: ProcessOutcome) -> ProcessOutcome:
         """The outcome of a process, with the reason if the lost connection ended its recording early."""
-        if self._interrupted is None or outcome.status is Status.FAILED:
+        if self._interrupted is None or outcome.pid is None or outcome.status is Status.FAILED:
             return outcome
         what = f"the connection was lost: {self._interrupted.reason}"
         if self._away is not None:

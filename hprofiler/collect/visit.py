@@ -233,7 +233,7 @@ class Visit(ABC):
         processes = tuple(self._contained.known(one) for one in found.processes if not doubts[one.pid])
         told = {one.pid for one in found.ignored}
         ignored = (*(one for one in overlooked if one.pid not in told), *found.ignored)
-        ignored = tuple(Ignored(one.pid, self._contained.named(one.reason), one.doubtful) for one in ignored)
+        ignored = tuple(map(self._contained.named, ignored))
         # Processes that another visit has: the machine is known under several names.
         self.left = self._group.machines.claim(self.facts, self.host.name, processes)
         others = (

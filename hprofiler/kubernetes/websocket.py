@@ -10,7 +10,8 @@ import select
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection, Event, Ping
@@ -22,6 +23,7 @@ from hprofiler.kubernetes.problems import KubernetesError
 HALF_CLOSE = "v5.channel.k8s.io"
 """Only this protocol can close a command's stdin."""
 PROTOCOLS = (HALF_CLOSE, "v4.channel.k8s.io")
+T = TypeVar("T")
 _GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # of RFC 6455, for the answer to the key
 _READ = 256 << 10
 _LOOK = 1.0
@@ -99,43 +101,38 @@ class WebSocket:
             except LocalProtocolError as error:
                 raise Lost("the connection is closed") from error
             while left:
-                left = left[self._write(left) :]
-
-    def _write(self, data: memoryview) -> int:
-        while True:
-            with self._calling:
-                self._check()
-                try:
-                    return self._socket.send(data)
-                except (BlockingIOError, ssl.SSLWantWriteError):
-                    wanted = select.POLLOUT
-                except ssl.SSLWantReadError:
-                    wanted = select.POLLIN
-                except OSError as error:
-                    raise Lost(error.strerror or str(error)) from error
-            self._wait(wanted)
+                piece = left
+                left = left[self._when_ready(lambda: self._socket.send(piece), select.POLLOUT) :]  # noqa: B023
 
     def _read(self) -> bytes:
+        """b"" at the end, also after `close`."""
         if self._leading:
             leading, self._leading = self._leading, b""
             return leading
+        try:
+            return self._when_ready(lambda: self._socket.recv(_READ), select.POLLIN)
+        except Lost:
+            if self._closed:
+                return b""
+            raise
+
+    def _when_ready(self, call: Callable[[], T], usual: int) -> T:
+        """Call the socket until it can do it; `usual` is what it has to wait for without TLS."""
         while True:
             with self._calling:
                 if self._closed:
-                    return b""
+                    raise Lost("the connection is closed")
                 try:
-                    return self._socket.recv(_READ)
-                except (BlockingIOError, ssl.SSLWantReadError):
+                    return call()
+                except BlockingIOError:
+                    wanted = usual
+                except ssl.SSLWantReadError:
                     wanted = select.POLLIN
                 except ssl.SSLWantWriteError:
                     wanted = select.POLLOUT
                 except OSError as error:
                     raise Lost(error.strerror or str(error)) from error
             self._wait(wanted)
-
-    def _check(self) -> None:
-        if self._closed:
-            raise Lost("the connection is closed")
 
     def _wait(self, wanted: int) -> None:
         """Wait until the socket is ready or closed; polling guards against a lost wake-up."""

@@ -19,7 +19,7 @@ MAX_NUMBERS = 2_000_000
 _MOST = 1 << 53
 
 Kind = Literal["counter", "gauge"]
-Thing = Literal["host", "cpu", "disk", "network", "cgroup", "process", "jvm", "mount", "node"]
+Thing = Literal["host", "cpu", "disk", "network", "cgroup", "process", "jvm", "mount", "node", "counters"]
 Unit = Literal["ticks", "bytes", "count", "us", "ms", "ns"]
 Name = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,63}\Z")]
 Id = Annotated[str, Meta(pattern=r"^[!-~]{0,255}\Z")]

@@ -22,7 +22,8 @@ class Sampling:
     `frequency` is in Hz of CPU time. If an interval is None, the agent chooses it: `alloc_interval` in bytes,
     `lock_threshold` and `wall_interval` in nanoseconds. `keep_raw` also requests the engine's own files,
     `timeline` the times of samples and of GC pauses, `thread_names` names of threads even where the JVM
-    prints a warning about that, `metrics` what the host did meanwhile.
+    prints a warning about that, `metrics` what the host did meanwhile, `counters` (presets and events) what
+    its processors counted; they need `metrics`.
     """
 
     events: tuple[str, ...]
@@ -36,6 +37,7 @@ class Sampling:
     timeline: bool = True
     thread_names: bool = False
     metrics: bool = False
+    counters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.profiles import Names
-from hprofiler.analysis.result import AnalysisResult, analyze, open_facts
+from hprofiler.analysis.result import AnalysisResult, ProfileSink, analyze, open_facts
 from hprofiler.base.errors import HprofilerError, ProfileError
 from hprofiler.base.paths import at_home
 from hprofiler.notebook import tables
@@ -121,7 +121,7 @@ class Run:
     @cached_property
     def _analysis(self) -> AnalysisResult:
         folder, facts = open_facts(self.folder, trim=False, slices=True)
-        return analyze(folder, facts, Names(), tables.NoPictures())
+        return analyze(folder, facts, Names(), ProfileSink())
 
     # In a notebook
 

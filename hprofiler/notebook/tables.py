@@ -6,12 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from hprofiler._flamegraph import Profile
-from hprofiler.analysis.attribution import Attribution
-from hprofiler.analysis.facts import HostFacts, RunFacts
-from hprofiler.analysis.result import AnalysisResult, EventAnalysis, HostAnalysis
+from hprofiler.analysis.result import AnalysisResult
 from hprofiler.base.errors import HprofilerError
-from hprofiler.model import Outcome, Recording
+from hprofiler.model import Outcome
 from hprofiler.model.measures import measure_of
 from hprofiler.notebook.display import explained
 from hprofiler.runfolder import RunRecord
@@ -56,28 +53,6 @@ def frame(columns: Sequence[str], rows: Iterable[Row]) -> DataFrame:
     except ImportError as error:
         raise HprofilerError("tables need pandas, which is not installed", "pip install pandas") from error
     return pandas.DataFrame(list(rows), columns=list(columns))
-
-
-class NoPictures:
-    """Takes the profiles of an analysis that is made for its figures."""
-
-    def take_process(self, facts: RunFacts, host: HostFacts, recording: Recording, profile: Profile) -> None:
-        pass
-
-    def take_host(
-        self,
-        facts: RunFacts,
-        host: HostFacts,
-        analysis: HostAnalysis | None,
-        attribution: Attribution | None,
-        problems: Sequence[Outcome],
-    ) -> None:
-        pass
-
-    def take_cluster(
-        self, analysis: EventAnalysis, cluster: Attribution | None, mean: Profile | None
-    ) -> None:
-        pass
 
 
 def processes(record: RunRecord) -> Iterator[Row]:

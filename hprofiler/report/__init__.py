@@ -9,9 +9,16 @@ from pathlib import Path
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.attribution import Attribution, attribute
 from hprofiler.analysis.coverage import clock_in_words, host_coverage, host_sampled, sampled
-from hprofiler.analysis.facts import HostFacts, RunFacts
+from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.profiles import Names
-from hprofiler.analysis.result import AnalysisResult, EventAnalysis, HostAnalysis, analyze, open_facts
+from hprofiler.analysis.result import (
+    AnalysisResult,
+    EventAnalysis,
+    HostAnalysis,
+    ProfileSink,
+    analyze,
+    open_facts,
+)
 from hprofiler.analysis.stages import stage_labels
 from hprofiler.analysis.time_part import facts_of_range
 from hprofiler.base.errors import PicturesError, RunFolderError
@@ -33,7 +40,7 @@ from hprofiler.report.pictures import (
 from hprofiler.report.sections import event_of_page, event_summary, run_record
 from hprofiler.report.spark_job import curves_record, job_record, resident_memory
 from hprofiler.report.stages import gain_lines, spark_lanes
-from hprofiler.runfolder import RunFolder, safe_name
+from hprofiler.runfolder import HostRecord, RunFolder, safe_name
 
 __all__ = ["Report", "make_report", "write_page"]
 
@@ -52,7 +59,7 @@ class Report:
     @property
     def coverage(self) -> str:
         """Such as "37 of 40 processes on 9 of 10 hosts"."""
-        return self.analysis.coverage.text
+        return self.analysis.coverage
 
     @property
     def empty(self) -> bool:
@@ -90,8 +97,6 @@ def make_report(
             by_stacks = [line for shares in divided for line in gain_lines(shares)]
             writer.data.job = job_record(facts.job, resident_memory(facts), by_stacks)
         writer.data.write(run_folder.page_path)
-        for old in run_folder.old_pages(facts.events):
-            old.unlink(missing_ok=True)
     except OSError as error:
         reason = f"cannot write the report in {folder}: {error.strerror or error}"
         raise RunFolderError(reason, "free some space there, or copy the run folder elsewhere") from error
@@ -103,7 +108,7 @@ def make_report(
     return Report(run_folder.page_path, analysis)
 
 
-class _Writer:
+class _Writer(ProfileSink):
     """Writes the pictures of hosts and cluster as they are read, and fills the page's data.
 
     Pictures of an earlier report are removed if there is no data for new ones.
@@ -118,7 +123,7 @@ class _Writer:
             if any(any(one.totals.values()) for one in host.recordings):
                 self.data.host(host.name)
 
-    def take_process(self, facts: RunFacts, host: HostFacts, recording: Recording, profile: Profile) -> None:
+    def take_process(self, facts: RunFacts, host: HostRecord, recording: Recording, profile: Profile) -> None:
         process = self.data.process(host, recording)
         self._processes[host.name, recording.pid] = self.data.number_of_process(process)
         self.data.add(self._event(facts), process, profile, facts.start)
@@ -147,7 +152,7 @@ class _Writer:
     def take_host(
         self,
         facts: RunFacts,
-        host: HostFacts,
+        host: HostRecord,
         analysis: HostAnalysis | None,
         attribution: Attribution | None,
         problems: Sequence[Outcome],

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.diff import Changes, MethodChange
-from hprofiler.analysis.facts import HostFacts
 from hprofiler.analysis.findings import MOST, about
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import percent
@@ -18,7 +17,7 @@ from hprofiler.model.measures import Column, measure_of
 from hprofiler.report.diff_text import AS_LONG, amount_of, points_of
 from hprofiler.report.page import PageData, PageEvent, PageProcess
 from hprofiler.report.sections import chip, event_of_page, finding_record, summary
-from hprofiler.runfolder import replacing
+from hprofiler.runfolder import HostRecord, replacing
 
 # Amounts are shown with three digits.
 _ROUNDING = 1e-3
@@ -39,7 +38,7 @@ class TwoRuns:
         run: int,
         start: int | None,
         profile: Profile,
-        host: HostFacts | None = None,
+        host: HostRecord | None = None,
         recording: Recording | None = None,
     ) -> None:
         """A process's profile, threads as outermost frames where they are known; or a file's.
@@ -126,7 +125,8 @@ def _finding(changes: Changes, one: MethodChange, kind: str) -> Finding:
     calls = " with all it calls" if kind == "total" else ""
     before, after = _amount(changes, moved.before), _amount(changes, moved.after)
     of = "" if changes.absolute else f" of {measure_of(changes.event).share_of}"
-    return about("", one.name, f" takes {size} {more}{of}{calls}: {after} after {before}.")
+    text = f" takes {size} {more}{of}{calls}: {after} after {before}."
+    return about("", one.name, text, share="" if changes.absolute else after)
 
 
 def in_picture(changes: Changes) -> str:

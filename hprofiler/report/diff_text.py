@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hprofiler._flamegraph import Change
+from hprofiler._flamegraph import Change, category_label
 from hprofiler.analysis.diff import WHY, Changes, MethodChange, Moved
 from hprofiler.analysis.diff_sides import Side
 from hprofiler.analysis.words import percent, plain, short_name
@@ -27,7 +27,7 @@ _FACTOR = 0.05
 
 def lines(compared: Changes, top: int) -> list[str]:
     """The methods that changed beyond noise, at most `top` of each kind."""
-    text = [*_head(compared)]
+    text = [*_head(compared), *_categories(compared)]
     kinds = kinds_of(compared)
     for head, kind, rows in kinds:
         text += _table(compared, head, kind, rows, top)
@@ -81,6 +81,14 @@ def _about_noise(compared: Changes) -> str:
     return f"noise is the most that chance explains, from {known}"
 
 
+def _categories(compared: Changes) -> list[str]:
+    """The categories of work that changed beyond noise."""
+    beyond = [(category_label(code), moved) for code, moved in compared.categories if moved.beyond]
+    if not beyond:
+        return []
+    return ["", "categories of work:", *_methods(compared, beyond, "category")]
+
+
 def _table(compared: Changes, head: str, kind: str, rows: Sequence[MethodChange], top: int) -> list[str]:
     if not rows:
         return []
@@ -90,8 +98,8 @@ def _table(compared: Changes, head: str, kind: str, rows: Sequence[MethodChange]
     return text
 
 
-def _methods(compared: Changes, methods: Sequence[tuple[str, Moved]]) -> list[str]:
-    rows = [(*HEADS, named_by(compared.event))]
+def _methods(compared: Changes, methods: Sequence[tuple[str, Moved]], what: str = "") -> list[str]:
+    rows = [(*HEADS, what or named_by(compared.event))]
     for name, moved in methods:
         mark = f" ({moved.which})" if moved.which else ""
         rows.append(
@@ -175,6 +183,7 @@ def record(
         "before": _side(compared.before),
         "after": _side(compared.after),
         "noise": ("counting" if noise.counted_alone else "processes") if noise.known else "unknown",
+        "categories": {code: members(moved, *_OF_CHANGE) for code, moved in compared.categories},
         "methods": [_method(one) for one in methods],
         "appeared": [_path(compared, one) for one in compared.appeared(top)],
         "vanished": [_path(compared, one) for one in compared.vanished(top)],

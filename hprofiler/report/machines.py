@@ -8,6 +8,7 @@ from hprofiler.analysis.machines import THRESHOLDS, Figure, Machines
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
+from hprofiler.report.counters import counters_record
 
 _HOSTS_SHOWN = 10
 
@@ -74,4 +75,5 @@ def machines_record(machines: Machines) -> dict[str, object]:
             {**members(one, "code", "host", "hosts"), "parameters": dict(one.parameters), "text": one.text}
             for one in machines.findings
         ],
+        "counters": counters_record(machines),
     }

@@ -9,12 +9,14 @@ from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.machines import Machines
 from hprofiler.analysis.metrics import HostMetrics, Values
 from hprofiler.base.errors import RunFolderError
+from hprofiler.report.counters import counter_rows, shown_cell, shown_columns
 from hprofiler.report.page import PageData
 from hprofiler.runfolder import RunFolder
 from hprofiler.runfolder.metrics_file import read_metrics
 
 MOST_HOSTS = 200
 _BUCKETS = 300
+_MOST_ROWS = 500
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,11 @@ _CHARTS = (
     _Chart("disk await", "ms", "disk", ("await",)),
     _Chart("network received and sent", "B/s", "network", ("received", "sent"), sum),
     _Chart("GC of the JVM with most", "%", "jvm", ("gc",)),
+    _Chart("instructions per cycle", "", "host", ("ipc",)),
+    _Chart("slots waiting for memory and execution", "%", "host", ("backend_bound",)),
+    _Chart("loads that missed the last cache, per 1,000 instructions", "", "host", ("llc_mpki",)),
+    _Chart("memory traffic", "B/s", "host", ("memory_traffic",)),
+    _Chart("memory traffic (estimate)", "B/s", "host", ("memory_traffic_estimate",)),
 )
 
 
@@ -73,6 +80,23 @@ def machines_view(
         "more_hosts": max(0, len(hosts) - MOST_HOSTS),
         "charts": [one for one in charts if _has_any(one["values"])],
         "findings": [one.text for one in machines.findings],
+        "counters": _counters(machines),
+    }
+
+
+def _counters(machines: Machines) -> dict[str, object] | None:
+    """The table of counters, its cells as they are shown. None without --counters."""
+    rows = counter_rows(machines)
+    if not rows:
+        return None
+    columns = shown_columns(rows)
+    return {
+        "heads": ["host", "process", *(head for _, head in columns)],
+        "rows": [
+            [row.host, row.process, *(shown_cell(row, name) for name, _ in columns)]
+            for row in rows[:_MOST_ROWS]
+        ],
+        "more_rows": max(0, len(rows) - _MOST_ROWS),
     }
 
 

@@ -14,11 +14,11 @@ from html import escape
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile, ViewerData
-from hprofiler.analysis.facts import HostFacts, labels_of
+from hprofiler.analysis.facts import labels_of
 from hprofiler.base.resources import page_template
 from hprofiler.model import Recording
 from hprofiler.model.measures import counted_in
-from hprofiler.runfolder import replacing
+from hprofiler.runfolder import HostRecord, replacing
 
 FORMAT = 4
 DATA_ID = "data"
@@ -121,7 +121,7 @@ class PageData:
         """The number of a run's host if the page has it."""
         return self._hosts.get((0, name))
 
-    def process(self, host: HostFacts, recording: Recording, run: int = 0) -> PageProcess:
+    def process(self, host: HostRecord, recording: Recording, run: int = 0) -> PageProcess:
         labels = tuple(labels_of(host, recording.process).items())
         return PageProcess(self.host(host.name, run), recording.pid, recording.label, labels)
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from hprofiler.analysis.coverage import coverage, host_coverage, sampled
-from hprofiler.analysis.facts import HostFacts, RunFacts, read_facts
+from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file
 from hprofiler.report.pictures import KINDS
-from hprofiler.runfolder import RUN_FILE, RunFolder, safe_name
+from hprofiler.runfolder import RUN_FILE, HostRecord, RunFolder, safe_name
 
 # Below a run folder: cluster/FILE, hosts/HOST/FILE, hosts/HOST/PID/FILE.
 _DEEPEST = 4
@@ -72,14 +72,11 @@ def _event(facts: RunFacts, files: Sequence[Path]) -> str | None:
 
 
 def _chosen(
-    facts: RunFacts, hosts: Sequence[tuple[HostFacts, str]], scopes: set[tuple[str, ...]]
+    facts: RunFacts, hosts: Sequence[tuple[HostRecord, str]], scopes: set[tuple[str, ...]]
 ) -> RunFacts:
     """The run with the recordings in the scopes alone; all of it where none with a sample is left out."""
     kept = [
-        replace(
-            host,
-            recordings=tuple(one for one in host.recordings if {(name,), (name, str(one.pid))} & scopes),
-        )
+        host.part(one for one in host.recordings if {(name,), (name, str(one.pid))} & scopes)
         for host, name in hosts
     ]
     chosen = replace(facts, hosts=tuple(kept))

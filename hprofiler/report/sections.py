@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hprofiler._flamegraph import Distance, Method
 from hprofiler.analysis.attribution import Attribution
 from hprofiler.analysis.coverage import interrupted, others_missing, sampled, times_in_words
-from hprofiler.analysis.facts import PERF, HostFacts, RunFacts
+from hprofiler.analysis.facts import PERF, RunFacts
 from hprofiler.analysis.outliers import what_differs, who
 from hprofiler.analysis.result import (
     AnalysisResult,
@@ -42,7 +42,7 @@ from hprofiler.model.measures import (
 )
 from hprofiler.report.page import PageData, PageEvent
 from hprofiler.report.pictures import left_out
-from hprofiler.runfolder import safe_name
+from hprofiler.runfolder import HostRecord, safe_name
 
 Record = dict[str, object]
 
@@ -102,16 +102,19 @@ def file_summary(attribution: Attribution, findings: Sequence[Finding]) -> Recor
 
 
 def finding_record(finding: Finding) -> Record:
-    """`at` is where in the text the method's short name stands, in UTF-16 units; None where it does not."""
-    short = short_name(finding.method) if finding.method else ""
-    pattern = re.compile(rf"(?<![\w.$]){re.escape(short)}(?![\w$])")
-    found = pattern.search(finding.text, finding.at or 0) if short else None
-    before = finding.text[: found.start()] if found else ""
-    return {
-        "text": finding.text,
-        "method": finding.method,
-        "at": len(before.encode("utf-16-le", "surrogatepass")) // 2 if found else None,
-    }
+    """The text in parts: the method's short name and its share are parts of their own."""
+    text = finding.text
+    short = re.escape(short_name(finding.method)) if finding.method else ""
+    method = re.compile(rf"(?<![\w.$]){short}(?![\w$])").search(text, finding.at or 0) if short else None
+    share = re.search(re.escape(finding.share), text) if finding.share else None
+    marked = [(*one.span(), kind) for one, kind in ((method, "method"), (share, "share")) if one]
+    parts: list[tuple[str, str]] = []
+    done = 0
+    for start, end, kind in sorted(marked):
+        if start >= done:  # a name may look like a share
+            parts += [("", text[done:start]), (kind, text[start:end])]
+            done = end
+    return {"method": finding.method, "parts": [*parts, ("", text[done:])]}
 
 
 def summary(
@@ -153,7 +156,7 @@ def _empty(analysis: EventAnalysis) -> Record:
     else:
         found = reasons_without_samples(facts.hosts, analysis.problems)
         reasons = [_reason(hosts, reason, remedy) for (reason, remedy), hosts in found.items()]
-        recorded = sum(host.recorded for host in facts.hosts)
+        recorded = sum(len(host.recorded) for host in facts.hosts)
         if not reasons and recorded:
             because = no_samples(facts.event, recorded, facts.expected)
             reasons = [_reason((), f"{because[0].upper()}{because[1:]}.")]
@@ -233,14 +236,14 @@ def _hosts(data: PageData, analysis: EventAnalysis) -> Record:
 
 
 def _host(
-    data: PageData, facts: RunFacts, host: HostFacts, known: HostAnalysis | None, distance: Distance | None
+    data: PageData, facts: RunFacts, host: HostRecord, known: HostAnalysis | None, distance: Distance | None
 ) -> Record:
     hottest = next(iter(known.hottest.items()), None) if known else None
     nothing = "no samples of the job's code" if facts.trimmed else "no samples"
     return {
         "host": data.number_of_host(host.name),
         "name": host.name,
-        "recorded": host.recorded,
+        "recorded": len(host.recorded),
         "processes": host.processes,
         "taken": sum(one.samples.taken for one in host.recordings),
         "counts": _counts(facts.event, host.recordings),
@@ -287,7 +290,7 @@ class _Line:
 
     outcome: Outcome
     recordings: Sequence[Recording] = ()
-    host: HostFacts | None = None
+    host: HostRecord | None = None
 
 
 def ledger_record(facts: RunFacts, problems: Sequence[Outcome], notes: Sequence[Outcome] = ()) -> Record:
@@ -383,7 +386,7 @@ def _facts(analysis: AnalysisResult) -> list[tuple[str, str, list[str]]]:
         ("Selector", "code", [facts.selector]),
         ("Requested", "text", [f"{events} {how_long}, engine {facts.engine}"]),
         ("Trimmed to", "code", list(facts.roots) if facts.trimmed else []),
-        ("Recorded", "text", [analysis.coverage.text]),
+        ("Recorded", "text", [analysis.coverage]),
         ("Times", "text", times_in_words(facts)),
         ("Recorded with", "text", [_commonest(facts, lambda one: f"{one.engine} {one.source}")]),
         ("Total", "text", in_all),

@@ -100,7 +100,8 @@ def straggler_lines(found: Stragglers) -> list[str]:
         where = f"executor {task.executor}" + (f" on {task.host}" if task.host else "")
         why = ", ".join(CAUSES[cause] for cause in task.causes) or "no known cause"
         cost = _time(gain.time) if gain else ""
-        took = f"{_time(task.duration)}, {task.times:.1f} x the median"
+        so_far = " so far, still running" if task.running else ""
+        took = f"{_time(task.duration)}{so_far}, {task.times:.1f} x the median"
         name = stage_name(task.stage, task.attempt)
         lines.append(printable(f"  task {task.tid} of {name}, {where}: {took}; costs {cost} at most: {why}"))
     return lines

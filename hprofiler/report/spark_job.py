@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.report.spark_blocked import blocked_lines, straggler_lines
-from hprofiler.report.spark_page import MOST_ROWS, STAGE_HEADINGS, stage_cells, title_and_text
+from hprofiler.report.spark_page import MOST_ROWS, title_and_text
 from hprofiler.report.spark_text import (
+    STAGE_HEADINGS,
     application_lines,
     executor_lines,
     failure_lines,
@@ -15,9 +16,11 @@ from hprofiler.report.spark_text import (
     locality_lines,
     memory_lines,
     note_lines,
+    sql_lines,
+    stage_rows,
 )
 from hprofiler.spark import Application, SparkFacts, stage_name
-from hprofiler.spark.figures import figures
+from hprofiler.spark.figures import Figures, figures
 from hprofiler.spark.findings import Judged
 from hprofiler.spark.memory import application_memory
 from hprofiler.spark.timeline import SPREAD, timeline
@@ -32,8 +35,27 @@ def job_record(
     """Ready for JSON. `resident` is the memory of executors' processes by executor, as agents measured it;
     `by_stacks` says what the job would gain by wall-clock stacks."""
     application, found = judged.application, figures(judged.application)
-    ran = sorted((one for one in found.stages if len(one.stage.tasks)), key=lambda one: -one.task_time)
-    whole = sum(one.task_time for one in ran)
+    return {
+        "headline": headline(application, found, judged.findings),
+        "heads": list(STAGE_HEADINGS),
+        "stages": [
+            {"slice": stage_name(*one.stage.key), "cells": list(cells.values())}
+            for one, cells in stage_rows(found, MOST_ROWS)
+        ],
+        "more_stages": max(0, len(found.by_task_time) - MOST_ROWS),
+        "sections": [
+            {"title": title, "text": text}
+            for title, text in map(title_and_text, answer_parts(judged, found, resident, by_stacks))
+        ],
+    }
+
+
+def answer_parts(
+    judged: Judged, found: Figures, resident: Mapping[str, int] | None = None, by_stacks: Sequence[str] = ()
+) -> list[list[str]]:
+    """The parts of the answer below its headline and its table of stages, each with a first line for all of
+    it."""
+    application = judged.application
     parts = [
         application_lines(application, found),
         [*blocked_lines(judged.blocked), *(f"  {line[:1].upper()}{line[1:]}." for line in by_stacks)],
@@ -41,19 +63,10 @@ def job_record(
         [*failure_lines(found), *locality_lines(found)],
         executor_lines(application),
         memory_lines(application_memory(application, resident)),
+        sql_lines(application, found),
         note_lines(application),
     ]
-    return {
-        "headline": headline(application, found, judged.findings),
-        "heads": list(STAGE_HEADINGS),
-        "stages": [
-            {"slice": stage_name(*one.stage.key), "cells": stage_cells(one, whole)} for one in ran[:MOST_ROWS]
-        ],
-        "more_stages": max(0, len(ran) - MOST_ROWS),
-        "sections": [
-            {"title": title, "text": text} for title, text in map(title_and_text, filter(None, parts))
-        ],
-    }
+    return [lines for lines in parts if lines]
 
 
 def resident_memory(facts: RunFacts) -> dict[str, int]:

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable
-from hprofiler.model.measures import duration, size
+from hprofiler.model.measures import duration
+from hprofiler.report.spark_text import STAGE_HEADINGS, stage_rows
 from hprofiler.runfolder import replacing
 from hprofiler.spark.application import Application
-from hprofiler.spark.figures import Figures, StageFigures
+from hprofiler.spark.figures import Figures
 from hprofiler.spark.timeline import SPREAD, Timeline, timeline
 from hprofiler.spark.windows import stage_name
 
@@ -25,29 +25,6 @@ _LANES, _LANE = 12, 14
 _MOST_BARS = 2000
 MOST_ROWS = 2000
 _MARKS = 6
-STAGE_HEADINGS = (
-    "stage",
-    "task time",
-    "share",
-    "took",
-    "tasks",
-    "failed",
-    "killed",
-    "CPU/run",
-    "GC",
-    "fetch wait",
-    "median task",
-    "longest",
-    "skew",
-    "of data",
-    "read",
-    "written",
-    "shuffle read",
-    "shuffle written",
-    "spilled",
-    "peak memory",
-)
-"""Of a stage’s cells."""
 _LINES = ("cpu", "gc", "shuffle read", "shuffle write", "deserialize")
 _STYLE = """
 :root { color-scheme: light dark; --text: #1c1e21; --back: #fff; --faint: #6a7178; --line: #d8dce0;
@@ -118,10 +95,9 @@ def _timeline(application: Application) -> str:
     whole = line.width * len(line.active)
     highest = max(1, *line.most)
     scale = (_HEIGHT - _TOP - _BOTTOM) / highest
-    cores = sum(max(0, one.cores) for one in application.workers)
     words = (
-        f"<p>Active tasks (area; at most {max(line.most):,} at once, of {cores:,} cores), and what they "
-        f"did, in cores: {', '.join(map(_legend, _LINES))}. "
+        f"<p>Active tasks (area; at most {max(line.most):,} at once, of {application.most_cores:,} cores), "
+        f"and what they did, in cores: {', '.join(map(_legend, _LINES))}. "
         f"What tasks did is {SPREAD}; these lines overlap.</p>"
     )
     marks = [_mark(number * whole / _MARKS, whole) for number in range(_MARKS + 1)]
@@ -201,53 +177,16 @@ def _lanes(application: Application, start: int, whole: int) -> str:
 
 
 def _stage_table(found: Figures) -> str:
-    ran = sorted((one for one in found.stages if len(one.stage.tasks)), key=lambda one: -one.task_time)
-    if not ran:
-        return ""
-    whole = sum(one.task_time for one in ran)
     rows = "".join(
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in stage_cells(one, whole))}</tr>"
-        for one in ran[:MOST_ROWS]
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells.values())}</tr>"
+        for _, cells in stage_rows(found, MOST_ROWS)
     )
-    more = len(ran) - MOST_ROWS
+    if not rows:
+        return ""
+    more = len(found.by_task_time) - MOST_ROWS
     rest = f'<p class="faint">… and {more:,} more stages</p>' if more > 0 else ""
     head = "".join(f'<th scope="col">{name}</th>' for name in STAGE_HEADINGS)
     return (
         f'<h2>Stages by task time</h2><div class="scroll"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>{rest}"
     )
-
-
-def stage_cells(one: StageFigures, whole: int) -> list[str]:
-    """Of the row of a stage; `whole` is the task time of all."""
-    good = one.work["succeeded"]
-    sums, run = good.sums, good.sums["executorRunTime"]
-
-    def part(value: float) -> str:
-        return plain(percent(value, run)) if run and value else ""
-
-    def data(value: int) -> str:
-        return size(value) if value else ""
-
-    return [
-        printable(f"{stage_name(*one.stage.key)} {one.stage.name}"),
-        duration(one.task_time / 1e3),
-        plain(percent(one.task_time, whole)),
-        duration(one.duration / 1e3) if one.duration else "",
-        f"{good.tasks:,}",
-        f"{one.work['failed'].tasks or ''}",
-        f"{one.work['killed'].tasks or ''}",
-        part(sums["executorCpuTime"] / 1e6),
-        plain(percent(sums["jvmGCTime"], sums["taskTime"])) if sums["jvmGCTime"] and sums["taskTime"] else "",
-        part(sums["shuffleFetchWaitTime"]),
-        duration(one.median / 1e3),
-        duration(one.longest / 1e3),
-        f"{one.skew:.1f}" if one.skew else "",
-        f"{one.data_skew:.1f}" if one.data_skew else "",
-        data(sums["bytesRead"]),
-        data(sums["bytesWritten"]),
-        data(sums["shuffleRemoteBytesRead"] + sums["shuffleLocalBytesRead"]),
-        data(sums["shuffleBytesWritten"]),
-        data(sums["memoryBytesSpilled"]),
-        data(good.peak_memory),
-    ]

@@ -116,4 +116,6 @@ def warning_text(one: Warned) -> str:
         return f"fewer than {given['enough']} runs at {sizes}: chance is not known"
     if one.code == "few-points":
         return f"only {counted(given['points'], 'sizes')}: fits want {given['enough']}"
-    return f"no peak within what was measured, up to {given['largest']:g}: the interval of b holds 0"
+    if one.code == "runs-differ":
+        return f"runs at {sizes} differ by more than a factor of {given['times']:g}: their mean says little"
+    return f"a peak is not certain: the largest size is {given['largest']:g}"

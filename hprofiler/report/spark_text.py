@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, duration, size
 from hprofiler.spark.application import Application
+from hprofiler.spark.event_log import reason_of
 from hprofiler.spark.figures import Figures, StageFigures
 from hprofiler.spark.findings import SparkFinding, sentence
 from hprofiler.spark.memory import Memory
@@ -22,6 +23,7 @@ _REASONS_SHOWN = 5
 _EXECUTORS_SHOWN = 10
 _QUERIES_SHOWN = 10
 _LONGEST_NAME = 60
+_LONGEST_STAGE = 72
 _LONGEST_REASON = 100
 
 
@@ -31,7 +33,7 @@ def headline(application: Application, found: Figures, findings: Sequence[SparkF
     name = application.id + (f" attempt {application.attempt}" if application.attempt else "")
     version = f"Spark {application.version}" if application.version else "unknown version of Spark"
     workers = application.workers
-    cores = sum(max(0, one.cores) for one in workers)
+    cores, at_once = sum(max(0, one.cores) for one in workers), application.most_cores
     tasks = sum(work.tasks for work in found.work.values())
     lasted = max(0, application.until - application.start) if application.start else found.elapsed
     first = (
@@ -39,12 +41,14 @@ def headline(application: Application, found: Figures, findings: Sequence[SparkF
         f"{duration(lasted / 1e3)}, {counted(len(application.jobs), 'jobs')}, {counted(len(ran), 'stages')}, "
         f"{counted(tasks, 'tasks')} on {counted(len(workers), 'executors')}"
     )
-    first += f" with {counted(cores, 'cores')}" if cores else ""
+    if at_once:
+        shown = counted(at_once, "cores")
+        first += f" with {shown}" if at_once == cores else f" with at most {shown} at once"
     if findings:
         return [printable(first), sentence(findings)]
     lines = [printable(first)]
-    most = max(ran, key=lambda one: one.task_time, default=None)
-    whole = sum(one.task_time for one in ran)
+    most = found.by_task_time[0] if found.by_task_time else None
+    whole = sum(one.task_time for one in found.by_task_time)
     if most is not None and whole:
         share = plain(percent(most.task_time, whole))
         lines.append(
@@ -110,29 +114,55 @@ def application_lines(application: Application, found: Figures) -> list[str]:
     return ["the application:", *lines]
 
 
+STAGE_HEADINGS = (
+    "stage",
+    "task time",
+    "share",
+    "took",
+    "tasks",
+    "failed",
+    "killed",
+    "CPU/run",
+    "GC",
+    "fetch wait",
+    "median task",
+    "longest",
+    "skew",
+    "of data",
+    "read",
+    "written",
+    "shuffle read",
+    "shuffle written",
+    "spilled",
+    "peak memory",
+)
+"""Of a stage’s cells."""
+_SHOWN_HEADINGS = (
+    "share",
+    "took",
+    "tasks",
+    "failed",
+    "killed",
+    "CPU/run",
+    "GC",
+    "fetch wait",
+    "skew",
+    "of data",
+    "spilled",
+    "stage",
+)
+
+
 def stage_lines(found: Figures) -> list[str]:
     """The stages that took most task time."""
-    ran = sorted((one for one in found.stages if len(one.stage.tasks)), key=lambda one: -one.task_time)
-    if not ran:
+    rows: list[Sequence[str]] = [_SHOWN_HEADINGS]
+    for _, cells in stage_rows(found, STAGES_SHOWN):
+        *others, stage = (cells[heading] for heading in _SHOWN_HEADINGS)
+        rows.append([*others, stage[:_LONGEST_STAGE]])
+    if len(rows) == 1:
         return []
-    whole = sum(one.task_time for one in ran)
-    headings = (
-        "tasks'",
-        "took",
-        "tasks",
-        "failed",
-        "CPU/run",
-        "GC",
-        "fetch wait",
-        "skew",
-        "of data",
-        "spill",
-        "stage",
-    )
-    rows: list[Sequence[str]] = [headings]
-    rows += [_stage_row(one, whole) for one in ran[:STAGES_SHOWN]]
-    lines = table_lines(rows, right=range(len(headings) - 1), indent=2)
-    more = len(ran) - STAGES_SHOWN
+    lines = table_lines(rows, right=range(len(_SHOWN_HEADINGS) - 1), indent=2)
+    more = len(found.by_task_time) - STAGES_SHOWN
     return [
         "stages by the time of their tasks (skew: largest task ÷ median task, by time and by bytes read):",
         *lines,
@@ -140,23 +170,51 @@ def stage_lines(found: Figures) -> list[str]:
     ]
 
 
-def _stage_row(one: StageFigures, whole: int) -> list[str]:
-    good = one.work["succeeded"].sums
-    run = good["executorRunTime"]
-    failed = one.work["failed"].tasks + one.work["killed"].tasks + one.stage.resubmitted
-    return [
-        plain(percent(one.task_time, whole)),
+def stage_rows(found: Figures, most: int) -> Iterator[tuple[StageFigures, dict[str, str]]]:
+    """The stages that took most task time, with their cells by STAGE_HEADINGS."""
+    whole = sum(one.task_time for one in found.by_task_time)
+    return ((one, _stage_cells(one, whole)) for one in found.by_task_time[:most])
+
+
+def _stage_cells(one: StageFigures, whole: int) -> dict[str, str]:
+    """`whole` is the task time of all stages."""
+    good = one.work["succeeded"]
+    sums, run = good.sums, good.sums["executorRunTime"]
+
+    def share(part: float, of: float) -> str:
+        return _share(part, of) if part and of else ""
+
+    def data(value: int) -> str:
+        return size(value) if value else ""
+
+    def count(value: int) -> str:
+        return f"{value:,}" if value else ""
+
+    cpu = sums["executorCpuTime"] / 1e6
+    cells = (
+        printable(f"{_name(one)} {one.stage.name}"),
+        duration(one.task_time / 1e3),
+        _share(one.task_time, whole),
         duration(one.duration / 1e3) if one.duration else "",
-        f"{one.work['succeeded'].tasks:,}",
-        f"{failed:,}" if failed else "",
-        _cpu_share(good["executorCpuTime"] / 1e6, run) if good["executorCpuTime"] else "",
-        _share(good["jvmGCTime"], good["taskTime"]),
-        _share(good["shuffleFetchWaitTime"], run) if good["shuffleFetchWaitTime"] else "",
+        f"{good.tasks:,}",
+        count(one.work["failed"].tasks + one.stage.resubmitted),
+        count(one.work["killed"].tasks),
+        # Of tasks so short that their run time was rounded down to little or nothing, CPU may be more.
+        _share(min(cpu, run), run) if cpu else "",
+        share(sums["jvmGCTime"], sums["taskTime"]),
+        share(sums["shuffleFetchWaitTime"], run),
+        duration(one.median / 1e3),
+        duration(one.longest / 1e3),
         f"{one.skew:.1f}" if one.skew else "",
         f"{one.data_skew:.1f}" if one.data_skew else "",
-        size(good["diskBytesSpilled"] or good["memoryBytesSpilled"]) if good["memoryBytesSpilled"] else "",
-        printable(f"{_name(one)} {one.stage.name[:_LONGEST_NAME]}"),
-    ]
+        data(sums["bytesRead"]),
+        data(sums["bytesWritten"]),
+        data(sums["shuffleRemoteBytesRead"] + sums["shuffleLocalBytesRead"]),
+        data(sums["shuffleBytesWritten"]),
+        data(sums["diskBytesSpilled"] or sums["memoryBytesSpilled"]),
+        data(good.peak_memory),
+    )
+    return dict(zip(STAGE_HEADINGS, cells, strict=True))
 
 
 def failure_lines(found: Figures) -> list[str]:
@@ -164,9 +222,8 @@ def failure_lines(found: Figures) -> list[str]:
     lines = []
     failed = [one.stage for one in found.stages if one.stage.failure]
     for stage in failed[:_REASONS_SHOWN]:
-        lines.append(
-            f"  stage {stage.id}.{stage.attempt} failed: {printable(stage.failure[:_LONGEST_REASON])}"
-        )
+        reason = printable(reason_of(stage.failure)[:_LONGEST_REASON])
+        lines.append(f"  stage {stage.id}.{stage.attempt} failed: {reason}")
     for word, attribute in (("failed", "failures"), ("killed", "kills")):
         reasons: dict[str, int] = {}
         for one in found.stages:
@@ -298,11 +355,6 @@ def _cpu_of(cpu: float, run: float) -> str:
     if cpu > run:
         return f"CPU {duration(cpu / 1e3)} (Spark rounds run time down to milliseconds)"
     return f"of which CPU {duration(cpu / 1e3)} ({_share(cpu, run)})"
-
-
-def _cpu_share(cpu: float, run: float) -> str:
-    """Of tasks so short that their run time was rounded down to little or nothing, CPU may be more."""
-    return _share(min(cpu, run), run)
 
 
 def _share(part: float, whole: float) -> str:

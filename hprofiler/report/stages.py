@@ -34,7 +34,7 @@ def spark_lanes(spark: SparkFacts, start: int, seconds: float) -> list[Lane]:
     zero = start / 1e6 + (spark.clock.offset if spark.clock else 0.0)
 
     def span(from_: int, to: int, label: str) -> Span:
-        begin, end = from_ / 1e3 - zero, (to or spark.read) / 1e3 - zero
+        begin, end = from_ / 1e3 - zero, (to or spark.until) / 1e3 - zero
         return max(0.0, round(begin, 3)), min(seconds, round(end, 3)), label
 
     jobs = (span(one.from_, one.to, f"job {one.id}: {one.description}") for one in spark.jobs)
@@ -82,17 +82,20 @@ def stages_text(shares: StageShares) -> str:
 
 
 def gain_lines(shares: StageShares) -> list[str]:
-    """By how much the job would be shorter at most without the waits that stacks show; none where unknown."""
+    """By how much the job would be shorter without the waits that stacks show; none where unknown."""
     gains = sorted(shares.gains.items(), key=lambda pair: (-pair[1].time, pair[0]))
     bounds = [
         f"{_TEXTS[rule]} {duration(round(gain.time) / 1e3)} ({plain(percent(gain.share, 1))})"
         for rule, gain in gains
     ]
-    return (
-        [f"by stacks, the job would be at most so much shorter without: {', '.join(bounds)}"]
-        if bounds
-        else []
-    )
+    if not bounds:
+        return []
+    if shares.is_recorded:
+        return [f"by stacks, the job would be at most so much shorter without: {', '.join(bounds)}"]
+    return [
+        f"by stacks, in the recorded part, the job would be so much shorter without: {', '.join(bounds)}; "
+        "that is no bound for the whole job"
+    ]
 
 
 def _waits(one: StageShare) -> str:
@@ -130,7 +133,9 @@ def stages_record(shares: StageShares) -> dict[str, object]:
             }
             for one in shares.stages
         ],
-        "upper_bounds": {rule: {"time": one.time, "share": one.share} for rule, one in shares.gains.items()},
+        "upper_bounds": {rule: {"time": one.time, "share": one.share} for rule, one in shares.gains.items()}
+        if shares.is_recorded
+        else {},
         "several": shares.several,
         "none": shares.none,
     }

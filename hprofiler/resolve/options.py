@@ -74,7 +74,7 @@ class TargetOptions:
 @dataclass(frozen=True)
 class SparkDriver:
     """Spark's REST interface of a running application, or of a server that knows several (`application`
-    None).
+    None). `attempt` is "" for the newest. `ended` gives the interface that knows it once it has ended.
 
     `get` takes a path below `/api/v1` and its parameters, and returns the JSON and the answer's `Date`. It
     may raise HprofilerError. `open` takes a path, too, and gives a body of any length, None if it cannot.
@@ -83,6 +83,8 @@ class SparkDriver:
     application: str | None
     get: Callable[[str, Mapping[str, str]], tuple[object, str | None]]
     open: Callable[[str], AbstractContextManager[Body]] | None = None
+    attempt: str = ""
+    ended: Callable[[], SparkDriver] | None = None
 
 
 @dataclass(frozen=True)

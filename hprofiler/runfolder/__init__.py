@@ -23,7 +23,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -160,10 +160,6 @@ class RunFolder:
         files = f"{shlex.quote(str(hosts))}/*/*/{shlex.quote(name)}"
         return f"the profiles are in {hosts}; `hprofiler convert {files} -o out.html` reads them"
 
-    def old_pages(self, events: Iterable[str]) -> list[Path]:
-        """The pages of earlier versions, one per event."""
-        return [self.path / f"report-{safe_name(event)}.html" for event in events]
-
     def release(self) -> None:
         """Unlock the folder."""
         if self._hold is not None:
@@ -223,12 +219,8 @@ class RunFolder:
                 folder.unlink()
             elif folder.is_dir():
                 shutil.rmtree(folder)
-        events: tuple[str, ...] = ()
-        with suppress(RunFolderError):  # a damaged run can be replaced too
-            events = self.record.sampling.events
-        own = (SPARK_FILE, APPLICATION_FILE, RUN_FILE)
-        for file in (self.page_path, *self.old_pages(events), *(self.path / name for name in own)):
-            file.unlink(missing_ok=True)
+        for name in (PAGE_FILE, SPARK_FILE, APPLICATION_FILE, RUN_FILE):
+            (self.path / name).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -46,6 +46,13 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock | None = None
     pauses: tuple[Pauses, ...] = ()
 
+    def part(self, recordings: Iterable[Recording], outcomes: Iterable[Outcome] | None = None) -> HostPart:
+        """The host with some of its recordings, such as those of one event."""
+        part = {"recordings": tuple(recordings), "pids": self.found}
+        if outcomes is not None:
+            part["outcomes"] = tuple(outcomes)
+        return HostPart(**{**msgspec.structs.asdict(self), **part})
+
     @property
     def recorded(self) -> frozenset[int]:
         """The pids of its recorded processes."""
@@ -57,9 +64,15 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
         return self.recorded | {one.pid for one in self.outcomes if one.pid is not None}
 
     @property
-    def short(self) -> frozenset[int]:
-        """The pids of processes whose recording ended early."""
-        return self.recorded & {one.pid for one in self.outcomes if one.seconds is not None}
+    def processes(self) -> int:
+        """How many processes it has, also those that are known but could not be searched for."""
+        return len(self.found) + len(self.unseen)
+
+    @property
+    def short(self) -> tuple[Outcome, ...]:
+        """The outcomes of processes whose recording ended early."""
+        ended = (one for one in self.outcomes if one.seconds is not None)
+        return tuple(one for one in ended if one.pid in self.recorded)
 
     @property
     def idle(self) -> bool:
@@ -67,9 +80,25 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
         return not self.found and any(one.pid is None and one.status is Status.IDLE for one in self.outcomes)
 
     @property
+    def needless(self) -> bool:
+        """It was not searched, but nothing is missing: its outcomes are notes, not failures."""
+        statuses = {one.status for one in self.outcomes}
+        return not self.processes and not self.idle and statuses == {Status.DEGRADED}
+
+    @property
     def failed(self) -> bool:
         """It has a failed outcome of its own."""
         return any(one.pid is None and one.status is Status.FAILED for one in self.outcomes)
+
+
+class HostPart(HostRecord, frozen=True, kw_only=True):
+    """A host with some of its recordings. `pids` are of all its processes."""
+
+    pids: frozenset[int]
+
+    @property
+    def found(self) -> frozenset[int]:
+        return self.pids
 
 
 @dataclass(frozen=True)
@@ -99,7 +128,7 @@ class Coverage:
     """Coverage of the run: "37 of 40 processes on 9 of 10 hosts".
 
     A recording is a process x an event; a process counts as recorded if one of its events was. `short`
-    recordings ended early.
+    recordings ended early. `unreadable` profiles of one event do not count as recorded.
     """
 
     hosts: HostCoverage = HostCoverage()
@@ -107,8 +136,8 @@ class Coverage:
     recordings: RecordingCoverage = RecordingCoverage()
 
     @classmethod
-    def of(cls, hosts: Sequence[HostRecord], events: int) -> Coverage:
-        found = sum(len(host.found) + len(host.unseen) for host in hosts)
+    def of(cls, hosts: Sequence[HostRecord], events: int, unreadable: int = 0) -> Coverage:
+        found = sum(host.processes for host in hosts)
         return cls(
             HostCoverage(
                 all=len(hosts),
@@ -119,10 +148,12 @@ class Coverage:
             ),
             ProcessCoverage(
                 found=found,
-                recorded=sum(len(host.recorded) for host in hosts),
-                short=sum(len(host.short) for host in hosts),
+                recorded=sum(len(host.recorded) for host in hosts) - unreadable,
+                short=sum(len({one.pid for one in host.short}) for host in hosts),
             ),
-            RecordingCoverage(expected=found * events, made=sum(len(host.recordings) for host in hosts)),
+            RecordingCoverage(
+                expected=found * events, made=sum(len(host.recordings) for host in hosts) - unreadable
+            ),
         )
 
     @property

@@ -18,7 +18,6 @@ from hprofiler.model import SliceRule
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 MAX_FILE_BYTES = 64 * 1024
-MAX_VALUES = 20_000
 FILE_KEYS = ("name", "summary", "any", "labels", "process_label", "roots", "slices")
 CAPTURE_KEYS = ("from", "name", "regex")
 SLICE_KEYS = ("prefix", "regex", "name")
@@ -237,37 +236,7 @@ def _load_yaml(path: Path) -> Any:
     if len(content) > MAX_FILE_BYTES:
         raise SelectorError(f"{path}: larger than {MAX_FILE_BYTES // 1024} KiB: not a selector")
     try:
-        root = yaml.compose(content, Loader=yaml.SafeLoader)
-        _refuse_repeated_keys(path, root)
         return yaml.safe_load(content)
-    except SelectorError:
-        raise
     except Exception as error:  # a value with a wrong tag (`!!bool maybe`) raises various exceptions
         problem = " ".join(str(error).split())
         raise SelectorError(f"{path}: not valid YAML: {problem}") from error
-
-
-def _refuse_repeated_keys(path: Path, root: Any) -> None:
-    """Refuse duplicate keys: YAML readers silently keep the last one, and half the rule would be lost.
-
-    Values behind aliases are counted too, because they may multiply or be recursive.
-    """
-    pending = [root]
-    values = 0
-    while pending:
-        node = pending.pop()
-        values += 1
-        if values > MAX_VALUES:
-            raise SelectorError(f"{path}: holds more than {MAX_VALUES} values: not a selector")
-        if node is None or node.id == "scalar":
-            continue
-        if node.id == "sequence":
-            pending.extend(node.value)
-            continue
-        seen = set()
-        for key, value in node.value:
-            if key.id == "scalar" and key.value in seen:
-                line = key.start_mark.line + 1
-                raise SelectorError(f"{path}: line {line}: key {key.value!r} is given twice")
-            seen.add(key.value if key.id == "scalar" else None)
-            pending.append(value)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ MOST_TASKS = 10_000_000
 _ROWS = 1024
 """Tasks of one packed part of a table."""
 _WORTH_PACKING = 64
+_CODES = ("B", "H", "I", "Q", "Bz", "Hz", "Iz", "Qz")
 
 TASK_COLUMNS = (
     "tid",
@@ -166,10 +168,11 @@ class TaskTable:
         """Raises ValueError for parts that `packed` has not made."""
         table = cls()
         for part in parts:
-            columns = _PART.decode(part)
-            count = columns[-1]
-            if len(columns) != len(TASK_COLUMNS) + 1 or not isinstance(count, int) or count > _ROWS:
+            *columns, count = _PART.decode(part)
+            if len(columns) != len(TASK_COLUMNS) or not isinstance(count, int) or not 0 <= count <= _ROWS:
                 raise ValueError("not a table of tasks")
+            for column in columns:
+                _check(column, count)
             table._count += count
         table._packed = list(parts)
         return table
@@ -179,29 +182,22 @@ class TaskTable:
 
     def column(self, name: str) -> array[int]:
         """The values of a column, one of TASK_COLUMNS or DERIVED_COLUMNS."""
-        if name in DERIVED_COLUMNS:
-            return self._derived(name)
-        number = _NUMBERS[name]
         values = array("q")
-        for part in self._packed:
-            columns = msgspec.msgpack.decode(part)
-            values.extend(_unpacked(columns[number], columns[-1]))
-        values.extend(row[number] for row in self._open)
+        for (part,) in self.parts(name):
+            values.extend(part)
         return values
 
     def columns(self, *names: str) -> Iterator[tuple[int, ...]]:
         """The values of several columns, task by task."""
-        if not set(names).isdisjoint(DERIVED_COLUMNS):
-            return zip(*(self.column(name) for name in names), strict=True)
-        return self._stored([_NUMBERS[name] for name in names])
+        for part in self.parts(*names):
+            yield from zip(*part, strict=True)
 
-    def _stored(self, numbers: Sequence[int]) -> Iterator[tuple[int, ...]]:
-        """The same of TASK_COLUMNS by number, with one part in memory at a time."""
-        for part in self._packed:
-            columns = msgspec.msgpack.decode(part)
-            yield from zip(*(_unpacked(columns[number], columns[-1]) for number in numbers), strict=True)
-        for row in self._open:
-            yield tuple(row[number] for number in numbers)
+    def parts(self, *names: str) -> Iterator[list[array[int]]]:
+        """The values of several columns for a part of the tasks at a time, each part decoded once."""
+        for packed in self.packed():
+            *columns, count = msgspec.msgpack.decode(packed)
+            part = _Part(columns, count)
+            yield [part.values(name) for name in names]
 
     def rows(self) -> Iterator[dict[str, int]]:
         """All tasks, as dictionaries."""
@@ -211,15 +207,34 @@ class TaskTable:
     def total(self, name: str) -> int:
         return sum(self.column(name))
 
-    def _derived(self, name: str) -> array[int]:
+
+class _Part:
+    """A part of a table, unpacked column by column."""
+
+    def __init__(self, columns: list[Any], count: int) -> None:
+        self._columns, self._count = columns, count
+        self._known: dict[str, array[int]] = {}
+
+    def values(self, name: str) -> array[int]:
+        if name not in self._known:
+            derived = name in DERIVED_COLUMNS
+            found = self._derived(name) if derived else _unpacked(self._columns[_NUMBERS[name]], self._count)
+            self._known[name] = array("q", found)
+        return self._known[name]
+
+    def _derived(self, name: str) -> Iterable[int]:
         if name == "duration":
-            pairs = self.columns("launch", "finish")
-            return array("q", (finish - launch if finish else 0 for launch, finish in pairs))
+            pairs = zip(*map(self.values, ("launch", "finish")), strict=True)
+            return (finish - launch if finish else 0 for launch, finish in pairs)
         if name == "getting":
-            pairs = self.columns("getting_result", "finish")
-            return array("q", (finish - since if since and finish else 0 for since, finish in pairs))
-        parts = self.columns("duration", "run_time", "deserialize_time", "serialize_time", "getting")
-        return array("q", (max(0, whole - sum(known)) for whole, *known in parts))
+            pairs = zip(*map(self.values, ("getting_result", "finish")), strict=True)
+            return (finish - since if since and finish else 0 for since, finish in pairs)
+        # Of a task whose executor was lost Spark has no times, and counts no delay.
+        names = ("status", "duration", "getting", "run_time", "deserialize_time", "serialize_time")
+        return (
+            max(0, whole - getting - sum(known)) if any(known) or status == SUCCESS else 0
+            for status, whole, getting, *known in zip(*map(self.values, names), strict=True)
+        )
 
 
 def _packed(column: tuple[int, ...]) -> int | tuple[str, int, bytes]:
@@ -239,9 +254,36 @@ def _unpacked(column: Any, count: int) -> Iterable[int]:
     if isinstance(column, int):
         return array("q", (column,)) * count
     code, least, values = column
+    above = _above(code, values, count)
+    return map(int(least).__add__, above) if least else above
+
+
+def _above(code: str, values: bytes, count: int) -> array[int]:
+    """What values are above their least. Raises ValueError if they are not as many."""
     above = array(code[0])
-    above.frombytes(zlib.decompress(values) if code.endswith("z") else values)
-    return map(int(least).__add__, above) if least else above.tolist()
+    size = count * above.itemsize
+    if code.endswith("z"):
+        values = zlib.decompressobj().decompress(values, size + 1)
+    if len(values) != size:
+        raise ValueError("not a column of tasks")
+    above.frombytes(values)
+    return above
+
+
+def _check(column: int | tuple[str, int, bytes], count: int) -> None:
+    """Raises ValueError for a column that `_packed` has not made."""
+    if isinstance(column, int):
+        least, most = column, column
+    else:
+        code, least, values = column
+        if code not in _CODES:
+            raise ValueError("not a column of tasks")
+        try:
+            most = least + max(_above(code, values, count), default=0)
+        except zlib.error as error:
+            raise ValueError("not a column of tasks") from error
+    if least < -(1 << 63) or most >= 1 << 63:
+        raise ValueError("a number of a task is too large")
 
 
 class Executor(msgspec.Struct):
@@ -374,5 +416,20 @@ class Application(msgspec.Struct):
         without = [one for one in self.executors.values() if one.id not in ("driver", "<driver>")]
         return without or list(self.executors.values())
 
-    def is_local(self) -> bool:
-        return self.properties.get("spark.master", "").startswith("local")
+    @property
+    def most_cores(self) -> int:
+        """Those of executors at the same time, at most."""
+        changes = []
+        for one in self.workers:
+            changes.append((one.added, max(0, one.cores)))
+            if one.removed:
+                changes.append((one.removed, -max(0, one.cores)))
+        return max(accumulate(by for _, by in sorted(changes)), default=0)
+
+
+def task_cpus(application: Application, executor: Executor) -> int:
+    """The CPUs of a task: of the executor's resource profile, else of the settings."""
+    profile = application.resource_profiles.get(executor.resource_profile, {}).get("task", {})
+    text = application.properties.get("spark.task.cpus", "1")
+    of_settings = int(text) if text.isdecimal() and len(text) < 6 else 1
+    return max(1, int(profile.get("cpus", of_settings)))

@@ -118,7 +118,7 @@ class StageBlocked:
     waits: dict[str, float]
 
     def share_of(self, resource: str) -> float:
-        return self.waits[resource] / self.task_time if self.task_time else 0.0
+        return self.waits.get(resource, 0.0) / self.task_time if self.task_time else 0.0
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,8 @@ class Pauses:
 
 @dataclass(frozen=True)
 class Use:
-    """How much was used: bytes of disk and network, CPU and slots. Times are milliseconds.
+    """How much all tasks used, also failed and repeated ones: bytes of disk and network, CPU and slots. Times
+    are milliseconds.
 
     `disk` counts input, output, shuffle writes and reads, and spills twice, as if all came from a disk;
     `network` only shuffle reads from other hosts.
@@ -261,7 +262,8 @@ def _longest_chain(rows: list[tuple[int, int, int]]) -> int:
 
 def _use(application: Application, replay: Replay) -> Use:
     def total(*names: str) -> int:
-        return sum(sum(stage.column(name)) for stage in replay.stages for name in names)
+        tables = (one.tasks for stage in replay.stages for one in stage.attempts)
+        return sum(table.total(name) for table in tables for name in names)
 
     disk = total("input_bytes", "output_bytes", "shuffle_write_bytes", "shuffle_local_bytes")
     network = total("shuffle_remote_bytes")

@@ -14,8 +14,9 @@ _BLOCK = 1 << 20
 _LARGEST_BLOCK = 1 << 25
 """LZ4Block's largest; the others are smaller by default."""
 _WIDEST_WINDOW = 1 << 27
-_ZSTD_PIECE = 1 << 10
-"""Packed bytes that are unpacked at once: 128 KiB of plain ones may be four packed ones."""
+_PIECE = 1 << 10
+"""Packed bytes that are unpacked at once: they may be a thousand times as many plain ones, or many members of
+a file, after each of which the others are copied."""
 _LZ4 = b"LZ4Block"
 _SNAPPY = b"\x82SNAPPY\x00"
 
@@ -105,7 +106,7 @@ def _is_skippable(start: bytes) -> bool:
 def _gzip(source: _Peeked) -> Iterator[bytes]:
     """Members follow each other; the last one may be open."""
     unpacker = None
-    packed = source.read()
+    packed = source.read(_PIECE)
     while packed:
         unpacker = unpacker or zlib.decompressobj(wbits=31)
         try:
@@ -118,7 +119,7 @@ def _gzip(source: _Peeked) -> Iterator[bytes]:
         if unpacker.eof:
             packed = unpacker.unused_data.lstrip(b"\0")
             unpacker = None
-        packed = packed or source.read()
+        packed = packed or source.read(_PIECE)
     if unpacker is not None:
         yield unpacker.flush()
         raise _Cut
@@ -130,7 +131,7 @@ def _zstd(source: _Peeked) -> Iterator[bytes]:
 
     frames = zstandard.ZstdDecompressor(max_window_size=_WIDEST_WINDOW)
     unpacker = None
-    while packed := source.read(_ZSTD_PIECE):
+    while packed := source.read(_PIECE):
         while packed:
             unpacker = unpacker or frames.decompressobj()
             try:

@@ -79,9 +79,12 @@ DRIVERS = ("driver", "<driver>")
 MASK = "*********(redacted)"
 _SECRET = re.compile(
     r"secret|passw(?:or)?d|passphrase|token|credential|(?:access|account|private|api|encryption)[._-]?key"
-    r"|[./]sas\b|signature|\bpass\b|pgpass|\bpwd?\b|\.auth$|\.pat$|://[^/@\s]+@",
+    r"|[./]sas\b|signature|(?<!com)(?<!by)pass(?![a-z])|\bpwd?\b|\.auth$|\.pat$|://[^/@\s]+@",
     re.IGNORECASE,
 )
+
+_LOST_TASK = re.compile(r"^Lost task .*?\): ")
+_TRACEBACK = "Traceback (most recent call last):"
 
 
 def read_application(files: Iterable[LogFile]) -> Application:
@@ -112,7 +115,9 @@ def facts_of(application: Application, since: float, until: float, clock_of: Clo
     `since` and `until` are the recording, in seconds since 1970 by this machine's clock. `clock_of` gives the
     clock of the driver's host.
     """
-    found = Collected((since - _SLACK) * 1000, (until + _SLACK) * 1000)
+    clock = clock_of(application.driver)
+    ahead = clock.offset if clock else 0.0
+    found = Collected((since + ahead - _SLACK) * 1000, (until + ahead + _SLACK) * 1000)
     for stage in application.stages.values():
         if stage.start:
             if not found.is_meant(stage.start, stage.end):
@@ -130,7 +135,7 @@ def facts_of(application: Application, since: float, until: float, clock_of: Clo
         version=application.version,
         read=int(time.time() * 1000),
         driver=application.driver,
-        clock=clock_of(application.driver),
+        clock=clock,
         executors=tuple(
             facts.Executor(one.id, one.host, max(0, one.cores)) for one in application.executors.values()
         ),
@@ -307,7 +312,7 @@ class EventReader:
             "cut-inside": some(self._cut_files, 4),
             "too-long": f"{_LONGEST_LINE >> 20} MiB",
             "tasks-not-kept": f"{MOST_TASKS:,}",
-            "stages-not-kept": f"{MOST_STAGES:,}",
+            "stages-not-kept": f"{MOST_STAGES:,} (of skipped ones {_MOST_PENDING:,})",
             "jobs-not-kept": f"{MOST_JOBS:,}",
             "executors-not-kept": f"{MOST_EXECUTORS:,}",
         }
@@ -482,6 +487,8 @@ class EventReader:
                 self._describe(stage, info)
                 stage.jobs = self._jobs_of_stage.get(info.id, ())
                 self._pending[info.id] = stage
+        else:
+            self._count("stages-not-kept")
 
     def _job_end(self, event: events.JobEnd) -> None:
         job = self._application.jobs.get(event.id)
@@ -687,8 +694,10 @@ class EventReader:
             return KILLED if info.killed else FAILED if info.failed else SUCCESS
         killed = reason in ("TaskKilled", "TaskCommitDenied")
         counts = stage.kills if killed else stage.failures
-        said = (event.reason.kill if killed else event.reason.kind or event.reason.loss) or reason
-        key = self._message(said)
+        known = (event.reason.kill if killed else event.reason.kind or event.reason.loss) or reason
+        if known.endswith(".PythonException") and event.reason.description:
+            known = reason_of(event.reason.description)
+        key = self._message(known)
         if key in counts or len(counts) < _MOST_REASONS:
             counts[key] = counts.get(key, 0) + 1
         return KILLED if killed else FAILED
@@ -738,6 +747,16 @@ class EventReader:
 def masked(name: str, value: str) -> str:
     """A property's value, or a mask if it may be a secret."""
     return MASK if _SECRET.search(name) or _SECRET.search(value) else value
+
+
+def reason_of(failure: str) -> str:
+    """What went wrong, in one line: of a stage what its last task says, of Python the exception."""
+    last = failure.rpartition("most recent failure: ")[2]
+    line = _LOST_TASK.sub("", last.partition("\n")[0])
+    if line.endswith(_TRACEBACK):
+        line = last.partition("\n\tat ")[0].rstrip().rpartition("\n")[2]
+    kind, colon, message = line.partition(": ")
+    return f"{kind}: {MASK}" if colon and _SECRET.search(message) and "=" in message else line
 
 
 def _holds_too_much(name: bytes, line: bytes) -> bool:

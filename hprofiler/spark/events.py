@@ -156,6 +156,7 @@ class TaskStart(msgspec.Struct):
 class TaskEndReason(msgspec.Struct):
     reason: str = field(default="", name="Reason")
     kind: str | None = field(default=None, name="Class Name")
+    description: str | None = field(default=None, name="Description")
     kill: str | None = field(default=None, name="Kill Reason")
     loss: str | None = field(default=None, name="Loss Reason")
 

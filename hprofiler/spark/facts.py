@@ -132,6 +132,11 @@ class SparkFacts(msgspec.Struct, frozen=True, kw_only=True):
     damaged: Number = 0
     notes: tuple[Text, ...] = ()
 
+    @property
+    def until(self) -> int:
+        """When it was read, by the driver's clock: what has no end ran until then."""
+        return self.read + round(self.clock.offset * 1000) if self.clock else self.read
+
 
 class Collected:
     """Facts in the making: only tasks that ran between two moments (milliseconds by the driver's clock), and

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from hprofiler.spark.application import (
@@ -28,6 +28,7 @@ from hprofiler.spark.application import (
     Job,
     Stage,
     TaskTable,
+    task_cpus,
 )
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -64,6 +65,8 @@ SUMS = {
 """sparkMeasure's names of sums over tasks, and their columns. CPU and shuffle write are nanoseconds."""
 _TASK_TIME = list(SUMS).index("taskTime")
 _STATUSES = {"succeeded": SUCCESS, "failed": FAILED, "killed": KILLED}
+_OTHER_COLUMNS = ("status", "launch", "index", "locality", "speculative", "peak_memory", *READ_COLUMNS)
+_COLUMNS = tuple(dict.fromkeys((*SUMS.values(), *_OTHER_COLUMNS)))
 
 
 @dataclass(slots=True)
@@ -118,8 +121,8 @@ class StageFigures:
     """A stage's work by status, and how evenly its succeeded tasks ran. Durations are milliseconds.
 
     `skew` is the longest task's duration by the median's, `data_skew` the most bytes that a task read (input
-    and shuffle) by the median's; 0 if there is none. `localities` count tasks, `speculative` the copies of
-    slow tasks by status.
+    and shuffle) by the median's, or by their mean where the median is 0; 0 if there is none. `localities`
+    count tasks, `speculative` the copies of slow tasks by status.
     """
 
     stage: Stage
@@ -170,6 +173,12 @@ class Figures:
     stage_time: int
     idle: int
     gaps: tuple[Gap, ...]
+
+    @cached_property
+    def by_task_time(self) -> tuple[StageFigures, ...]:
+        """The stages that had tasks, those with most task time first."""
+        ran = (one for one in self.stages if len(one.stage.tasks))
+        return tuple(sorted(ran, key=lambda one: -one.task_time))
 
     @property
     def average_active_tasks(self) -> float:
@@ -231,48 +240,42 @@ def _open_time(one: StageFigures, until: int) -> int:
 
 
 def stage_figures(stage: Stage) -> StageFigures:
-    table = stage.tasks
-    status = table.column("status")
-    durations = table.column("duration")
-    works = {}
-    for name, wanted in _STATUSES.items():
-        count = status.count(wanted)
-        if not count:
-            works[name] = _NO_WORK
-            continue
-        work = works[name] = Work(count)
-        work.values = _packed(
-            sum(_where(durations if column == "duration" else table.column(column), status, wanted, count))
-            for column in SUMS.values()
-        )
-        work.peak_memory = max(_where(table.column("peak_memory"), status, wanted, count))
-        work.largest_result = max(_where(table.column("result_size"), status, wanted, count))
-    done = works["succeeded"].tasks
-    good = sorted(
-        time
-        for time, launch in zip(
-            _where(durations, status, SUCCESS, done),
-            _where(table.column("launch"), status, SUCCESS, done),
-            strict=True,
-        )
-        if launch
-    )
-    columns = (_where(table.column(name), status, SUCCESS, done) for name in READ_COLUMNS)
-    read = sorted(map(sum, zip(*columns, strict=True)))
-    middle_read = _median(read)
-    indices = len(_done_indices(table))
-    localities = Counter(table.column("locality"))
-    copies = [state for state, is_copy in table.columns("status", "speculative") if is_copy]
+    works = dict.fromkeys(_STATUSES, _NO_WORK)
+    good, read = array("q"), array("q")
+    indices: set[int] = set()
+    localities: Counter[int] = Counter()
+    copies: Counter[int] = Counter()
+    for part in stage.tasks.parts(*_COLUMNS):
+        columns = dict(zip(_COLUMNS, part, strict=True))
+        status = columns["status"]
+        for name, wanted in _STATUSES.items():
+            count = status.count(wanted)
+            if not count:
+                continue
+            of_status = {column: _where(values, status, wanted, count) for column, values in columns.items()}
+            if works[name] is _NO_WORK:
+                works[name] = Work()
+            sums = [sum(of_status[column]) for column in SUMS.values()]
+            largest = (max(of_status[column]) for column in ("peak_memory", "result_size"))
+            works[name].add(Work(count, sums, *largest))
+            if wanted == SUCCESS:
+                pairs = zip(of_status["duration"], of_status["launch"], strict=True)
+                good.extend(time for time, launch in pairs if launch)
+                read.extend(map(sum, zip(*(of_status[column] for column in READ_COLUMNS), strict=True)))
+                indices.update(of_status["index"])
+        localities.update(columns["locality"])
+        copies.update(state for state, is_ in zip(status, columns["speculative"], strict=True) if is_)
+    usual_read = _median(sorted(read)) or sum(read) / max(1, len(read))
     return StageFigures(
         stage,
         works,
-        status.count(RUNNING),
-        indices,
-        _median(good),
-        good[-1] if good else 0,
-        read[-1] / middle_read if middle_read else 0.0,
+        len(stage.tasks) - sum(one.tasks for one in works.values()),
+        len(indices),
+        _median(sorted(good)),
+        max(good, default=0),
+        max(read, default=0) / usual_read if usual_read else 0.0,
         _by_locality(tuple(sorted(localities.items()))),
-        Counter(copies) if copies else _NO_COPIES,
+        copies or _NO_COPIES,
     )
 
 
@@ -531,10 +534,6 @@ def executor_records(application: Application) -> list[dict[str, Any]]:
 
 
 def _executor_record(application: Application, one: Executor) -> dict[str, Any]:
-    per_task = application.properties.get("spark.task.cpus", "1")
-    cpus = int(per_task) if per_task.isdecimal() and len(per_task) < 6 else 1
-    profile = application.resource_profiles.get(one.resource_profile, {}).get("task", {})
-    cpus = int(profile.get("cpus", cpus))
     duration, gc_time = one.total_duration, one.total_gc_time
     if one.id == "driver" and application.start:
         duration = max(0, application.until - application.start)
@@ -544,7 +543,7 @@ def _executor_record(application: Application, one: Executor) -> dict[str, Any]:
         "hostPort": f"{one.host}:{one.port}" if one.port else one.host,
         "isActive": not one.removed,
         "totalCores": one.cores,
-        "maxTasks": one.cores // max(1, cpus),
+        "maxTasks": one.cores // task_cpus(application, one),
         "activeTasks": one.active_tasks,
         "failedTasks": one.failed_tasks,
         "completedTasks": one.completed_tasks,

@@ -5,26 +5,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from hprofiler.model.measures import duration
+from hprofiler.base.text import printable
+from hprofiler.model.measures import counted, duration
 from hprofiler.spark.application import Application
 from hprofiler.spark.blocked import BlockedTime, StageBlocked, blocked_time
+from hprofiler.spark.event_log import reason_of
 from hprofiler.spark.replay import Replay
-from hprofiler.spark.stragglers import CAUSES, Stragglers, stragglers
-from hprofiler.spark.windows import stage_name, whole_stage_name
+from hprofiler.spark.stragglers import Stragglers, stragglers
+from hprofiler.spark.windows import whole_stage_name
 
 _STAGE = 0.2
 """A stage that takes a smaller part of the job is not worth a sentence."""
 _WAIT = 0.1
 _STRAGGLER = 0.02
+_LEAST_COST = 1000  # milliseconds
 _REPLAY = 0.1
+_LONGEST_REASON = 100
 _WAITS = {
     "fetch": "shuffle fetch",
     "shuffle-write": "shuffle write",
     "gc": "garbage collection",
     "scheduler": "scheduler delay",
+    "python": "Python workers",
 }
 TEXTS = {
+    "job-failed": "{failed} of {jobs} failed{where}",
     "stage-share": "{stage} takes {share:.0%} of the job",
     "stage-wait": "{share:.0%} of its task time is {what}",
     "straggler": "the straggler on {host} costs {cost}",
@@ -36,14 +43,28 @@ TEXTS = {
 
 @dataclass(frozen=True)
 class SparkFinding:
-    """Something that stands out. `code` is a key of TEXTS."""
+    """Something that stands out. `code` is a key of TEXTS; `parameters` are numbers, names and keys."""
 
     code: str
-    parameters: dict[str, str | float] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
-        return TEXTS[self.code].format(**self.parameters)
+        shown = dict(self.parameters)
+        if "failed" in shown:
+            shown["jobs"] = counted(shown["jobs"], "jobs")
+            shown["where"] = ""
+        if "stage" in shown:
+            shown["stage"] = whole_stage_name(shown["stage"], shown["attempts"])
+        if "reason" in shown:
+            shown["where"] = f" in {shown['stage']}: {shown['reason']}"
+        if "what" in shown:
+            shown["what"] = _WAITS[shown["what"]]
+        if "seconds" in shown:
+            shown["cost"] = duration(shown["seconds"])
+            shown["host"] = shown["host"] or f"executor {shown['executor']}"
+            shown["host"] += ", still running," if shown["running"] else ""
+        return TEXTS[self.code].format(**shown)
 
 
 @dataclass(frozen=True)
@@ -59,7 +80,22 @@ class Judged:
 def judge(application: Application) -> Judged:
     replay = Replay(application)
     blocked, found = blocked_time(application, replay), stragglers(application, replay)
-    return Judged(application, blocked, found, tuple(spark_findings(blocked, found)))
+    of_failures = failure_findings(application)
+    return Judged(application, blocked, found, (*of_failures, *spark_findings(blocked, found)))
+
+
+def failure_findings(application: Application) -> list[SparkFinding]:
+    """Whether jobs failed, and why the last one of them did."""
+    failed = {job.id for job in application.jobs.values() if job.status == "FAILED"}
+    if not failed:
+        return []
+    parameters: dict[str, Any] = {"failed": len(failed), "jobs": len(application.jobs)}
+    stages = [one for one in application.stages.values() if one.failure and not failed.isdisjoint(one.jobs)]
+    if stages:
+        last = max(stages, key=lambda one: one.end)
+        reason = printable(reason_of(last.failure)[:_LONGEST_REASON])
+        parameters.update(stage=last.id, attempts=(last.attempt,), reason=reason)
+    return [SparkFinding("job-failed", parameters)]
 
 
 def findings_record(found: Sequence[SparkFinding]) -> list[dict[str, object]]:
@@ -70,28 +106,30 @@ def findings_record(found: Sequence[SparkFinding]) -> list[dict[str, object]]:
 def spark_findings(blocked: BlockedTime, found: Stragglers) -> list[SparkFinding]:
     """The stage that takes most of the job, what its tasks wait for, and the straggler that costs most."""
     most = max(blocked.stages, key=lambda one: one.share, default=None)
-    told: list[SparkFinding] = []
+    stands_out: list[SparkFinding] = []
     if most is not None and most.share >= _STAGE:
-        name = whole_stage_name(most.stage, most.attempts)
-        told.append(SparkFinding("stage-share", {"stage": name, "share": most.share}))
+        parameters: dict[str, Any] = {"stage": most.stage, "attempts": most.attempts, "share": most.share}
+        stands_out.append(SparkFinding("stage-share", parameters))
         what, share = _wait(most)
         if share >= _WAIT:
-            told.append(SparkFinding("stage-wait", {"what": _WAITS[what], "share": share}))
+            stands_out.append(SparkFinding("stage-wait", {"what": what, "share": share}))
     costs = ((gain, task) for task, gain in found.worst if gain is not None)
     cost, task = max(costs, key=lambda pair: pair[0].time, default=(None, None))
-    if cost is not None and task is not None and cost.share >= _STRAGGLER:
-        same = most is not None and told and task.stage == most.stage
-        parameters: dict[str, str | float] = {
-            "stage": stage_name(task.stage, task.attempt),
-            "host": task.host or f"executor {task.executor}",
-            "cost": duration(round(cost.time) / 1000),
-            "seconds": cost.time / 1000,
-            "causes": ", ".join(CAUSES[cause] for cause in task.causes),
+    if cost is not None and task is not None and cost.share >= _STRAGGLER and cost.time >= _LEAST_COST:
+        same = most is not None and stands_out and task.stage == most.stage
+        parameters = {
+            "stage": task.stage,
+            "attempts": (task.attempt,),
+            "host": task.host,
+            "executor": task.executor,
+            "seconds": round(cost.time) / 1000,
+            "causes": task.causes,
+            "running": task.running,
         }
-        told.append(SparkFinding("straggler" if same else "other-straggler", parameters))
+        stands_out.append(SparkFinding("straggler" if same else "other-straggler", parameters))
     if abs(blocked.replay.error) > _REPLAY:
-        told.append(SparkFinding("replay-error", {"share": abs(blocked.replay.error)}))
-    return told
+        stands_out.append(SparkFinding("replay-error", {"share": abs(blocked.replay.error)}))
+    return stands_out
 
 
 def _wait(stage: StageBlocked) -> tuple[str, float]:
@@ -101,6 +139,7 @@ def _wait(stage: StageBlocked) -> tuple[str, float]:
         "shuffle-write": stage.share_of("disk") - stage.share_of("network"),
         "gc": stage.share_of("gc"),
         "scheduler": stage.share_of("scheduler"),
+        "python": stage.share_of("python"),
     }
     return max(waits.items(), key=lambda pair: pair[1])
 

@@ -17,18 +17,24 @@ RESERVED = 300 << 20
 _LEAST_OVERHEAD = 384 << 20
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _SIZE = re.compile(r"(\d{1,12})\s*([kmgtp]?)(?:i?b)?", re.IGNORECASE)
-_KILLED_FOR_MEMORY = re.compile(r"memory|\boom|exit(?:ed| code| status)\D{0,20}(?:137|52)\b", re.IGNORECASE)
+_EXIT = r"exit(?:ed| code| status)\D{0,20}"
+_KILLED_FOR_MEMORY = re.compile(rf"memory|\boom|{_EXIT}137\b", re.IGNORECASE)
+# Spark's own exit code for an OutOfMemoryError.
+_HEAP_EXHAUSTED = re.compile(rf"Java heap space|GC overhead limit|{_EXIT}52\b", re.IGNORECASE)
 _NON_HEAP = (
     "JVMOffHeapMemory",
     "DirectPoolMemory",
     "ProcessTreePythonRSSMemory",
     "ProcessTreeOtherRSSMemory",
 )
-_RESIDENT = ("ProcessTreeJVMRSSMemory", "ProcessTreePythonRSSMemory", "ProcessTreeOtherRSSMemory")
+_RESIDENT_JVM = "ProcessTreeJVMRSSMemory"
+_RESIDENT_OTHERS = ("ProcessTreePythonRSSMemory", "ProcessTreeOtherRSSMemory")
 _GIB = 1 << 30
 VERDICTS = {
     "memory-killed": "{executors} ended for lack of memory: give more spark.executor.memoryOverhead, or run "
     "fewer tasks at a time",
+    "heap-exhausted": "{executors} ended because their heap was full: give more spark.executor.memory, or "
+    "run fewer tasks at a time",
     "memory-not-sampled": "Spark logged no peak memory of {executors}: set "
     "spark.eventLog.logStageExecutorMetrics=true and spark.executor.processTreeMetrics.enabled=true",
     "heap-too-small": "an executor’s heap was full ({peak} of {heap}) and its tasks spent {gc_share} of "
@@ -69,7 +75,8 @@ class Limits(msgspec.Struct, frozen=True):
 class ExecutorMemory(msgspec.Struct, frozen=True):
     """`peak` has Spark's names; what was not sampled is not in it.
 
-    `resident` is the memory of all its processes: as the agent measured it, else as Spark did, else 0.
+    `resident` is the memory of all its processes, 0 if nobody measured it; that of the JVM is the larger one
+    of what the agent and Spark measured.
     """
 
     id: str
@@ -105,7 +112,7 @@ class Memory(msgspec.Struct, frozen=True):
 
 
 def application_memory(application: Application, resident: Mapping[str, int] | None = None) -> Memory:
-    """`resident` is the memory of executors' processes by executor, where an agent has measured it."""
+    """`resident` is the memory of executors' JVMs by executor, where an agent has measured it."""
     used = _used_by_executor(application)
     executors = []
     workers = {executor.id for executor in application.workers}
@@ -114,14 +121,14 @@ def application_memory(application: Application, resident: Mapping[str, int] | N
             continue  # a driver of which nothing is known
         memory_spilled, disk_spilled, time, gc = used.get(executor.id, (0, 0, 0, 0))
         peak = {name: value for name, value in executor.peak.items() if value}
-        measured = (resident or {}).get(executor.id, 0)
+        jvm = max((resident or {}).get(executor.id, 0), peak.get(_RESIDENT_JVM, 0))
         executors.append(
             ExecutorMemory(
                 id=executor.id,
                 host=executor.host,
                 limits=limits(application, executor),
                 peak=peak,
-                resident=measured or sum(peak.get(name, 0) for name in _RESIDENT),
+                resident=jvm + sum(peak.get(name, 0) for name in _RESIDENT_OTHERS),
                 memory_spilled=memory_spilled,
                 disk_spilled=disk_spilled,
                 gc_share=gc / time if time else 0.0,
@@ -172,11 +179,10 @@ def verdicts(application: Application, executors: list[ExecutorMemory]) -> list[
     if not executors:
         return []
     found = []
-    killed = _killed_for_memory(application)
     sampled = [one for one in executors if one.peak.get("JVMHeapMemory")]
     spilled = any(one.disk_spilled for one in executors)
-    if killed:
-        found.append(Verdict("memory-killed", {"executors": killed}))
+    for code, count in _ended_for_memory(application).items():
+        found.append(Verdict(code, {"executors": count}))
     if not sampled:
         found.append(Verdict("memory-not-sampled", {"executors": len(executors)}))
         return [*found, _spill(executors)] if spilled else found
@@ -247,11 +253,19 @@ def _overhead(executors: Iterable[ExecutorMemory]) -> list[Verdict]:
 
 
 def _non_heap(one: ExecutorMemory) -> int:
-    return sum(one.peak.get(name, 0) for name in _NON_HEAP)
+    """At least so much was outside of the heap: what was sampled of it, and what cannot have been in it."""
+    return max(sum(one.peak.get(name, 0) for name in _NON_HEAP), one.resident - one.limits.heap)
 
 
-def _killed_for_memory(application: Application) -> int:
-    return sum(bool(_KILLED_FOR_MEMORY.search(one.reason)) for one in application.executors.values())
+def _ended_for_memory(application: Application) -> dict[str, int]:
+    """How many executors ended for lack of memory, by the code of its verdict."""
+    counts: dict[str, int] = {}
+    for one in application.executors.values():
+        for code, pattern in (("heap-exhausted", _HEAP_EXHAUSTED), ("memory-killed", _KILLED_FOR_MEMORY)):
+            if pattern.search(one.reason):
+                counts[code] = counts.get(code, 0) + 1
+                break
+    return counts
 
 
 def _used_by_executor(application: Application) -> dict[str, tuple[int, int, int, int]]:

@@ -8,13 +8,22 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, heapreplace
 from itertools import accumulate, pairwise
 from math import inf
 
-from hprofiler.spark.application import FAILED, KILLED, RUNNING, SUCCESS, Application, Executor, Stage
+from hprofiler.spark.application import (
+    FAILED,
+    KILLED,
+    RUNNING,
+    SUCCESS,
+    Application,
+    Executor,
+    Stage,
+    task_cpus,
+)
 
 _SAME_QUERY = 16
 """A job waits for so many jobs of its SQL execution: those that ended last before it began."""
@@ -38,6 +47,9 @@ class LeftOut:
 class ReplayStage:
     """A stage with all its attempts: of each partition the successful task that ended last, by launch.
 
+    A task that still runs has run until `now`, when its application had no end; else that is 0, and it is
+    left out.
+
     `lag` is the time from when it could start to the launch of its first task, without what that waited for a
     slot; `tail` is the time from the end of its last task to its own. `held` is how long tasks had a slot:
     the driver gives it to the next task before it has noted a task's end.
@@ -60,13 +72,13 @@ class ReplayStage:
         "tail",
     )
 
-    def __init__(self, attempts: Sequence[Stage], left_out: LeftOut) -> None:
+    def __init__(self, attempts: Sequence[Stage], left_out: LeftOut, now: int = 0) -> None:
         self.attempts = sorted(attempts, key=lambda one: one.attempt)
         last = self.attempts[-1]
         self.id, self.name, self.parents = last.id, last.name, last.parents
         self.jobs = sorted({job for one in self.attempts for job in one.jobs})
         launch, finish = self._whole("launch"), self._whole("finish")
-        self._rows = _last_successful(self.attempts, launch, finish, left_out)
+        self._rows = _last_successful(self.attempts, launch, finish, left_out, now)
         self.launch = array("q", map(launch.__getitem__, self._rows))
         ends = zip(map(finish.__getitem__, self._rows), self.launch, strict=True)
         self.duration = array("I", (min(max(0, end - begin), _LONGEST) for end, begin in ends))
@@ -108,10 +120,16 @@ class ReplayStage:
 
 
 def _last_successful(
-    attempts: Sequence[Stage], launch: Sequence[int], finish: Sequence[int], left_out: LeftOut
+    attempts: Sequence[Stage],
+    launch: Sequence[int],
+    finish: MutableSequence[int],
+    left_out: LeftOut,
+    now: int,
 ) -> array[int]:
-    """The rows of the tasks that are kept, by launch. All others are counted."""
+    """The rows of the tasks that are kept, by launch; `finish` gets when those that still run had run until.
+    All others are counted."""
     best: dict[int, int] = {}
+    running: dict[int, int] = {}
     row = 0
     for stage in attempts:
         for partition, status, speculative in stage.tasks.columns("partition", "status", "speculative"):
@@ -124,10 +142,15 @@ def _last_successful(
                     left_out.add("repeated", finish[worse] - launch[worse])
                 if known == row or finish[row] >= finish[known]:
                     best[partition] = row
+            elif status == RUNNING and now and not stage.end and not speculative:
+                running[partition] = row
             else:
                 kind = "speculative" if speculative else _KINDS.get(status, "failed")
                 left_out.add(kind, finish[row] - launch[row] if finish[row] else 0)
             row += 1
+    for partition, row in running.items():
+        if partition not in best:
+            best[partition], finish[row] = row, max(launch[row], now)
     return array("I", sorted(best.values(), key=launch.__getitem__))
 
 
@@ -167,7 +190,8 @@ class Replay:
         for stage in application.stages.values():
             if stage.start or len(stage.tasks):
                 attempts.setdefault(stage.id, []).append(stage)
-        self.stages = [ReplayStage(attempts[id_], self.left_out) for id_ in sorted(attempts)]
+        now = 0 if application.end else application.last_event
+        self.stages = [ReplayStage(attempts[id_], self.left_out, now) for id_ in sorted(attempts)]
         self.slots = Slots(application, self.stages)
         _find_held(self.stages, self.slots.of_executor)
         self.jobs = _jobs(application, self.stages)
@@ -306,14 +330,17 @@ def _owners(jobs: Sequence[_Job], stages: int) -> list[list[int]]:
 
 
 class Slots:
-    """How many slots an application has over time: `changes` are (moment, slots more or less), by time, and
-    `of_executor` those of each executor, by number."""
+    """How many slots an application has over time: `changes` are (moment, slots more or less), by time,
+    `of_executor` those of each executor, by number, and `busy` when each executor's first task began and its
+    last one ended, by id."""
 
     def __init__(self, application: Application, stages: Sequence[ReplayStage]) -> None:
-        cpus = task_cpus(application)
         workers = {one.id: one for one in application.workers}
         numbers = {id_: number for number, id_ in enumerate(application.executor_ids)}
         busy = _busy(stages, {numbers[id_]: one.cores for id_, one in workers.items() if id_ in numbers})
+        self.busy = {
+            id_: (busy[number].first, busy[number].last) for id_, number in numbers.items() if number in busy
+        }
         unknown = [id_ for id_, number in numbers.items() if number in busy and id_ not in workers]
         self.changes: list[tuple[int, int]] = []
         self.of_executor: dict[int, int] = {}
@@ -321,7 +348,9 @@ class Slots:
             executor, tasks = workers.get(id_, Executor(id_)), busy.get(numbers.get(id_, -1))
             if tasks is None and executor.cores <= 0:
                 continue
-            slots = max(1, executor.cores // cpus if executor.cores > 0 else tasks.most if tasks else 0)
+            most = tasks.most if tasks else 0
+            known = executor.cores // task_cpus(application, executor) if executor.cores > 0 else most
+            slots = max(1, known)
             self.of_executor[numbers.get(id_, -1)] = slots
             # An executor's events may be missing.
             added = min(executor.added or tasks.first, tasks.first) if tasks else executor.added
@@ -407,11 +436,6 @@ def _busy(stages: Sequence[ReplayStage], cores: Mapping[int, int]) -> dict[int, 
         one.sort()
         busy[executor].most = max(accumulate(by for _, by in one))
     return busy
-
-
-def task_cpus(application: Application) -> int:
-    text = application.properties.get("spark.task.cpus", "1")
-    return max(1, int(text)) if text.isdecimal() and len(text) < 6 else 1
 
 
 _JOB_STARTS, _STAGE_IS_READY, _STAGE_ENDS, _JOB_ENDS = range(4)

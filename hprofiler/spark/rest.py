@@ -41,7 +41,13 @@ ClockOf = Callable[[str], DriverClock | None]
 
 
 def fetch_facts(
-    ask: Ask, application: str | None, since: float, until: float, clock_of: ClockOf, seconds: float = 60.0
+    ask: Ask,
+    application: str | None,
+    since: float,
+    until: float,
+    clock_of: ClockOf,
+    seconds: float = 60.0,
+    attempt: str = "",
 ) -> SparkFacts:
     """The facts of an application; of the only one that the server has, if none is named.
 
@@ -50,7 +56,7 @@ def fetch_facts(
     Raises HprofilerError.
     """
     server = Server(ask, time.monotonic() + seconds)
-    identity, attempt, name, version = find_application(server, application)
+    identity, attempt, name, version = find_application(server, application, attempt)
     api = f"/applications/{identity}" + (f"/{attempt}" if attempt else "")
     executors: dict[str, Executor] = {}
     for one in objects({"list": server.get(f"{api}/allexecutors")}, "list"):
@@ -156,8 +162,8 @@ class _DateClock:
         )
 
 
-def find_application(server: Server, wanted: str | None) -> tuple[str, str, str, str]:
-    """Id, attempt (if it has several), name and Spark's version."""
+def find_application(server: Server, wanted: str | None, attempt: str = "") -> tuple[str, str, str, str]:
+    """Id, attempt (if it has several), name and Spark's version; of the newest attempt, if none is named."""
     if wanted:
         listed = [server.get(f"/applications/{wanted}")]
     else:
@@ -171,12 +177,14 @@ def find_application(server: Server, wanted: str | None) -> tuple[str, str, str,
             f"it knows {len(found)} applications ({some} …)", "name one: http://HOST:18080/history/ID"
         )
     attempts = objects(found[0], "attempts")
-    newest = attempts[0] if attempts else {}  # newest first
-    attempt = text(newest, "attemptId", limit=20)
-    version = text(newest, "appSparkVersion", limit=100)
-    name = text(found[0], "name", limit=_LONGEST)
+    known = {text(one, "attemptId", limit=20): one for one in reversed(attempts)}  # newest last
     identity = wanted or text(found[0], "id", limit=200)
-    return identity, attempt if _is_safe(attempt) else "", name, version
+    if attempt and attempt not in known and set(known) != {""}:
+        raise SparkError(f"{identity} has no attempt {attempt}", f"its attempts are {', '.join(known)}")
+    chosen = attempt if attempt in known else next(reversed(known), "")
+    version = text(known.get(chosen, {}), "appSparkVersion", limit=100)
+    name = text(found[0], "name", limit=_LONGEST)
+    return identity, chosen if _is_safe(chosen) else "", name, version
 
 
 def _is_safe(word: str) -> bool:

@@ -26,13 +26,21 @@ from hprofiler.spark.application import (
     Note,
     Stage,
 )
-from hprofiler.spark.event_log import masked
+from hprofiler.spark.event_log import masked, reason_of
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.rest import Ask, Server, find_application, moment
-from hprofiler.spark.sql import MOST_PACKED, Details, Metric, PlanNode, SqlExecution, pack_details
+from hprofiler.spark.sql import (
+    MOST_EXECUTIONS,
+    MOST_PACKED,
+    Details,
+    Metric,
+    PlanNode,
+    SqlExecution,
+    pack_details,
+)
 
 _PAGE = 1000
-_QUERIES = {"details": "true", "planDescription": "true", "offset": "0", "length": "1000"}
+_QUERIES = {"details": "true", "planDescription": "true", "length": str(_PAGE)}
 _SECONDS = 600.0
 _MOST_STAGES = 5000
 _MOST_WAITING = 100
@@ -69,11 +77,13 @@ _METRICS: dict[str, tuple[str, ...]] = {
 }
 
 
-def fetch_application(ask: Ask, wanted: str | None, seconds: float = _SECONDS) -> Application:
-    """An application; the only one that the server has, if none is named. Raises HprofilerError, also if the
-    answers take longer than so many seconds."""
+def fetch_application(
+    ask: Ask, wanted: str | None, seconds: float = _SECONDS, attempt: str = ""
+) -> Application:
+    """An application; the only one that the server has, if none is named, and its newest attempt. Raises
+    HprofilerError, also if the answers take longer than so many seconds."""
     server = Server(ask, time.monotonic() + seconds)
-    identity, attempt, name, version = find_application(server, wanted)
+    identity, attempt, name, version = find_application(server, wanted, attempt)
     api = f"/applications/{identity}" + (f"/{attempt}" if attempt else "")
     found = Application(id=identity, name=name, attempt=attempt, version=version)
     _add_times(found, server.get(f"/applications/{identity}"))
@@ -83,11 +93,15 @@ def fetch_application(ask: Ask, wanted: str | None, seconds: float = _SECONDS) -
     for one in objects({"list": server.get(f"{api}/jobs")}, "list")[:MOST_JOBS]:
         job = _job(one)
         found.jobs[job.id] = job
-    for one in objects({"list": server.get(f"{api}/stages")}, "list")[:_MOST_STAGES]:
+    stages = objects({"list": server.get(f"{api}/stages")}, "list")
+    if len(stages) > _MOST_STAGES:
+        found.notes.append(Note("stages-not-kept", len(stages) - _MOST_STAGES, f"{_MOST_STAGES:,}"))
+    for one in stages[:_MOST_STAGES]:
         stage = _stage(one)
         found.stages[stage.key] = stage
         if stage.status not in ("PENDING", "SKIPPED"):
             _add_tasks(found, stage, server, f"{api}/stages/{stage.id}/{stage.attempt}/taskList")
+    _add_times_of_driver(found)
     _add_queries(found, server, f"{api}/sql")
     waiting: dict[int, tuple[int, ...]] = {}
     for job in found.jobs.values():
@@ -100,11 +114,26 @@ def fetch_application(ask: Ask, wanted: str | None, seconds: float = _SECONDS) -
 
 
 def _add_times(found: Application, answer: object) -> None:
-    newest = (objects(answer, "attempts") or [{}])[0]
-    found.user = text(newest, "sparkUser", limit=_LONGEST)
-    found.start = moment(newest, "startTime")
-    found.end = moment(newest, "endTime") if member(newest, "completed") is True else 0
+    attempts = objects(answer, "attempts")
+    own = next((one for one in attempts if text(one, "attemptId", limit=20) == found.attempt), {})
+    found.user = text(own, "sparkUser", limit=_LONGEST)
+    found.start = moment(own, "startTime")
+    found.end = moment(own, "endTime") if member(own, "completed") is True else 0
     found.last_event = found.end or int(time.time() * 1000)
+
+
+def _add_times_of_driver(found: Application) -> None:
+    """Those of its tasks, which it has in local mode: Spark writes the application's own in their place."""
+    driver = found.executors.get("driver")
+    if driver is None:
+        return
+    driver.total_duration = driver.total_gc_time = 0
+    number = found.executor_ids.index("driver")
+    for stage in found.stages.values():
+        for executor, duration, gc in stage.tasks.columns("executor", "duration", "gc_time"):
+            if executor == number:
+                driver.total_duration += duration
+                driver.total_gc_time += gc
 
 
 def _add_environment(found: Application, answer: object) -> None:
@@ -170,19 +199,34 @@ def _job(one: dict[str, Any]) -> Job:
 
 def _add_queries(found: Application, server: Server, path: str) -> None:
     """Those that the server has. An application without Spark SQL has no such path."""
-    try:
-        answer = server.get(path, _QUERIES)
-    except SparkError:
-        raise
-    except HprofilerError:
-        return
-    size = 0
-    for one in objects({"list": answer}, "list")[:_PAGE]:
-        query = _query(found, one)
-        packed = pack_details(_details(one))
-        size += len(packed)
-        query.packed = packed if size < MOST_PACKED else b""
-        found.sql[query.id] = query
+    size = offset = without_plan = left_out = 0
+    while True:
+        try:
+            answer = server.get(path, {**_QUERIES, "offset": str(offset)})
+        except SparkError:
+            raise
+        except HprofilerError:
+            return
+        page = objects({"list": answer}, "list")
+        for one in page:
+            if len(found.sql) >= MOST_EXECUTIONS:
+                left_out += 1
+                continue
+            query = _query(found, one)
+            packed = pack_details(_details(one))
+            if size + len(packed) <= MOST_PACKED:
+                size += len(packed)
+                query.packed = packed
+            else:
+                without_plan += 1
+            found.sql[query.id] = query
+        if len(page) < _PAGE:
+            break
+        offset += _PAGE
+    if left_out:
+        found.notes.append(Note("sql-not-kept", left_out, f"{MOST_EXECUTIONS:,}"))
+    if without_plan:
+        found.notes.append(Note("plans-not-kept", without_plan, f"{MOST_PACKED >> 20} MiB"))
 
 
 def _query(found: Application, one: dict[str, Any]) -> SqlExecution:
@@ -220,7 +264,7 @@ def _details(one: dict[str, Any]) -> Details:
     return found
 
 
-def _raw(value: dict[str, Any], name: str) -> str:
+def _raw(value: object, name: str) -> str:
     """A text with its line breaks."""
     found = member(value, name)
     return found[:_LONGEST_DETAILS] if isinstance(found, str) else ""
@@ -273,7 +317,7 @@ def _row(found: Application, stage: Stage, task: object, numbers: dict[str, int]
     locality = text(task, "taskLocality", limit=20)
     metrics = member(task, "taskMetrics")
     if status == FAILED:
-        reason = text(task, "errorMessage", limit=200).partition("\n")[0] or "unknown"
+        reason = printable(reason_of(_raw(task, "errorMessage"))[:_LONGEST]) or "unknown"
         if reason in stage.failures or len(stage.failures) < 50:
             stage.failures[reason] = stage.failures.get(reason, 0) + 1
     row = {

@@ -9,7 +9,7 @@ import msgspec
 
 from hprofiler.base.paths import is_file
 from hprofiler.runfolder import APPLICATION_FILE, replacing
-from hprofiler.spark.application import Application, TaskTable
+from hprofiler.spark.application import KILLED, LOCALITIES, Application, Stage, TaskTable
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.sql import SqlExecution
 
@@ -44,10 +44,20 @@ def saved_application(folder: Path) -> Application | None:
         saved = msgspec.msgpack.decode(path.read_bytes(), type=_Saved, dec_hook=_decoded)
         if saved.format != FORMAT:
             raise ValueError(f"format {saved.format}")
+        for stage in saved.application.stages.values():
+            _check(stage, len(saved.application.executor_ids))
     except (OSError, ValueError, msgspec.MsgspecError) as error:
         raise SparkError(f"{path} cannot be read: {error}", "run again, or remove it") from error
     saved.application.sql = dict(saved.sql)
     return saved.application
+
+
+def _check(stage: Stage, executors: int) -> None:
+    """Raises ValueError if it names what there is not."""
+    for executor, locality, status in stage.tasks.columns("executor", "locality", "status"):
+        if not (0 <= executor < executors and 0 <= locality < len(LOCALITIES) and 0 <= status <= KILLED):
+            raise ValueError(f"a task of stage {stage.id} is damaged")
+    _ = stage.peaks
 
 
 def _encoded(table: Any) -> Any:

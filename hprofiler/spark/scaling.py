@@ -14,14 +14,15 @@ from math import inf, isfinite, sqrt
 from statistics import fmean
 from typing import Any
 
-from hprofiler.spark.application import Application, Executor
+from hprofiler.spark.application import Application, Executor, task_cpus
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.figures import Figures
-from hprofiler.spark.replay import task_cpus
 
 SIZES = ("executors", "cores", "tasks")
 """What N may be, besides a property of Spark; `tasks` are those that can run at the same time."""
 _SAME_WORK = 1.05
+_NOISY = 1.5
+"""The longest run of a size takes usually less than so many times the shortest one."""
 _ENOUGH_RUNS = 3
 _ENOUGH_POINTS = 6
 _SUPER_LINEAR = 1.02
@@ -102,8 +103,8 @@ class Fit:
 
     @property
     def limit(self) -> float | None:
-        """The speed-up that no size exceeds by contention alone."""
-        return self.g / self.a if self.a > _NOTHING else None
+        """The speed-up that larger sizes come near to; with coherence it falls again instead."""
+        return self.g / self.a if self.a > _NOTHING and self.b <= _NOTHING else None
 
     @property
     def peak(self) -> float | None:
@@ -233,11 +234,10 @@ def _size(application: Application, by: str, since: int, until: int) -> float:
     """N: the most at any moment; with dynamic allocation, the average over the elapsed time. 0 if unknown."""
     if by not in SIZES:
         return _number(application.properties.get(by, ""))
-    cpus = task_cpus(application)
     weights: dict[str, Callable[[Executor], int]] = {
         "executors": lambda one: 1,
         "cores": lambda one: max(0, one.cores),
-        "tasks": lambda one: max(0, one.cores) // cpus,
+        "tasks": lambda one: max(0, one.cores) // task_cpus(application, one),
     }
     changes = []
     for one in application.workers:
@@ -279,7 +279,10 @@ def _warnings(runs: Sequence[Run], points: Sequence[Point], usl: Fit | None) -> 
         found.append(Warned("few-runs", {"sizes": few, "enough": _ENOUGH_RUNS}))
     if len(points) < _ENOUGH_POINTS:
         found.append(Warned("few-points", {"points": len(points), "enough": _ENOUGH_POINTS}))
-    if usl and usl.peak is None:
+    noisy = [one.n for one in points if one.most > _NOISY * one.least]
+    if noisy:
+        found.append(Warned("runs-differ", {"sizes": noisy, "times": _NOISY}))
+    if usl and ((usl.intervals and usl.peak is None) or (usl.peak or 0) > points[-1].n):
         found.append(Warned("no-peak", {"largest": points[-1].n}))
     return found
 

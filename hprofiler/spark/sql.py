@@ -30,6 +30,9 @@ MOST_STAGES = 200_000
 """Stages of executions, each counted once for each execution that has it."""
 MOST_VALUES = 5_000_000
 """Values of metrics that are kept one by one, of all stages and executions that have not ended."""
+MOST_AGGREGATED = 500_000_000
+"""Values that texts of metrics are made of: several executions may have the same stage."""
+_LARGEST_DETAILS = 256 << 20
 _ENTRY = 16
 """A dictionary's entry takes the memory of so many values in an array."""
 _LONGEST_PLAN = 1 << 20
@@ -146,7 +149,12 @@ class SqlExecution(msgspec.Struct):
         return "FAILED" if "FAILED" in self.jobs.values() else "COMPLETED"
 
     def details(self) -> Details:
-        return _DETAILS.decode(zlib.decompress(self.packed)) if self.packed else Details()
+        """Its plan and metrics; none if they are not kept, or damaged in a run folder."""
+        try:
+            content = zlib.decompressobj().decompress(self.packed, _LARGEST_DETAILS)
+            return _DETAILS.decode(content) if content else Details()
+        except (zlib.error, msgspec.MsgspecError):
+            return Details()
 
 
 class SqlLog:
@@ -165,6 +173,7 @@ class SqlLog:
         self._packed = 0
         self._open_plans = 0
         self._linked_stages = 0
+        self._to_aggregate = MOST_AGGREGATED
         self._room = _Room()
         self._open: dict[int, _Open] = {}
         self._of_job: dict[int, int] = {}
@@ -327,8 +336,7 @@ class SqlLog:
         details = _DETAILS.decode(execution.plan)
         self._open_plans -= len(execution.plan)
         execution.plan = b""
-        order = _order_of_set(list(execution.made.stages))
-        stages = [self._stages[stage] for stage in order if stage in self._stages]
+        stages = [self._stages[stage] for stage in execution.made.stages if stage in self._stages]
         driver: dict[int, list[int]] = {}
         for accumulator, value in execution.driver:
             driver.setdefault(accumulator, []).append(value)
@@ -341,6 +349,10 @@ class SqlLog:
             if kind == "sum":
                 total = sum(known) + sum(stage.total(accumulator) for stage in stages)
                 details.metrics[accumulator] = f"{total:,}"
+                continue
+            self._to_aggregate -= sum(len(stage.values(accumulator)) for stage in stages)
+            if self._to_aggregate < 0:
+                self.left_out_metrics += 1
                 continue
             values = [value for stage in stages for value in stage.values(accumulator)]
             found = [stage.most[accumulator] for stage in stages if accumulator in stage.most]
@@ -481,33 +493,6 @@ def python_time(accumulables: msgspec.Raw) -> int:
         return 0
     times = _numbers(update for update in updates if update.name == _PYTHON_TIME)
     return max(0, sum(time for _, time in times))
-
-
-def _order_of_set(stages: list[int]) -> list[int]:
-    """Of stages with equal values, Spark names the first one in the order of Scala's sets: up to four
-    elements that of insertion, else that of a tree by five bits of a hash at a time.
-
-    With another order, texts of metrics could not be compared with those of a history server.
-    """
-    return stages if len(stages) <= 4 else _order_of_tree([(_hash(stage), stage) for stage in stages])
-
-
-def _order_of_tree(entries: list[tuple[int, int]]) -> list[int]:
-    branches: dict[int, list[tuple[int, int]]] = {}
-    for bits, stage in entries:
-        branches.setdefault(bits & 31, []).append((bits >> 5, stage))
-    found = [branches[one] for one in sorted(branches)]
-    leaves = [branch[0][1] for branch in found if len(branch) == 1]
-    return leaves + [stage for branch in found if len(branch) > 1 for stage in _order_of_tree(branch)]
-
-
-def _hash(number: int) -> int:
-    """Of a number in Scala's hash tables."""
-    bits = number & 0xFFFFFFFF
-    bits = (bits + ~(bits << 9)) & 0xFFFFFFFF
-    bits ^= bits >> 14
-    bits = (bits + (bits << 4)) & 0xFFFFFFFF
-    return bits ^ bits >> 10
 
 
 def rest_execution(execution: SqlExecution, until: int) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
+from itertools import compress
 from statistics import median, median_low
 from typing import Any
 
-from hprofiler.spark.application import LOCALITIES, READ_COLUMNS, Application
+from hprofiler.spark.application import LOCALITIES, READ_COLUMNS, SUCCESS, Application
 from hprofiler.spark.replay import Gain, Replay, ReplayStage
 
 SLOW = 1.5
@@ -50,7 +51,8 @@ task has little CPU if it was on one for less than half of the others' part of t
 @dataclass(frozen=True, slots=True)
 class Straggler:
     """A straggler. `times` is its rate by the stage's median; `lost` is by how many milliseconds it is longer
-    than with the median rate. `causes` are keys of CAUSES, and may be none."""
+    than with the median rate. `causes` are keys of CAUSES, and may be none. A task that is `running` had run
+    for so long when Spark was asked, or its log ended."""
 
     stage: int
     attempt: int
@@ -62,6 +64,7 @@ class Straggler:
     times: float
     lost: float
     causes: tuple[str, ...]
+    running: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,7 @@ def stragglers(application: Application, replay: Replay) -> Stragglers:
     found: list[tuple[int, StageStragglers]] = []
     worst: list[tuple[float, int, int, Straggler]] = []
     for number, stage in enumerate(replay.stages):
-        if len(stage) >= FEWEST:
+        if stage.column("status").count(SUCCESS) >= FEWEST:
             one = _Stage(application, stage)
             usual[number] = one.usual
             if one.slow:
@@ -154,19 +157,24 @@ def _with_gains(
 
 
 class _Stage:
-    """A stage's rates; 0 for a task without one. `usual` is how long tasks take if no rate is above the
-    median, `slow` are the stragglers by their place in the stage, with the time they lose, and `causes` those
-    that each cause explains."""
+    """A stage's rates; 0 for a task without one. Medians are of tasks that have `ended`. `usual` is how long
+    tasks take if no rate is above the median, `slow` are the stragglers by their place in the stage, with the
+    time they lose, and `causes` those that each cause explains."""
 
     def __init__(self, application: Application, stage: ReplayStage) -> None:
         self.application, self.stage = application, stage
         sizes = [stage.column(name) for name in READ_COLUMNS]
         read = array("q", map(sum, zip(*sizes, strict=True)))
         # Where most tasks read nothing, the few that do say nothing of how fast the others should be.
-        self.by_bytes = 2 * sum(map(bool, read)) > len(stage)
+        self.ended = [status == SUCCESS for status in stage.column("status")]
+        self.by_bytes = 2 * sum(map(bool, compress(read, self.ended))) > sum(self.ended)
         self.sizes: Sequence[float] = read if self.by_bytes else [1] * len(stage)
+        if self.by_bytes:  # of tasks that run nobody knows how much they will have read
+            usual_size = self._usual(self.sizes)
+            pairs = zip(self.sizes, self.ended, strict=True)
+            self.sizes = [size if ended else max(size, usual_size) for size, ended in pairs]
         self.rates = self._rates(stage.duration, self.sizes)
-        self.median = _median(self.rates)
+        self.median = self._usual(self.rates)
         self.executors = stage.column("executor")
         self.first = _first(stage, self.executors)
         usual = (
@@ -187,28 +195,34 @@ class _Stage:
         pairs = zip(durations, sizes, strict=True)
         return array("d", (time / size if size else 0.0 for time, size in pairs))
 
+    def _usual(self, values: Sequence[float]) -> float:
+        return _median(list(compress(values, self.ended)))
+
     def worst(self) -> list[tuple[int, Straggler]]:
         places = nlargest(_MOST_SHOWN, self.slow, key=self.slow.__getitem__)
-        return [(place, self._describe(place)) for place in places]
+        tids, indices = self.stage.column("tid"), self.stage.column("index")
+        return [(place, self._describe(place, tids[place], indices[place])) for place in places]
 
-    def _describe(self, place: int) -> Straggler:
+    def _describe(self, place: int, tid: int, index: int) -> Straggler:
         executor, host = self._where(self.executors[place])
         return Straggler(
             self.stage.id,
             self.stage.attempt_of(place),
-            self.stage.column("tid")[place],
-            self.stage.column("index")[place],
+            tid,
+            index,
             executor,
             host,
             self.stage.duration[place],
             self.rates[place] / self.median,
             self.slow[place],
             tuple(cause for cause in CAUSES if place in self.causes[cause]),
+            not self.ended[place],
         )
 
     def summary(self) -> StageStragglers:
-        first = [rate for rate, is_first in zip(self.rates, self.first, strict=True) if rate and is_first]
-        later = [rate for rate, is_first in zip(self.rates, self.first, strict=True) if rate and not is_first]
+        waves = list(compress(zip(self.rates, self.first, strict=True), self.ended))
+        first = [rate for rate, is_first in waves if rate and is_first]
+        later = [rate for rate, is_first in waves if rate and not is_first]
         return StageStragglers(
             self.stage.id,
             self.stage.attempt_numbers,
@@ -249,7 +263,7 @@ class _Stage:
         return self._no_more(slow, self._rates(without, self.sizes))
 
     def _no_more(self, slow: Sequence[int], rates: Sequence[float]) -> set[int]:
-        limit = SLOW * _median(rates)
+        limit = SLOW * self._usual(rates)
         return {place for place in slow if rates[place] <= limit}
 
     def _among(self, slow: Sequence[int], like: Sequence[int]) -> set[int]:
@@ -298,14 +312,17 @@ class _Stage:
     def _by_cpu(self, slow: Sequence[int]) -> set[int]:
         pairs = zip(self.stage.column("cpu_time"), self.stage.column("run_time"), strict=True)
         shares = [cpu / 1e6 / run if run else 0.0 for cpu, run in pairs]
-        limit = _FAR_BELOW * _median(shares)
-        return {place for place in slow if shares[place] < limit}
+        limit = _FAR_BELOW * self._usual(shares)
+        return {place for place in slow if self.ended[place] and shares[place] < limit}
 
 
 def _first(stage: ReplayStage, executors: Sequence[int]) -> list[bool]:
-    """Whether each task began before any task of the stage had ended on its executor."""
+    """Whether each task began before any task of the stage had left its slot on its executor.
+
+    The driver launches the next task on a slot a few milliseconds before it notes the end of the last one.
+    """
     ended: dict[int, int] = {}
-    for executor, launch, time in zip(executors, stage.launch, stage.duration, strict=True):
+    for executor, launch, time in zip(executors, stage.launch, stage.held, strict=True):
         ended[executor] = min(ended.get(executor, launch + time), launch + time)
     return [launch < ended[executor] for executor, launch in zip(executors, stage.launch, strict=True)]
 
@@ -351,6 +368,7 @@ def stragglers_record(found: Stragglers) -> dict[str, Any]:
                 "lost": one.lost,
                 "upperBound": gain.time if gain else None,
                 "causes": list(one.causes),
+                "running": one.running,
             }
             for one, gain in found.worst
         ],

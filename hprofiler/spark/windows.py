@@ -56,9 +56,8 @@ def assignment(facts: SparkFacts, executor: str, start: int, width: int, uncerta
     changes: list[tuple[int, bool, str, int]] = []
     for _, stage, attempt, launch, finish, _ in tasks.rows():
         name = stage_name(stage, attempt)
-        # Milliseconds are cut off, not rounded. `facts.read` is on the coordinator's clock.
-        until = finish or facts.read + round(ahead * 1000)
-        from_, to = launch * 1000 - zero, (until + 1) * _MILLISECOND - zero
+        # Milliseconds are cut off, not rounded.
+        from_, to = launch * 1000 - zero, ((finish or facts.until) + 1) * _MILLISECOND - zero
         for exact, edge in ((True, 0), (False, doubt)):
             first, last = (from_ - edge) // width, -((-to - edge) // width)
             if first < last and last > 0:
@@ -132,7 +131,7 @@ def stage_times(facts: SparkFacts, recorded: Iterable[tuple[str, int, int]]) -> 
     for executor, since, until in recorded:
         tasks = facts.tasks.get(executor)
         for _, stage, attempt, launch, finish, used in tasks.rows() if tasks else ():
-            from_, to = launch * 1000 - ahead, finish * 1000 - ahead if finish else facts.read * 1000
+            from_, to = launch * 1000 - ahead, (finish or facts.until) * 1000 - ahead
             inside = min(to, until) - max(from_, since)
             if inside <= 0:
                 continue

@@ -27,6 +27,7 @@ BENCHES: dict[str, Callable[[], list[Row]]] = {
     "engine-agent": one_jvm.agent_cost,
     "engine-timeline": one_jvm.timeline,
     "engine-metrics": one_jvm.metrics,
+    "engine-counters": one_jvm.counters,
     "engine-thread-names": one_jvm.thread_names,
     "engine-latency": one_jvm.latency,
     "engine-unknown": one_jvm.unknown_frames,

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import statistics
+import subprocess
 import tempfile
 import threading
 import time
@@ -237,6 +238,30 @@ def metrics() -> list[Row]:
         Row(f"CPU time to read {what}", f"{share:.2f} % of one core", "under 0.2 %", share < 0.2),
         Row(f"{what} on the wire", f"{size:.0f} kB a minute", "under 100 kB", size < 100),
     ]
+
+
+def counters() -> list[Row]:
+    """What this machine counts, beside `perf stat`; CPU time of the agent's thread that reads it."""
+    with ExitStack() as jvms:
+        burners = [jvms.enter_context(ended(Burner("alloc", load=0.02))) for _ in range(METRICS_JVMS)]
+        pids = ",".join(str(one.outer.pid) for one in burners)
+        command = [*COMMAND, "doctor", "--counters", "--json", "-j", f"pid:{pids}"]
+        checked = json.loads(subprocess.run(command, capture_output=True, check=False).stdout)
+        of_host = checked["hosts"][0]["findings"]
+        rows = [
+            Row(f"counters of this machine ({one['severity']})", one["text"], "", None)
+            for one in of_host
+            if one["about"] == "counters"
+        ]
+        chosen = f"pid:{pids}"
+        with recording(burners[0], METRICS_SECONDS, ["--counters", "ipc,cache"], selector=chosen) as (run, _):
+            time.sleep(METRICS_SECONDS / 4)
+            before, begin = _metrics_nanos(), time.monotonic()
+            time.sleep(METRICS_SECONDS / 2)
+            share = 100 * (_metrics_nanos() - before) / 1e9 / (time.monotonic() - begin)
+            run.result()
+    what = f"CPU time to read metrics and counters of a host with {METRICS_JVMS} JVMs"
+    return [*rows, Row(what, f"{share:.2f} % of one core", "", None)]
 
 
 def _metrics_nanos() -> int:

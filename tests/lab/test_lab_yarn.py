@@ -6,7 +6,6 @@ import json
 import math
 import re
 import shlex
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +17,6 @@ import pytest
 from hprofiler import Profile
 from tests.lab import cache, hosts
 from tests.lab.coordinator import Coordinator, Result
-from tests.lab.folded import Stacks
 from tests.lab.hosts import Host
 from tests.lab.procs import wait_for
 from tests.lab.yarn import stages
@@ -139,18 +137,6 @@ def test_the_stage_of_a_job(main_run: Result) -> None:
         count = sum(count for stack, count in stacks.items() if "SparkBurn.burn" in stack)
         burnt[column["slice"] == 0] += count
     assert burnt[True] > 200 and burnt[False] < 0.02 * burnt[True], burnt
-
-
-def test_trimmed_to_the_jobs_own_frames(coordinator: Coordinator, main_run: Result) -> None:
-    """Without trimming, the roots are those of any JVM on YARN."""
-    assert main_run.folder is not None
-    trimmed = coordinator.new_folder() / "run"
-    shutil.copytree(main_run.folder, trimmed)
-    result = coordinator.run("report", str(trimmed), "--trim")
-    assert result.code == 0, str(result)
-    stacks = Stacks(trimmed / "cluster" / "cpu.folded")
-    assert stacks.share("org/apache/spark/executor/Executor$TaskRunner.run") > 90
-    assert stacks.count("SparkBurn.hotCpu") == main_run.stacks("cluster/cpu").count("SparkBurn.hotCpu") > 0
 
 
 def test_nothing_is_left_on_the_nodes(yarn: YarnCluster, main_run: Result) -> None:

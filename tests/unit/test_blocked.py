@@ -6,8 +6,10 @@ import msgspec
 import pytest
 
 from hprofiler.cli.commands.spark import print_answer
+from hprofiler.spark.application import FAILED
 from hprofiler.spark.blocked import BlockedTime, blocked_record, blocked_time
 from hprofiler.spark.figures import figures
+from hprofiler.spark.findings import judge, sentence
 from hprofiler.spark.replay import Replay
 from tests.unit.spark_application import Made
 
@@ -50,6 +52,17 @@ def test_python_where_the_log_has_it() -> None:
     (python,) = (one for one in blocked.resources if one.resource.name == "python")
     assert python.time == 600 and python.gain and python.gain.time == pytest.approx(600)
     assert blocked.stages[0].share_of("python") == 0.6
+    findings = judge(made.application).findings
+    assert sentence(findings) == "Stage 0.0 takes 100% of the job; 60% of its task time is Python workers."
+
+
+def test_slots_are_by_the_resource_profile() -> None:
+    made = Made(a=8)
+    made.job(0, 0, 1000, (0,))
+    made.stage(0, 0, 1000, [(0, 1000)])
+    made.application.executors["a"].resource_profile = 1
+    made.application.resource_profiles[1] = {"task": {"cpus": 4.0}}
+    assert Replay(made.application).slots.most == 2
 
 
 def test_stages_have_shares_of_their_task_time() -> None:
@@ -69,6 +82,15 @@ def test_use_of_disk_network_and_cpu() -> None:
     assert use.per_cpu_second(use.network) == pytest.approx(5_000_000)
     assert use.per_host_second(use.disk) == pytest.approx(20_000_000 / 3)
     assert use.slots == pytest.approx(5900 / 6000) and use.cpu == pytest.approx(2000 / 6000)
+
+
+def test_failed_tasks_use_slots_and_cpu() -> None:
+    made = Made(a=1)
+    made.job(0, 0, 2000, (0,))
+    cpu = {"cpu_time": 500_000_000, "input_bytes": 1000}
+    made.stage(0, 0, 2000, [(0, 1000, {**cpu, "status": FAILED}), (1000, 1000, {**cpu, "partition": 0})])
+    use = analyzed(made).use
+    assert (use.slots, use.cpu, use.disk) == (1.0, 0.5, 2000)
 
 
 def test_nothing_is_blocked_where_there_is_nothing() -> None:
@@ -95,7 +117,7 @@ def test_sections_of_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer["blocked"]["replayed"] == 3000 and answer["stragglers"]["count"] == 0
     assert answer["findings"][0] == {
         "code": "stage-share",
-        "parameters": {"stage": "stage 1.0", "share": pytest.approx(2 / 3)},
+        "parameters": {"stage": 1, "attempts": [0], "share": pytest.approx(2 / 3)},
         "text": "stage 1.0 takes 67% of the job",
     }
     print_answer(application, figures(application), as_json=False)

@@ -18,12 +18,12 @@ KNOWN = {
     ONE: {"node": "n1", "executor": "7", "application": "application_1_0001", PROCESS: "executor 7"},
     TWO: {"node": "n1", "application": "application_1_0001"},
 }
-FINDS = """
+FINDS = f"""
 hello()
 request = read()
 want = dict(type="find", selector=SELECTOR, containers=CONTAINERS, native=NATIVE, **VOUCHED)
 assert request == want, request
-say("found", searched=9, processes=FOUND, ignored=[dict(pid=9, reason="Python worker")])
+say("found", searched=9, processes=FOUND, ignored=[dict(pid=9, reason="Python worker", container={ONE!r})])
 read()
 """
 
@@ -72,7 +72,7 @@ def test_known_labels_of_a_container_win(look):
         "container": ONE, "node": "n1", "task": "3", "executor": "7", "application": "application_1_0001"
     }  # fmt: skip
     assert six.labels == {"container": TWO, "node": "n1", "application": "application_1_0001"}
-    assert result.outcomes == () and result.ignored[0].reason == "Python worker"
+    assert result.outcomes == () and result.ignored[0].reason == f"executor 7 ({ONE}): Python worker"
 
 
 def test_containers_without_a_jvm_are_reported(look):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.unit.command import exit_code, hprofiler, in_shell
@@ -161,3 +163,11 @@ def test_of_several_events_the_first_is_written_with_a_note():
     assert done.stderr == note
     assert convert("-", "--value", "cpu-clock", stdin=SEVERAL) == ["java;root;main 9"]
     assert hprofiler("convert", "-", "-o", "-", "--to", "json", stdin=SEVERAL).stderr == "", "it has all"
+
+
+def test_a_flame_chart_of_a_pipe_merges_no_lines():
+    stdin = "a;b 1\nc 2\na;b 3\nno count\n"
+    done = hprofiler("convert", "-", "-o", "-", "--to", "svg", "--flamechart", stdin=stdin)
+    assert "1 malformed line or record was left out" in done.stderr
+    frames = re.findall(r"<title>([abc]) \((\d)", done.stdout)
+    assert sorted(frames) == [("a", "1"), ("a", "3"), ("b", "1"), ("b", "3"), ("c", "2")]

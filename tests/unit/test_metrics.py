@@ -355,7 +355,7 @@ def test_a_run_without_metrics_says_nothing_of_them(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", [MadeHost("n1", {7: "main;work 100"})])
     machines = make_report(run.path).analysis.machines
     assert machines_text(machines) == ""
-    assert machines_record(machines) == {"hosts": {}, "findings": []}
+    assert machines_record(machines) == {"hosts": {}, "findings": [], "counters": {}}
 
 
 # Files for other programs

@@ -39,7 +39,16 @@ def test_an_exact_curve_gives_its_parameters(a: float, b: float) -> None:
     assert usl is not None
     assert (usl.g, usl.a, usl.b) == pytest.approx((1, a, b), rel=1e-6, abs=1e-9)
     assert usl.peak == (pytest.approx(((1 - a) / b) ** 0.5) if b else None)
-    assert usl.limit == (pytest.approx(1 / a) if a else None)
+    found = measured({n: law(n, 1, a, b) for n in SIZES})
+    assert ("no-peak" in codes(found)) is ((usl.peak or 99) > 32)
+    assert usl.limit == (pytest.approx(1 / a) if a and not b else None), "it falls after its peak"
+
+
+def test_an_exact_fit_says_nothing_of_chance() -> None:
+    """As many sizes as parameters: no interval of b, so that it may or may not hold 0."""
+    found = measured({n: law(n, 1, 0.05, 0.01) for n in (1, 4, 16)})
+    assert found.usl is not None and found.usl.intervals is None
+    assert codes(found) == {"few-runs", "few-points"} and found.usl.limit is None
 
 
 def test_amdahl_is_the_law_without_coherence() -> None:
@@ -77,6 +86,7 @@ def test_runs_of_a_size_are_averaged() -> None:
     assert (two.runs, two.mean.elapsed, two.least, two.most) == (3, 100, 90, 110)
     assert (two.speedup, four.speedup, four.efficiency) == (2, 4, 1)
     assert found.usl is None and codes(found) == {"few-runs", "few-points"}
+    assert "runs-differ" in codes(scaling([*runs, Run("", 4, 80)]))
 
 
 @pytest.mark.parametrize(("tasks", "warned"), [(104, False), (106, True)])
@@ -96,6 +106,9 @@ def test_with_dynamic_allocation_the_size_is_an_average(dynamic: str, n: float) 
     found = figures(application)
     assert run_of("log", application, found, "cores").n == n
     assert run_of("log", application, found, "executors").n == n / 4
+    assert run_of("log", application, found, "tasks").n == n
+    application.resource_profiles[0] = {"task": {"cpus": 4.0}}
+    assert run_of("log", application, found, "tasks").n == n / 4
     application.properties["spark.sql.shuffle.partitions"] = "64"
     assert run_of("log", application, found, "spark.sql.shuffle.partitions").n == 64
     with pytest.raises(SparkError, match="its size by spark"):
@@ -137,7 +150,7 @@ def test_the_command_reads_event_logs(tmp_path: Path, capsys: pytest.CaptureFixt
     four = answer["points"][2]
     assert four["speedup"] == pytest.approx(10 / 3) and four["efficiency"] == pytest.approx(10 / 12)
     assert (four["executorRunTime"], four["executorCpuTime"], four["numTasks"]) == (6000, 3e9, 2)
-    assert {one["code"] for one in answer["warnings"]} == {"few-runs", "few-points", "no-peak"}
+    assert {one["code"] for one in answer["warnings"]} == {"few-runs", "few-points"}
     assert exit_code(["scale", *logs]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "3 runs; speed-up is relative to cores = 1:"
@@ -179,4 +192,9 @@ def test_methods_that_grow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_a_run_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = event_log(tmp_path, 1, 1000)
     assert exit_code(["scale", log, log]) == 2
+    assert "are the same run" in capsys.readouterr().err
+    runs = [f"{recorded(tmp_path, cores, 4000, 'main;work 9')}/" for cores in (1, 4)]
+    assert exit_code(["scale", *runs]) == 0
+    assert "own CPU time" in capsys.readouterr().out
+    assert exit_code(["scale", runs[0], *runs]) == 2
     assert "are the same run" in capsys.readouterr().err

@@ -229,6 +229,14 @@ def test_the_drivers_clock_is_measured_by_its_answers(monkeypatch: pytest.Monkey
     assert abs(found.offset - ahead) <= found.uncertainty
 
 
+def test_the_recording_is_found_by_the_drivers_clock() -> None:
+    """An hour ahead of ours."""
+    application = read_application(local_files(FILES / "event_log"))
+    since, until = BEGIN - 3600, END - 3600
+    facts = event_log.facts_of(application, since, until, lambda driver: DriverClock(3600.0, 0.0))
+    assert finished(facts) == finished(by_log())
+
+
 def test_facts_are_read_as_they_were_written(tmp_path: Path) -> None:
     facts = msgspec.structs.replace(by_rest(), clock=DriverClock(0.5, 0.001, "x"))
     assert read_facts(tmp_path) is None
@@ -314,6 +322,10 @@ def test_nothing_is_certain_without_the_drivers_clock() -> None:
 
 def test_a_task_that_still_runs_lasts_until_it_was_read() -> None:
     assert slices(facts_of((1, 9.0, 0), read=12.0)) == [(0, 101, "stage 1.0", True)]
+    ahead = facts_of((1, 14.0, 0), read=12.0, clock=DriverClock(5.0, 0.0))
+    assert slices(ahead) == [(0, 101, "stage 1.0", True)]
+    (time,) = stage_times(ahead, [("1", 9_000_000, 20_000_000)]).values()
+    assert time.time == pytest.approx(3.0), "from 9 to 12 on our clock"
 
 
 def test_cpu_time_by_sparks_own_count() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import zlib
 
+import msgspec
 import pytest
 
-from hprofiler.report.spark_text import application_lines, stage_lines
+from hprofiler.report.spark_text import application_lines, stage_lines, stage_rows
 from hprofiler.spark.application import (
     DERIVED_COLUMNS,
     FAILED,
+    KILLED,
     NOTES,
     RUNNING,
     SUCCESS,
@@ -56,10 +59,15 @@ def test_what_follows_from_the_columns_is_as_spark_has_it() -> None:
             {"launch": 1000, "finish": 2000, "getting_result": 1950, "status": SUCCESS, **parts},
             {"launch": 1000, "finish": 1500, "status": FAILED, **parts},
             {"launch": 1000, "status": RUNNING},
+            {"launch": 1000, "finish": 1900, "status": FAILED},  # its executor was lost, and its times
         ]
     )
     found = {name: list(table.column(name)) for name in DERIVED_COLUMNS}
-    assert found == {"duration": [1000, 500, 0], "getting": [50, 0, 0], "scheduler_delay": [100, 0, 0]}
+    assert found == {
+        "duration": [1000, 500, 0, 900],
+        "getting": [50, 0, 0, 0],
+        "scheduler_delay": [100, 0, 0, 0],
+    }
 
 
 def test_columns_of_equal_values_take_no_memory() -> None:
@@ -67,6 +75,26 @@ def test_columns_of_equal_values_take_no_memory() -> None:
     table = TaskTable.of(rows)
     table.pack()
     assert sum(map(len, table._packed)) < 4 * len(rows)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pytest.param(("Bz", 0, zlib.compress(bytes(100 << 20))), id="unpacks to too much"),
+        pytest.param(("Bz", 0, b"x"), id="is not packed"),
+        pytest.param(("B", 0, bytes(3)), id="is too short"),
+        pytest.param(("d", 0, bytes(800)), id="is of another type"),
+        pytest.param(("B", (1 << 63) - 1, bytes(99) + b"\1"), id="is beyond 64 bits"),
+        pytest.param(1 << 63, id="is a number beyond 64 bits"),
+    ],
+)
+def test_a_damaged_column_is_an_error(column: object) -> None:
+    """A run folder may come from somebody else."""
+    (part,) = TaskTable.of([{"tid": number} for number in range(100)]).packed()
+    assert len(TaskTable.unpacked([part])) == 100
+    columns = [column, *msgspec.msgpack.decode(part)[1:]]
+    with pytest.raises(ValueError, match=r"of a task|of tasks"):
+        TaskTable.unpacked([msgspec.msgpack.encode(columns)])
 
 
 def test_peaks_of_a_stage() -> None:
@@ -85,5 +113,20 @@ def test_cpu_of_short_tasks_is_no_share_above_one() -> None:
     stage = Stage(0, start=1000, end=1010, status="COMPLETE", tasks=TaskTable.of(rows))
     found = figures(Application(stages={stage.key: stage}))
     text = "\n".join([*application_lines(Application(), found), *stage_lines(found)])
+    ((_, cells),) = stage_rows(found, 1)
+    assert cells["CPU/run"] == "100%"
     assert "1 ms, CPU 90 ms" in text and "100%" in text and "9000%" not in text
     assert found.record()["executorCpuTime"] == 90_000_000
+
+
+def test_the_terminal_and_the_page_have_the_same_cells() -> None:
+    """Failed tasks are those that Spark counts as failed; killed ones are apart."""
+    row = {"launch": 1000, "finish": 2000}
+    spilled = {"memory_spilled": 1 << 30, "disk_spilled": 1 << 20}
+    rows = [{**row, **spilled, "status": SUCCESS}, {**row, "status": FAILED}, {**row, "status": KILLED}]
+    stage = Stage(0, start=1000, end=2000, status="COMPLETE", tasks=TaskTable.of(rows), resubmitted=1)
+    found = figures(Application(stages={stage.key: stage}))
+    ((_, cells),) = stage_rows(found, 1)
+    assert (cells["failed"], cells["killed"], cells["spilled"]) == ("2", "1", "1 MiB")
+    head, line = (line.split() for line in stage_lines(found)[1:])
+    assert head[2:5] == ["tasks", "failed", "killed"] and line[3:6] == ["1", "2", "1"] and "MiB" in line

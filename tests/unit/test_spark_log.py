@@ -18,7 +18,7 @@ import zstandard
 from hprofiler.spark import event_log
 from hprofiler.spark.application import FAILED, KILLED, RUNNING, SUCCESS, Application, TaskTable
 from hprofiler.spark.codecs import Decoded
-from hprofiler.spark.event_log import MASK, read_application
+from hprofiler.spark.event_log import MASK, read_application, reason_of
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.figures import figures, stage_figures
 from hprofiler.spark.log_files import gaps, in_order, local_files
@@ -169,6 +169,21 @@ def test_damaged_files_end_early(codec: str) -> None:
 def test_small_files_that_unpack_to_much(bomb: bytes) -> None:
     decoded = Decoded(io.BytesIO(bomb))
     assert max((len(block) for block in decoded), default=0) <= 1 << 25
+
+
+def test_members_of_a_gzip_file_are_read_a_few_at_a_time() -> None:
+    """What follows a member is copied: with a whole block of small ones that takes minutes."""
+
+    class Watched(io.BytesIO):
+        largest = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            self.largest = max(self.largest, size or 0)
+            return super().read(size)
+
+    stream = Watched(gzip.compress(b"x\n") * 5000)
+    assert b"".join(Decoded(stream)) == b"x\n" * 5000
+    assert 0 < stream.largest <= 1 << 12
 
 
 # Files
@@ -369,6 +384,31 @@ def test_what_is_beyond_the_limits_is_counted(tmp_path: Path, monkeypatch: pytes
     found = notes(application)
     assert (found["jobs-not-kept"], found["stages-not-kept"], found["tasks-not-kept"]) == (3, 3, 3)
     assert len(application.jobs) == len(application.stages) == 2 and len(application.executors) <= 3
+    monkeypatch.setattr(event_log, "_MOST_PENDING", 1)
+    infos = [{"Stage ID": number, "Stage Attempt ID": 0} for number in range(2)]
+    job = event("JobStart", Job_ID=0, Stage_IDs=[0, 1], Stage_Infos=infos)
+    assert notes(read(tmp_path, START, job))["stages-not-kept"] == 1
+
+
+_TRACE = 'Traceback (most recent call last):\n  File "a.py", line 7, in f\n    raise X\nValueError: {}\n'
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        ("Job 0 cancelled by etl", "Job 0 cancelled by etl"),
+        (_TRACE.format("bad row"), "ValueError: bad row"),
+        (_TRACE.format("token=hunter2 is bad"), f"ValueError: {MASK}"),
+        (
+            "Job aborted: Task 1 failed 3 times, most recent failure: Lost task 1.2 in stage 1.0 (TID 11) "
+            f"(n1 executor 2): org.apache.spark.PythonException: {_TRACE.format('bad row')}\n\tat a.b(C:1)\n",
+            "ValueError: bad row",
+        ),
+        ("… most recent failure: Lost task 0.3 in stage 2.0 (TID 3, n1): a.Lost: it\n\tat x", "a.Lost: it"),
+    ],
+)
+def test_the_reason_of_a_failure_is_one_line(failure: str, reason: str) -> None:
+    assert reason_of(failure) == reason
 
 
 def test_secrets_are_masked(tmp_path: Path) -> None:
@@ -378,10 +418,13 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
         "spark.ssl.keyPassword": "s",
         "spark.hadoop.fs.azure.account.key.x.net": "s",
         "spark.my.TOKEN": "s",
+        "spark.executorEnv.DB_PASS": "s",
+        "spark.executorEnv.DBPASS": "s",
+        "spark.yarn.appMasterEnv.pass": "s",
         "spark.executor.extraJavaOptions": "-Djavax.net.ssl.trustStorePassword=s",
         "spark.jdbc": "jdbc:postgresql://etl:s@db/x",
     }
-    open_ = {"spark.executor.memory": "4g", "spark.master": "yarn"}
+    open_ = {"spark.executor.memory": "4g", "spark.master": "yarn", "spark.app.name": "compass"}
     application = read(tmp_path, event("EnvironmentUpdate", Spark_Properties={**secret, **open_}))
     assert application.properties == {**dict.fromkeys(secret, MASK), **open_}
 
@@ -395,6 +438,8 @@ def test_skew_of_data_is_of_all_bytes_that_tasks_read(tmp_path: Path) -> None:
     application = read(tmp_path, START, stage_event("StageSubmitted", 0))
     stage = msgspec.structs.replace(application.stages[0, 0], tasks=table)
     assert stage_figures(stage).data_skew == 900 / 250
+    one_of_four = TaskTable.of({"status": SUCCESS, "input_bytes": size} for size in (0, 0, 0, 900))
+    assert stage_figures(msgspec.structs.replace(stage, tasks=one_of_four)).data_skew == 4, "by the mean"
     assert stage_figures(msgspec.structs.replace(stage, tasks=TaskTable.of([]))).data_skew == 0
 
 

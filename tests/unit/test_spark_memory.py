@@ -90,6 +90,8 @@ PYTHON = {**SAMPLED, "ProcessTreeJVMRSSMemory": 8 * GIB, "ProcessTreePythonRSSMe
         ("overhead-too-small", {"resident": {"1": 9 * GIB}}),
         ("memory-killed", {"reason": "Container killed by YARN for exceeding physical memory limits"}),
         ("memory-killed", {"reason": "Command exited with code 137"}),
+        ("heap-exhausted", {"reason": "Command exited with code 52"}),
+        ("heap-exhausted", {"reason": "java.lang.OutOfMemoryError: Java heap space"}),
         ("off-heap-unused", {"settings": {**ON_YARN, "spark.memory.offHeap.enabled": "true",
                                           "spark.memory.offHeap.size": "2g"}}),
         ("overhead-too-large", {"settings": {**ON_YARN, "spark.executor.memoryOverhead": "4g"},
@@ -138,8 +140,16 @@ def test_figures_of_a_verdict() -> None:
     assert verdict.text == "at most 3 GiB of the heap of 8 GiB was used: 4 GiB would do"
 
 
-def test_what_the_agent_measured_comes_before_what_spark_did() -> None:
-    assert memory_of(peak=PYTHON, resident={"1": GIB}).executors[0].resident == GIB
+def test_an_overhead_that_is_used_by_what_spark_does_not_count_is_not_too_large() -> None:
+    """Stacks of threads and the allocator's own memory are in no metric but the process's."""
+    settings = {**ON_YARN, "spark.executor.memoryOverhead": "4g"}
+    peak = {**SAMPLED, "JVMOffHeapMemory": 200 * MIB}
+    assert memory_of(settings, peak, resident={"1": 11 * GIB}).verdicts == []
+
+
+def test_the_agent_measures_the_jvm_alone() -> None:
+    assert memory_of(peak=PYTHON, resident={"1": 9 * GIB}).executors[0].resident == 10 * GIB
+    assert memory_of(peak=PYTHON, resident={"1": GIB}).executors[0].resident == 9 * GIB, "late in the job"
     assert memory_of(peak=PYTHON).executors[0].resident == 9 * GIB
     assert memory_of(peak=PYTHON).executors[1].resident == 0
 

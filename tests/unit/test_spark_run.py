@@ -19,7 +19,7 @@ from hprofiler.resolve import Located, SparkDriver, YarnOptions, spark_driver
 from hprofiler.resolve.yarn.locating import locate
 from hprofiler.spark import SparkFacts, local_files, read_application, read_facts, saved_application
 from tests.unit.test_spark import ANSWERS, BEGIN, END, FILES, ID
-from tests.unit.yarn_server import APP, Answer, Server, small_cluster
+from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, small_cluster
 
 
 def host(name: str, clock: Clock | None = None, **labels: str) -> HostResult:
@@ -71,6 +71,18 @@ def test_from_the_driver_of_an_application_of_yarn(tmp_path: Path) -> None:
         server.set(served(json.loads(json.dumps(ANSWERS).replace(ID, APP)), below))
         assert add_facts(located.driver, tmp_path, HERE, BEGIN, END) is None
     assert len(facts_of(tmp_path).tasks["driver"]) == 8
+
+
+def test_from_the_history_server_once_the_application_of_yarn_has_ended(tmp_path: Path) -> None:
+    with Server(small_cluster()) as manager, Server(served(ANSWERS)) as history:
+        located = locate(APP, YarnOptions(manager.url))
+        page = {"state": "FINISHED", "trackingUrl": f"{manager.url}/proxy/{APP}/"}
+        there = Answer(b"", 302, {"Location": f"{history.url}/history/{ID}/1"})
+        history.set({f"/history/{ID}/1": Answer(b"<html>")})
+        manager.set({f"{CLUSTER}/apps/{APP}": {"app": page}, f"/proxy/{APP}/": there})
+        assert located.driver is not None
+        assert add_facts(located.driver, tmp_path, HERE, BEGIN, END) is None
+    assert facts_of(tmp_path).application == ID and saved_application(tmp_path) is not None
 
 
 CLOCK = Clock(2.5, 0.001)

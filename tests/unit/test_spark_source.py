@@ -94,6 +94,28 @@ def test_the_rest_interface_where_there_is_no_log(server: Server) -> None:
     jobs = {job["jobId"]: job["numCompletedTasks"] for job in job_records(application, found)}
     assert jobs and max(jobs.values()) > 0
     assert {one["stageId"] for one in stage_records(found)} >= {0, 1, 2}
+    (driver,) = application.executors.values()
+    assert driver.total_duration == found.work["succeeded"].sums["taskTime"], "not the application's age"
+
+
+def test_an_attempt_that_is_named(server: Server) -> None:
+    (newest,) = ANSWERS[f"/applications/{ID}"]["attempts"]
+    attempts = [{**newest, "attemptId": "2"}, {**newest, "attemptId": "1", "sparkUser": "of-the-first"}]
+    server.set({API: {**ANSWERS[f"/applications/{ID}"], "attempts": attempts}})
+    environment = {f"{API}/{number}/environment": {} for number in (1, 2)}
+    answers = {
+        f"/api/v1{path.replace(ID, f'{ID}/{number}', 1)}": answer
+        for path, answer in ANSWERS.items()
+        for number in (1, 2)
+    }
+    server.set(
+        {**environment, **{path: one for path, one in answers.items() if "/1/" in path or "/2/" in path}}
+    )
+    assert read(f"{server.url}/history/{ID}").attempt == "2"
+    first = read(f"{server.url}/history/{ID}/1/stages/")
+    assert (first.attempt, first.user) == ("1", "of-the-first")
+    with pytest.raises(HprofilerError, match="has no attempt 3"):
+        read(f"{server.url}/history/{ID}/3")
 
 
 def test_an_archive_that_is_none(server: Server) -> None:

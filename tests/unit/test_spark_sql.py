@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hprofiler.spark import sql
+from hprofiler.spark import rest_application, sql
 from hprofiler.spark.events import SQL_PREFIX
 from hprofiler.spark.rest import Answer
 from hprofiler.spark.rest_application import fetch_application
@@ -93,10 +93,31 @@ def test_queries_of_a_running_driver() -> None:
         return Answer(answers.get(path.removeprefix("/applications/app-1"), []), 0, 0)
 
     application = fetch_application(ask, "app-1")
+    assert [note.code for note in application.notes] == ["by-rest"]
     assert rest_execution(application.sql[0], 9000) == said
     for wrong in ([None, 5, {"id": -1, "nodes": [{"metrics": 5}, 7], "edges": 3, "jobs": "x"}], "x", {}):
         answers["/sql"] = wrong
         fetch_application(ask, "app-1")
+
+
+def test_what_the_rest_interface_has_too_much_of_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queries come in pages; what is beyond the limits is counted."""
+    monkeypatch.setattr(rest_application, "_PAGE", 2)
+    monkeypatch.setattr(rest_application, "_MOST_STAGES", 3)
+    monkeypatch.setattr(rest_application, "MOST_EXECUTIONS", 4)
+    queries = [{"id": id_} for id_ in range(5)]
+    stages = [{"stageId": id_, "status": "SKIPPED"} for id_ in range(5)]
+
+    def ask(path: str, parameters: Mapping[str, str]) -> Answer:
+        name = path.removeprefix("/applications/app-1")
+        offset = int(parameters.get("offset", 0))
+        answers = {"/stages": stages, "/sql": queries[offset : offset + 2], "": {"id": "app-1"}}
+        return Answer(answers.get(name, []), 0, 0)
+
+    application = fetch_application(ask, "app-1")
+    assert (list(application.sql), len(application.stages)) == ([0, 1, 2, 3], 3)
+    notes = {note.code: (note.count, note.detail) for note in application.notes}
+    assert notes == {"stages-not-kept": (2, "3"), "sql-not-kept": (1, "4"), "by-rest": (0, "")}
 
 
 def test_a_second_attempt_of_a_stage_counts_alone() -> None:
@@ -175,15 +196,30 @@ def test_status(ended: dict[str, str] | None, job: bool, status: str) -> None:
     assert rest_execution(log.finish()[0], 9000)["status"] == status
 
 
-@pytest.mark.parametrize(("stages", "named"), [((9, 7), 9), ((7, 9), 7), ((4, 5, 6, 7, 8, 9), 9)])
-def test_of_equal_values_of_stages_the_first_in_scalas_order_is_named(
-    stages: tuple[int, ...], named: int
-) -> None:
+def test_values_that_many_executions_share_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them makes a text of all values of the stage."""
+    monkeypatch.setattr(sql, "MOST_AGGREGATED", 1000)
+    log = SqlLog()
+    for number in range(20):
+        started(number, log=log)
+    for number in range(20):
+        log.job_started(number, number, [(3, 100)])
+    log.task_ended(3, 0, 10, 0, True, updates(_1="900"))
+    found = log.finish()
+    assert log.left_out_metrics == 10 and sum(bool(one.details().metrics) for one in found.values()) == 10
+
+
+def test_numbers_of_stages_may_be_equal_in_32_bits() -> None:
     log = started()
-    log.job_started(1, 0, [(stage, 1) for stage in stages])
-    for stage in (7, 9):
-        log.task_ended(stage, 0, 10 * stage, 0, True, updates(_1="5"))
-    assert f"(stage {named}.0: task {named}0)" in nodes_of(log)[2]["metrics"][0]["value"]
+    log.job_started(1, 0, [(stage << 32, 1) for stage in range(6)])
+    assert len(log.finish()[0].stages) == 6
+
+
+def test_a_plan_that_unpacks_to_too_much_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    execution = started().finish()[0]
+    assert execution.details().nodes
+    monkeypatch.setattr(sql, "_LARGEST_DETAILS", 10)
+    assert not execution.details().nodes
 
 
 def test_an_exchange_that_is_used_again_is_one_node() -> None:

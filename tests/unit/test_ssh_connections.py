@@ -45,16 +45,10 @@ def route(tmp_path):
         yield RouteFinder(SshOptions(config_path=tmp_path / "config")).find(host)
 
 
-def test_an_unreachable_host_is_tried_twice(route, monkeypatch):
-    left = refusing(monkeypatch, errno.EHOSTUNREACH)
-    sockets.dial(route, 30, lambda closer: None).close()
-    assert not left
-
-
 @pytest.mark.parametrize(
     ("failures", "reason", "remedy"),
     [
-        ([errno.EHOSTUNREACH] * 2, "no route to", "network"),
+        ([errno.EHOSTUNREACH], "no route to", "network"),
         ([errno.ECONNREFUSED], "connection refused by", "sshd runs there"),
         ([errno.EMFILE], "Too many open files", "ulimit -n"),
     ],

@@ -116,9 +116,10 @@ def keep(run: RunFolder, content: bytes, labels: dict[str, str], event: str = "c
     rewrite(run, record)
 
 
-def whole_application() -> Application:
-    """Of stage 3, whose tasks wait for shuffle blocks; it takes 4 of 5 seconds on two cores."""
-    begin = BEGIN * 1000
+def whole_application(late: int = 0) -> Application:
+    """Of stage 3, whose tasks wait for shuffle blocks; it takes 4 of 5 seconds on two cores, from `late`
+    seconds after the recording's start."""
+    begin = (BEGIN + late) * 1000
     rows = []
     for tid, second in enumerate((1, 1, 3, 3)):
         times = {"launch": begin + 1000 * second, "finish": begin + 1000 * (second + 2), "run_time": 2000}
@@ -166,6 +167,12 @@ def test_a_run_folder_is_a_source(tmp_path: Path) -> None:
     assert list(read_source(str(run.path), YarnOptions()).stages[3, 0].tasks.rows()) == list(
         made.stages[3, 0].tasks.rows()
     )
+    for column, value in (("executor", 1), ("locality", 9), ("status", 4)):
+        damaged = whole_application()
+        damaged.stages[3, 0].tasks = TaskTable.of([{column: value}])
+        save_application(damaged, run.path)
+        with pytest.raises(SparkError, match="a task of stage 3 is damaged"):
+            read_source(str(run.path), YarnOptions())
     (run.path / APPLICATION_FILE).write_bytes(b"\x93\x01")
     with pytest.raises(SparkError, match="cannot be read"):
         read_source(str(run.path), YarnOptions())
@@ -312,6 +319,9 @@ def test_lanes() -> None:
         (0.5, 2.5, "stage 3.0: collect at App.scala:42"),
         (2.5, 50.0, "stage 4.0: count at App.scala:43"),
     ]
+    fast = msgspec.structs.replace(FACTS, clock=DriverClock(5.0, 0.0), read=(BEGIN + 4) * 1000)
+    _, stages = spark_lanes(fast, (BEGIN - 5) * 1_000_000, 50.0)
+    assert stages.spans[1][:2] == (3.0, 9.0), "until it was read, at 4 s of our clock"
     both = msgspec.structs.replace(FACTS, stages=(*FACTS.stages, *FACTS.stages))
     assert len(spark_lanes(both, BEGIN * 1_000_000, 50.0)) == 3, "stages at the same time are in two lanes"
 
@@ -342,6 +352,44 @@ def test_what_a_stage_is_blocked_on(tmp_path: Path) -> None:
     assert any(f"B{said}." in one["text"] for one in sections)
 
 
+FETCH = (
+    POOL,
+    RUN,
+    "org/apache/spark/storage/ShuffleBlockFetcherIterator.next",
+    "java/util/concurrent/LinkedBlockingQueue.take",
+)
+
+
+def test_attempts_of_a_stage_have_one_bound(tmp_path: Path) -> None:
+    """All samples of the first attempt wait, and half of the second one's: three of four, not half."""
+    columns = Tasks()
+    for attempt, begin, end in ((0, 1, 3), (1, 3, 5)):
+        columns.add(attempt, 3, attempt, (BEGIN + begin) * 1000, (BEGIN + end) * 1000, 0)
+    facts = msgspec.structs.replace(FACTS, tasks={"1": columns})
+    first = [Row(FETCH, bucket) for bucket in range(50, 150)]
+    second = [Row(stack, bucket) for bucket in range(150, 250, 2) for stack in (FETCH, FIRST)]
+    made_report(tmp_path / "run", facts, [*first, *second], event="wall")
+    application = whole_application()
+    application.stages[3, 1] = whole.Stage(3, 1, start=(BEGIN + 5) * 1000, end=(BEGIN + 5) * 1000)
+    save_application(application, tmp_path / "run")
+    gain = shares(make_report(tmp_path / "run", slices=True)).gains["shuffle-fetch"]
+    assert gain.time == pytest.approx(4000 * 0.75, rel=0.02)
+
+
+def test_a_recording_of_a_part_has_no_bound(tmp_path: Path) -> None:
+    """Its last tasks ran after the recording's ten seconds."""
+    rows = [Row(FETCH, bucket) for bucket in range(60, 100)]
+    made_report(tmp_path / "run", FACTS, rows, event="wall")
+    save_application(whole_application(), tmp_path / "run")
+    found = shares(make_report(tmp_path / "run", slices=True))
+    assert found.is_recorded and "shuffle-fetch" in stages_record(found)["upper_bounds"]  # type: ignore[operator]
+    save_application(whole_application(late=7), tmp_path / "run")
+    found = shares(make_report(tmp_path / "run", slices=True))
+    assert found.gains and stages_record(found)["upper_bounds"] == {}
+    text = stages_text(found)
+    assert "in the recorded part" in text and "at most" not in text
+
+
 def test_time_without_samples_is_of_disks(tmp_path: Path) -> None:
     """A thread that waits for a disk in the kernel takes no signal, so that it has few samples."""
     read = (POOL, RUN, "java/io/FileInputStream.readBytes")
@@ -365,7 +413,7 @@ def test_a_stage_with_a_slow_task(tmp_path: Path) -> None:
     said = [finding.text for finding in made_report(tmp_path / "run", facts, rows).events[0].findings]
     assert "its slowest task, on node7, takes 1.5 s longer than the median." in said[1]
     slow.finish[2] = 0
-    facts = msgspec.structs.replace(facts, read=round((BEGIN + 4) * 1000))
+    facts = msgspec.structs.replace(facts, read=round((BEGIN + 3.5) * 1000), clock=DriverClock(0.5, 0.0))
     said = [finding.text for finding in made_report(tmp_path / "running", facts, rows).events[0].findings]
     assert "its slowest task, on node7, takes 2.5 s longer than the median." in said[1]
 

@@ -8,12 +8,14 @@ import msgspec
 import pytest
 
 from hprofiler.report.spark_blocked import blocked_lines, straggler_lines
-from hprofiler.spark.application import LOCALITIES
+from hprofiler.report.spark_text import headline
+from hprofiler.spark.application import LOCALITIES, RUNNING
 from hprofiler.spark.blocked import blocked_time
-from hprofiler.spark.findings import sentence, spark_findings
+from hprofiler.spark.figures import figures
+from hprofiler.spark.findings import judge, sentence, spark_findings
 from hprofiler.spark.replay import Gain, Replay
 from hprofiler.spark.stragglers import Stragglers, stragglers, stragglers_record
-from tests.unit.spark_application import Made
+from tests.unit.spark_application import START, Made
 
 Task = tuple[int, int, dict[str, int]]
 
@@ -100,6 +102,40 @@ def test_cold_tasks_are_like_one_another() -> None:
     assert (waves.first, waves.later, waves.times) == (2, 8, 2.0)
 
 
+def test_a_task_on_a_slot_that_had_one_is_none_of_the_first() -> None:
+    """The driver launches it 3 ms before it notes the end of the last task there."""
+    first = [(0, 1003, {"input_bytes": 1000, "run_time": 990, "executor": number}) for number in (0, 1)]
+    later = [(1000, 1000, {"input_bytes": 1000, "executor": number}) for number in (0, 1)]
+    slow_one = (2000, 4000, {"input_bytes": 1000, "executor": 0})
+    waves = one_stage([*first, *later, slow_one], a=1, b=1).stages[0].waves
+    assert (waves.first, waves.later) == (2, 3)
+
+
+def test_a_task_that_still_runs() -> None:
+    """Its metrics are not known yet; other tasks have only begun, which makes nobody slow."""
+    made = Made(a=16, b=16)
+    running = {"status": RUNNING, "run_time": 0, "cpu_time": 0}
+    began: list[Task] = [(4900, 0, running) for _ in range(20)]
+    normal = usual(9, cpu_time=900_000_000)
+    made.stage(0, 0, 0, [*normal, *began, (1000, 0, {**running, "tid": 77})])
+    made.job(0, 0, 0, (0,))
+    stage, job = made.application.stages[0, 0], made.application.jobs[0]
+    stage.end = job.end = 0
+    made.application.last_event = START + 5000
+    replay = Replay(made.application)
+    assert replay.measured == 5000
+    found = stragglers(made.application, replay)
+    ((task, gain),) = found.worst
+    assert (task.tid, task.duration, task.running, task.causes) == (77, 4000, True, ())
+    assert gain and gain.time == 3000
+    assert "executor a on host-a: 4 s so far, still running, 4.0 x" in "\n".join(straggler_lines(found))
+    assert "on host-a, still running, costs 3 s" in sentence(
+        spark_findings(blocked_time(made.application, replay), found)
+    )
+    made.application.end = START + 5000
+    assert analyzed(made).count == 0, "of an ended application its end was lost"
+
+
 def test_a_slow_host() -> None:
     tasks = [(0, 1000, {"executor": number % 2, "input_bytes": 1000}) for number in range(10)]
     slow_ones = [(0, 3000, {"executor": 2, "input_bytes": 1000}) for _ in range(3)]
@@ -112,6 +148,30 @@ def test_few_tasks_and_tasks_without_input() -> None:
     assert one_stage([(0, 100, {}), (0, 900, {})]).count == 0
     found = one_stage([*usual(), slow(), (0, 5000, {"input_bytes": 0})])
     assert found.count == 1 and found.stages[0].without_rate == 1
+
+
+def test_a_failed_job_comes_first() -> None:
+    made = Made(a=1)
+    made.job(0, 0, 100, (0,))
+    made.job(1, 100, 200, (1,))
+    made.stage(0, 0, 100, [(0, 100)])
+    made.stage(1, 100, 200, [(100, 100)], job=1)
+    made.application.jobs[1].status = "FAILED"
+    made.application.stages[
+        1, 0
+    ].failure = "most recent failure: Lost task 0.0 (TID 1) (n1): a.Full: no disk\n\tat x"
+    found = judge(made.application).findings
+    assert sentence(found).startswith("1 of 2 jobs failed in stage 1.0: a.Full: no disk; stage 0.0 takes 50%")
+    assert found[0].code == "job-failed" and found[0].parameters["stage"] == 1
+
+
+def test_cores_are_those_at_once() -> None:
+    made = Made(a=4)
+    for number in range(5):
+        made.executor(str(number), 4, added=number * 10, removed=number * 10 + 10)
+    assert made.application.most_cores == 8
+    (first, *_) = headline(made.application, figures(made.application), ())
+    assert first.endswith("on 6 executors with at most 8 cores at once")
 
 
 def test_record() -> None:
@@ -130,14 +190,19 @@ def test_what_stands_out_is_one_sentence() -> None:
     made.stage(15, 6100, 10_000, [(6100, 3900)], parents=(14,))
     replay = Replay(made.application)
     blocked, found = blocked_time(made.application, replay), stragglers(made.application, replay)
-    told = spark_findings(blocked, found)
-    assert [one.code for one in told] == ["stage-share", "stage-wait", "straggler"]
-    assert sentence(told) == (
+    findings = spark_findings(blocked, found)
+    assert [one.code for one in findings] == ["stage-share", "stage-wait", "straggler"]
+    assert findings[1].parameters["what"] == "fetch" and findings[2].parameters["seconds"] == 3
+    assert sentence(findings) == (
         "Stage 14.0 takes 61% of the job; 72% of its task time is shuffle fetch; "
         "the straggler on node7 costs 3 s."
     )
     text = "\n".join([*blocked_lines(blocked), *straggler_lines(found)])
     assert "network: waits for shuffle blocks" in text and "never add up" in text
     assert "task 14000 of stage 14.0, executor c on node7: 6 s, 2.0 x the median" in text
+    task, gain = found.worst[0]
+    assert gain is not None
+    short = replace(found, worst=((task, replace(gain, time=900.0)),))
+    assert len(spark_findings(blocked, short)) == 2, "under a second it is not worth a sentence"
     cheap = straggler_lines(replace(found, gain=Gain(0.009, 90.0)))
     assert len(cheap) == 1 and cheap[0].endswith("cost the job at most 90 ms (0.90%)")

@@ -118,7 +118,7 @@ def test_a_report_of_a_range(folder):
     assert "only 0.5-1 s" in chips and "300 Hz for 500 ms" in chips
     rows = described(report.page)["summaries"][0]["hosts"]["rows"]
     assert {row["name"]: row["taken"] for row in rows} == {"n1": 25, "n2": 50}
-    assert report.analysis.coverage.complete
+    assert report.events[0].coverage.complete
 
 
 def test_ranges_add_up(folder):

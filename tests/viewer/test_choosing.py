@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
+from hprofiler._flamegraph import Profile, category_label
 from tests.viewer.browser import Viewer
 from tests.viewer.made_run import MadeHost
 from tests.viewer.page_objects import choose, listed_options, run_page, table
@@ -172,6 +174,30 @@ def test_colours_by_package(viewer: Viewer, spark_page: Path) -> None:
     viewer.element("color").click()
     viewer.until_text("legend", "Java, inlined")
     assert viewer.color(0.3, 3) == by_kind
+
+
+def test_colours_by_category_are_those_of_the_core(viewer: Viewer, tmp_path: Path) -> None:
+    """The page applies the same rules: the legend has the same shares."""
+    stacks = {
+        "com/acme/Job.run_[j];com/google/gson/Gson.toJson_[j];java/util/Arrays.copyOf_[j]": 30,
+        "com/acme/Job.run_[j];java/lang/String.concat_[j]": 20,
+        "com/acme/Job.run_[j];read;ksys_read_[k];copy_to_user_[k]": 15,
+        "com/acme/Job.run_[j];do_syscall_64_[k]": 5,
+        "start_thread;WorkerThread::run;memcpy": 12,
+        "org/apache/spark/rdd/RDD.iterator_[j]": 10,
+        "org/apache/spark/rdd/RDD.iterator_[j];com/acme/Part.next_[i]": 8,
+    }
+    text = "".join(f"{stack} {count}\n" for stack, count in stacks.items())
+    viewer.open(run_page(tmp_path, [MadeHost("n1", {7: text})]))
+    viewer.press("k")
+    viewer.until_text("legend", "JSON")
+    path = tmp_path / "same.folded"
+    path.write_text(text)
+    shares = {category_label(code): values[0] for code, _, values in Profile.open(path).work()}
+    assert len(shares) == 7 and shares["JSON"] == 30
+    legend = viewer.text("legend").replace("\u202f", " ")
+    for name, share in shares.items():
+        assert re.search(rf"{re.escape(name)}\s+{share}\.0 %", legend), (name, share, legend)
 
 
 def test_the_legend_has_all_colours_and_classes(viewer: Viewer, tmp_path: Path) -> None:

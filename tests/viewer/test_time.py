@@ -318,7 +318,7 @@ def test_what_spark_knows(viewer: Viewer, tmp_path: Path) -> None:
     viewer.open(make_report(folder).page, "view=time")
     assert viewer.element("curves").is_displayed()
     assert "active tasks" in viewer.text("curves") and "gc" in viewer.text("curves")
-    viewer.press("k")
+    viewer.press("j")
     assert "Blocked time" in viewer.text("spark-panel")
     assert axe.faults(viewer.driver) == []
     viewer.driver.find_element(By.CSS_SELECTOR, "#spark-panel .name button").click()
@@ -341,14 +341,29 @@ def test_machines(viewer: Viewer, tmp_path: Path) -> None:
             Series("host", "", f"{mode}_ticks", "counter", "ticks", values)
             for mode, values in (("user", user), ("idle", idle))
         ]
+        if name == "n1":
+            series += [
+                Series("counters", "11:ipc", one, "counter", "count", (0, *[value] * 9))
+                for one, value in (
+                    ("enabled_ns", 5),
+                    ("running_ns", 4),
+                    ("cycles", 200),
+                    ("instructions", 90),
+                )
+            ]
         write_metrics(folder.metrics_path(name), Metrics(1.0, seconds, {"cpus": 1}, series))
     page = make_report(folder.path).page
-    (chart,) = described(page)["machines"]["charts"]
+    chart, of_counters = described(page)["machines"]["charts"]
+    assert of_counters["title"] == "instructions per cycle" and of_counters["values"][0][1] == 0.45
     assert chart["title"] == "CPU" and chart["values"][1][3:6] == [10.0, 90.0, 90.0]
     assert chart["values"][1][6:8] == [None, None]
     viewer.open(page)
     viewer.press("v")
     assert "A line for each host" in viewer.text("machines-panel")
+    cells = viewer.driver.find_elements(By.CSS_SELECTOR, "#machines-panel .counters td")
+    host, process = ([cell.text for cell in cells[at : at + 4]] for at in (0, 4))
+    assert host == ["n1", "", "0.45", "80%"]
+    assert process[0] == "n1" and "pid 11" in process[1] and process[2:] == host[2:]
     assert axe.faults(viewer.driver) == []
     canvas = viewer.driver.find_element(By.CSS_SELECTOR, "#machines-panel .chart canvas")
     width = canvas.size["width"] - GUTTER

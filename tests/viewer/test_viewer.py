@@ -21,6 +21,7 @@ def test_opens_from_disk_without_a_request_or_complaint(viewer: Viewer, spark_pa
     viewer.open(spark_page)
     assert viewer.requests() == [spark_page.as_uri()]
     assert "AvroUtil.toAvroIdentifier" in viewer.driver.find_element(By.TAG_NAME, "h1").text
+    assert viewer.driver.find_element(By.CSS_SELECTOR, "h1 .hot").text.endswith("%")
 
 
 def test_the_policy_refuses_other_scripts_and_the_network(viewer: Viewer, small_page: Path) -> None:

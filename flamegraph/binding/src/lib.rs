@@ -102,6 +102,12 @@ mod _flamegraph {
         flamegraph::frame_phase(name)
     }
 
+    /// What a category is called.
+    #[pyfunction]
+    fn category_label(category: &str) -> &str {
+        flamegraph::category_label(category)
+    }
+
     /// A category's patterns, as regular expressions.
     #[pyfunction]
     fn category_patterns(category: &str) -> Vec<String> {

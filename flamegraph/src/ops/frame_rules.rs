@@ -11,11 +11,20 @@ mod tables {
 
 pub(crate) use tables::BEGINS;
 pub(super) use tables::WAITS;
+#[cfg(feature = "formats")]
+pub(super) use tables::{CATEGORIES, FRAMEWORKS, KERNEL, PHASES, WEAK, WHOLE};
 
 /// What a frame of this name does (`regex-match`, `gc`), by the first rule that matches.
 #[cfg(feature = "formats")]
 pub fn frame_category(name: &str) -> Option<&'static str> {
     first(tables::CATEGORIES, name).filter(|&category| category != "none")
+}
+
+/// What a category is called.
+#[cfg(feature = "formats")]
+pub fn category_label(category: &str) -> &str {
+    let found = tables::LABELS.iter().find(|(name, _)| *name == category);
+    found.map_or(category, |(_, labels)| labels[0])
 }
 
 /// Which part of a data job a frame of this name is (`shuffle-read`).

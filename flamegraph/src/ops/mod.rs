@@ -19,6 +19,8 @@ mod top;
 #[cfg(feature = "recordings")]
 mod canonical;
 #[cfg(feature = "formats")]
+mod categories;
+#[cfg(feature = "formats")]
 mod filter;
 #[cfg(feature = "recordings")]
 pub(crate) mod frame_rules;
@@ -43,7 +45,9 @@ pub use top::Method;
 #[cfg(feature = "recordings")]
 pub use canonical::NameRules;
 #[cfg(feature = "formats")]
-pub use frame_rules::{category_patterns, frame_category, frame_phase};
+pub use categories::{Work, WorkRules};
+#[cfg(feature = "formats")]
+pub use frame_rules::{category_label, category_patterns, frame_category, frame_phase};
 #[cfg(feature = "formats")]
 pub use outliers::{Difference, Distance, Outliers};
 #[cfg(feature = "formats")]

@@ -72,7 +72,8 @@ export class Explorer {
       back: () => store.back(),
       reset: () => this.reset(),
       turn: () => store.set({ flame: !store.state.flame }),
-      color: () => this.turnColor(),
+      color: () => this.turnColor("package"),
+      "by-category": () => this.turnColor("category"),
       expand: () => this.expand(),
       "copy-name": () => void copyName(context.active, this.shown()),
       "copy-stack": () => void copyStack(context.active, this.shown()),
@@ -215,10 +216,11 @@ export class Explorer {
     const nothing = !this.context.scopes.hasEvent(this.context.event);
     const shown = {
       tools: searched, "scope-note": searched || nothing, status: graphs,
-      turn: graphs && view !== "sandwich", color: graphs && view !== "compare", legend: graphs && view !== "compare",
+      turn: graphs && view !== "sandwich", color: graphs && view !== "compare",
+      "by-category": graphs && view !== "compare", legend: graphs && view !== "compare",
     };
     for (const [id, wanted] of Object.entries(shown)) part(id, HTMLElement).hidden = !wanted;
-    const pressed = { turn: flame, color: color === "package", expand: full };
+    const pressed = { turn: flame, color: color === "package", "by-category": color === "category", expand: full };
     for (const [id, on] of Object.entries(pressed)) part(id, HTMLElement).setAttribute("aria-pressed", String(on));
     part("explorer", HTMLElement).classList.toggle("nothing", nothing);
     part("explorer", HTMLElement).classList.toggle("expanded", full);
@@ -241,8 +243,9 @@ export class Explorer {
     this.store.go({ view: "sandwich", method });
   }
 
-  turnColor() {
-    this.store.set({ color: this.store.state.color === "kind" ? "package" : "kind" });
+  /** @param {"package" | "category"} by; again: by kind */
+  turnColor(by) {
+    this.store.set({ color: this.store.state.color === by ? "kind" : by });
   }
 
   /** @param {State} state */

@@ -27,7 +27,7 @@ export const FAMILIES = {
 export const FAMILY_KEYS = Object.keys(FAMILIES);
 /** As in FORMAT.md; the last two are of classes. */
 const KINDS = ["", "interpreted", "c1", "jit", "inlined", "kernel", "waker", "class", "class"];
-const KERNEL = 5;
+export const KERNEL = 5;
 /** The kinds that mark classes, and the first of their own. */
 const [MARK, MARK_OUTSIDE, CLASS, CLASS_OUTSIDE] = [4, 5, 7, 8];
 /** Values whose stacks end in a class: what was allocated, or locked. */
@@ -45,6 +45,14 @@ const DEEPEST_WAIT = 2;
 /** The frame for everything that pruning left out below one frame. */
 const REST = /^\(\d+ smaller frames?\)$/;
 const JAVA = /^(?:[a-z_][\w$]*[./])+[A-Z]\w*|^[A-Z][\w$]*\.[\w$<]/;
+
+/**
+ * Whether frames marked as of the kernel are classes.
+ * @param {string} type of the value
+ */
+export function ofMemory(type) {
+  return OF_CLASSES.has(type) && type !== "contentions" && type !== "delay";
+}
 
 /**
  * Engines mark the class at the end of a stack as inlined, or as of the kernel for an allocation outside of the

@@ -34,8 +34,8 @@ import { readTree } from "./tree.js";
  */
 
 /**
- * A sentence; `at` is the position in it (UTF-16 units) of the name of its method, without the package.
- * @typedef {{text: string, method: string | null, at: number | null}} Finding
+ * A sentence in parts; the name of its method, without the package, and its share are parts of their own.
+ * @typedef {{method: string | null, parts: ["" | "method" | "share", string][]}} Finding
  */
 /** Why an event has no samples. @typedef {{answer: string, why: string, reasons: Reason[], remedy: string}} Empty */
 /** `more` is the number of hosts that are not named. @typedef {{hosts: string[], more: number, text: string, remedy: string}} Reason */
@@ -112,7 +112,7 @@ import { readTree } from "./tree.js";
  * @property {{title: string, text: string}[]} sections
  */
 /** Of each host its values by bucket, null where nothing was read. @typedef {{title: string, unit: string, values: (number | null)[][]}} Chart */
-/** Metrics of hosts, the worst host first; buckets of `width` seconds. @typedef {{width: number, hosts: {name: string, host: number | null}[], more_hosts: number, charts: Chart[], findings: string[]}} Machines */
+/** Metrics of hosts, the worst host first; buckets of `width` seconds. @typedef {{width: number, hosts: {name: string, host: number | null}[], more_hosts: number, charts: Chart[], findings: string[], counters?: {heads: string[], rows: string[][], more_rows: number} | null}} Machines */
 /** What is known in numbers by time: values of buckets of `width` seconds since the start, the first as an area. @typedef {{width: number, curves: {name: string, values: number[]}[], note: string}} Curves */
 
 /**

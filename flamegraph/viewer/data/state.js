@@ -25,7 +25,7 @@
  * @property {number} rows how many of a table are shown; 0 leaves it to the table
  * @property {string} folds names of the folding pieces that the reader opened or closed
  * @property {boolean} full whether the view fills the window
- * @property {"kind" | "package"} color
+ * @property {"kind" | "package" | "category"} color
  * @property {boolean} intensity whether the map of durations shows time, not events
  * @property {boolean} normalize whether a comparison is of shares, not of amounts
  */
@@ -60,7 +60,7 @@ export function parseHash(hash) {
     else if (Number.isInteger(Number(text)) && Number(text) >= 0) state[key] = Number(text);
   }
   if (!VIEWS.includes(state.view)) state.view = INITIAL.view;
-  if (state.color !== "package") state.color = "kind";
+  if (state.color !== "package" && state.color !== "category") state.color = "kind";
   state.rows = Math.min(state.rows, MOST_ROWS);
   return state;
 }

@@ -1,9 +1,10 @@
 // @ts-check
-/** Colours of frames by kind or by package, and the legend. */
+/** Colours of frames by kind, by package or by category of work, and the legend. */
 
 import { filled, make, part } from "../controls/dom.js";
 import { percent } from "../data/format.js";
-import { FAMILIES, FAMILY_KEYS, familyNumber, packageNumber, packagesOf } from "../data/frame_kinds.js";
+import { FAMILIES, FAMILY_KEYS, familyNumber, ofMemory, packageNumber, packagesOf } from "../data/frame_kinds.js";
+import { categoriesOf, categoryLabel } from "../data/work.js";
 
 /** @import { Profile } from "../data/profile.js" */
 
@@ -17,7 +18,7 @@ const GREY = { saturation: 0, hue: 0 };
 export class Coloring {
   /**
    * @param {boolean} dark
-   * @param {"kind" | "package"} by
+   * @param {"kind" | "package" | "category"} by
    */
   constructor(dark, by) {
     this.dark = dark;
@@ -32,6 +33,8 @@ export class Coloring {
     this.families[FAMILY_KEYS.indexOf("rest")].fill(this.rest);
     /** @type {string[][]} */
     this.packages = [];
+    /** By number of the category. @type {string[][]} */
+    this.categories = [];
   }
 
   /**
@@ -45,12 +48,13 @@ export class Coloring {
   }
 
   /**
-   * The number of the family or the package.
+   * The number of the family, the package or the category.
    * @param {Profile} profile
    * @param {number} node
    */
   partOf(profile, node) {
     const { names, name, kind, kindDepth, event } = profile;
+    if (this.by === "category") return name[node] < 0 ? -1 : categoriesOf(profile.shape, !ofMemory(event.type))[node];
     if (this.by === "kind") return familyNumber(names, name[node], kind[node], kindDepth[node], event.type);
     return name[node] < 0 ? -1 : packageNumber(names, name[node], kind[node]);
   }
@@ -61,6 +65,7 @@ export class Coloring {
    */
   shadesOf(part, names) {
     if (this.by === "kind") return this.families[part];
+    if (this.by === "category") return (this.categories[part] ??= this.shades(categoryColor(part)));
     if (this.packages[part]) return this.packages[part];
     const label = packagesOf(names).labels[part] ?? "";
     let hash = 7;
@@ -98,11 +103,20 @@ export class Coloring {
     }
     const { names } = profile;
     const labelOf = (/** @type {number} */ part) =>
-      this.by === "kind" ? FAMILIES[FAMILY_KEYS[part]].label : packagesOf(names).labels[part] || "Other";
+      this.by === "kind" ? FAMILIES[FAMILY_KEYS[part]].label
+        : this.by === "category" ? categoryLabel(part) : packagesOf(names).labels[part] || "Other";
     return sums
       .flatMap((sum) => [{ ...sum, label: labelOf(sum.part), color: this.shadesOf(sum.part, names)[2] }])
       .sort((a, b) => b.self - a.self || b.total - a.total || (a.label < b.label ? -1 : 1));
   }
+}
+
+/** The golden angle: neighbours are far apart. "other" is grey. */
+const ANGLE = 137.5;
+
+/** @param {number} category */
+function categoryColor(category) {
+  return category === 0 ? GREY : { hue: Math.round(category * ANGLE) % 290, saturation: 40 };
 }
 
 const MOST = 14;

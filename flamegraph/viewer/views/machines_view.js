@@ -49,6 +49,7 @@ export class MachinesView {
       panel.append(filled("section", "chart", make("h2", "", chart.unit ? `${chart.title} (${chart.unit})` : chart.title), canvas));
     }
     panel.append(machinesTable(context, machines));
+    if (machines.counters) panel.append(countersTable(machines.counters));
     new ResizeObserver(() => this.draw()).observe(panel);
   }
 
@@ -226,6 +227,18 @@ function machinesTable(context, { hosts, charts, more_hosts: more }) {
   const rest = more ? [make("p", "lead", `… and ${grouped(more)} more hosts.`)] : [];
   const table = filled("div", "scroll", staticTable("machines", heads, rows));
   return filled("section", "", make("h2", "", "Hosts: mean, and at most"), table, ...rest);
+}
+
+/**
+ * What processors counted in the recorded processes: per cycle, per 1,000 instructions or cycles, a second.
+ * @param {NonNullable<Machines["counters"]>} counters
+ */
+function countersTable({ heads, rows, more_rows: more }) {
+  const names = heads.map((head, at) => /** @type {[string, string]} */ ([head, at < 2 ? "" : "number"]));
+  const cells = rows.map((row) => row.map((text, at) => make("td", at < 2 ? "name" : "number", text)));
+  const rest = more ? [make("p", "lead", `… and ${grouped(more)} more processes.`)] : [];
+  const table = filled("div", "scroll", staticTable("counters", names, cells));
+  return filled("section", "", make("h2", "", "Counters of the recorded processes"), table, ...rest);
 }
 
 /** @param {(number | null)[][]} values */

@@ -11,7 +11,6 @@ import { barOf } from "./table.js";
 /** @import { Finding, Hottest, MethodNumbers, PageInfo } from "../data/page.js" */
 /** @import { State } from "../data/state.js" */
 
-const SHARE = /<?\d[\d.]*\u202f%/;
 /** Some browsers refuse longer links. */
 const LONGEST_LINK = 300;
 /** With more hosts there are no cells; with more than the second number no space between cells. */
@@ -66,7 +65,8 @@ export class Summaries {
         const method = one.method ?? "";
         const link = make("bdi", "method", shortName(method));
         link.title = method;
-        return filled("li", "", ...marked(one, linkTo({ event: name, q: queryOf(method) }, link)));
+        const query = linkTo({ event: name, q: queryOf(method) }, link);
+        return filled("li", "", ...one.parts.map(([kind, text]) => (kind === "method" ? query : text)));
       });
       header.append(filled("ul", "findings", ...items));
     }
@@ -141,30 +141,15 @@ export class Summaries {
 }
 
 /**
- * The sentence with its first share marked.
+ * The sentence as a heading, without its full stop.
  * @param {Finding} finding
  */
-function answerOf(finding) {
-  const text = finding.text.replace(/\.$/, "");
-  let hot = false;
-  return filled("h1", "", ...marked({ ...finding, text }, nameElement(finding.method ?? "")).flatMap((piece) => {
-    const share = hot || typeof piece !== "string" ? null : SHARE.exec(piece);
-    if (typeof piece !== "string" || !share) return [piece];
-    hot = true;
-    const end = share.index + share[0].length;
-    return [piece.slice(0, share.index), make("span", "hot", share[0]), piece.slice(end)];
+function answerOf({ method, parts }) {
+  return filled("h1", "", ...parts.map(([kind, text], at) => {
+    if (kind === "method") return nameElement(method ?? "");
+    if (kind === "share") return make("span", "hot", text);
+    return at === parts.length - 1 ? text.replace(/\.$/, "") : text;
   }));
-}
-
-/**
- * The sentence with an element for its method's name.
- * @param {Finding} finding
- * @param {HTMLElement} name
- * @returns {(string | HTMLElement)[]}
- */
-function marked({ text, method, at }, name) {
-  if (!method || at === null) return [text];
-  return [text.slice(0, at), name, text.slice(at + shortName(method).length)];
 }
 
 /** @param {import("../data/page.js").Empty} empty why there are no samples */

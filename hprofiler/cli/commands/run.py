@@ -102,6 +102,7 @@ def exit_code(result: RunResult) -> Exit:
 def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None:
     """Problems on stderr; hottest methods, outliers and the report's path on stdout."""
     from hprofiler.analysis.coverage import times_in_words
+    from hprofiler.report.counters import counters_text
     from hprofiler.report.machines import machines_text
     from hprofiler.report.text import outliers_table
 
@@ -120,6 +121,8 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
             print(outliers_table(event.event, event.compared))
     if told := machines_text(result.report.analysis.machines):
         print(f"\n{told}")
+    if counted := counters_text(result.report.analysis.machines):
+        print(f"\n{counted}")
     print(f"report: {result.report.page}")
 
 
@@ -138,6 +141,7 @@ def _print_event(event: EventAnalysis) -> None:
     from hprofiler.model.measures import in_words
     from hprofiler.report.stages import stages_text
     from hprofiler.report.text import hottest
+    from hprofiler.report.work import work_text
 
     if not event.total:
         print(f"{event.event}: {why_empty(event)}")
@@ -148,6 +152,8 @@ def _print_event(event: EventAnalysis) -> None:
         say("  ", printable(plain(finding.text)), sys.stdout)
     of = event.share_of if event.attributed < event.total else ""
     print(hottest(event.hottest, event.attributed, event.event, of))
+    if work := work_text(event.work):
+        print(work)
     if event.stages is not None:
         print(stages_text(event.stages))
 
@@ -257,6 +263,7 @@ def _event_record(event: EventAnalysis) -> dict[str, object]:
     from hprofiler.model.measures import measure_of
     from hprofiler.report.stages import stages_record
     from hprofiler.report.text import outliers_record
+    from hprofiler.report.work import work_record
 
     value, unit = measure_of(event.event).column
     methods = [{"method": m.name, "self": m.self_value, "total": m.total_value} for m in event.hottest]
@@ -274,4 +281,5 @@ def _event_record(event: EventAnalysis) -> dict[str, object]:
         "hottest_of": event.attributed,
         "outliers": outliers_record(event.compared),
         "slices": stages_record(event.stages) if event.stages else None,
+        "work": work_record(event.work),
     }

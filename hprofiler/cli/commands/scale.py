@@ -61,18 +61,19 @@ def _read(options: argparse.Namespace) -> tuple[list[Run], dict[str, Path], Exit
 
     runs: dict[tuple[str, str], Run] = {}
     folders: dict[tuple[str, str], Path] = {}
+    named: dict[tuple[tuple[str, str], bool], str] = {}
     ending = Exit.OK
     for given in options.sources:
         source = shown_url(given) if "://" in given else given
         application = read_source(given, yarn_options.cluster(options))
         key = (application.id or source, application.attempt)
         is_run = "://" not in given and is_file(at_home(given) / RUN_FILE)
-        known = runs.get(key)
-        if known is not None and is_run == (known.source == str(folders.get(key))):
-            raise UsageError(f"{known.source} and {source} are the same run", "name each run once")
+        if (key, is_run) in named:
+            raise UsageError(f"{named[key, is_run]} and {source} are the same run", "name each run once")
+        named[key, is_run] = source
         if is_run:
             folders[key] = at_home(given)
-        if known is None or not is_run:
+        if key not in runs or not is_run:
             runs[key] = run_of(source, application, figures(application), options.by)
         ending = max(ending, exit_of(application))
     return list(runs.values()), {runs[key].source: folder for key, folder in folders.items()}, ending

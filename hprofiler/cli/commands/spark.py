@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +16,7 @@ from hprofiler.cli.terminal.lines import print_json_members
 if TYPE_CHECKING:
     from hprofiler.spark.application import Application
     from hprofiler.spark.figures import Figures
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the answer: a member of the JSON object ("" if it has none), and lines of the text.
-
-    A record that may be long is an iterator.
-    """
-
-    key: str
-    record: Callable[[Application, Figures], Any]
-    lines: Callable[[Application, Figures], list[str]]
+    from hprofiler.spark.findings import Judged
 
 
 def command(options: argparse.Namespace) -> int:
@@ -57,15 +45,20 @@ def page_path(name: str | None, docs: str = "docs/spark-log.md") -> Path | None:
 
 def print_answer(application: Application, found: Figures, as_json: bool, page: Path | None = None) -> None:
     """Print the answer, and write it into a page."""
-    sections = _sections()
-    parts = []
+    from hprofiler.report.spark_job import answer_parts
+    from hprofiler.report.spark_text import headline, stage_lines
+    from hprofiler.spark.findings import judge
+
+    judged = judge(application)
     if page or not as_json:
-        parts = [lines for one in sections if (lines := one.lines(application, found))]
+        head = headline(application, found, judged.findings)
+        first, *others = answer_parts(judged, found)
     if page:
-        _write_page(application, found, parts, page)
+        _write_page(application, found, [head, first, *others], page)
     if as_json:
-        print_json_members((one.key, one.record(application, found)) for one in sections if one.key)
+        print_json_members(_members(judged, found))
     else:
+        parts = filter(None, [head, first, stage_lines(found), *others])
         print("\n\n".join("\n".join(lines) for lines in parts))
 
 
@@ -79,90 +72,35 @@ def _write_page(application: Application, found: Figures, parts: Sequence[list[s
         raise UsageError(reason, "choose another file with -o") from error
 
 
-def _sections() -> list[Section]:
-    """The parts of the answer, in the order of the text."""
-    from hprofiler.report import spark_text as text
-    from hprofiler.report.spark_blocked import blocked_lines, straggler_lines
+def _members(judged: Judged, found: Figures) -> Iterator[tuple[str, Any]]:
+    """Of the JSON object. A member that may be long is an iterator."""
     from hprofiler.spark import figures as of
     from hprofiler.spark.blocked import blocked_record
-    from hprofiler.spark.findings import Judged, findings_record, judge
+    from hprofiler.spark.findings import findings_record
     from hprofiler.spark.memory import application_memory, memory_record
     from hprofiler.spark.sql import rest_execution
     from hprofiler.spark.stragglers import stragglers_record
-
-    made: list[Judged] = []
-
-    def judged(application: Application) -> Judged:
-        """Made once, for all sections."""
-        if not made:
-            made.append(judge(application))
-        return made[0]
-
     from hprofiler.spark.timeline import timeline
 
-    def nothing(application: Application, found: Figures) -> list[str]:
-        return []
-
-    return [
-        Section(
-            "application",
-            lambda application, found: {
-                **of.application_record(application),
-                "figures": found.record(),
-                "properties": application.properties,
-            },
-            lambda application, found: text.headline(application, found, judged(application).findings),
-        ),
-        Section(
-            "findings",
-            lambda application, _: findings_record(judged(application).findings),
-            nothing,
-        ),
-        Section("", nothing, text.application_lines),
-        Section(
-            "stages",
-            lambda _, found: map(of.stage_record, of.newest_first(found)),
-            lambda _, found: text.stage_lines(found),
-        ),
-        Section("jobs", of.job_records, nothing),
-        Section(
-            "blocked",
-            lambda application, _: blocked_record(judged(application).blocked),
-            lambda application, _: blocked_lines(judged(application).blocked),
-        ),
-        Section(
-            "stragglers",
-            lambda application, _: stragglers_record(judged(application).stragglers),
-            lambda application, _: straggler_lines(judged(application).stragglers),
-        ),
-        Section("", nothing, lambda _, found: [*text.failure_lines(found), *text.locality_lines(found)]),
-        Section(
-            "executors",
-            lambda application, _: of.executor_records(application),
-            lambda application, _: text.executor_lines(application),
-        ),
-        Section(
-            "memory",
-            lambda application, _: memory_record(application_memory(application)),
-            lambda application, _: text.memory_lines(application_memory(application)),
-        ),
-        Section(
-            "sql",
-            lambda application, _: (
-                rest_execution(one, application.until) for one in application.sql.values()
-            ),
-            text.sql_lines,
-        ),
-        Section("timeline", lambda application, _: timeline(application).record(), nothing),
-        Section(
-            "notes",
-            lambda application, _: [
-                {"code": note.code, "count": note.count, "detail": note.detail, "text": note.text}
-                for note in application.notes
-            ],
-            lambda application, _: text.note_lines(application),
-        ),
-    ]
+    application = judged.application
+    record = of.application_record(application)
+    yield "application", {**record, "figures": found.record(), "properties": application.properties}
+    yield "findings", findings_record(judged.findings)
+    yield "stages", map(of.stage_record, of.newest_first(found))
+    yield "jobs", of.job_records(application, found)
+    yield "blocked", blocked_record(judged.blocked)
+    yield "stragglers", stragglers_record(judged.stragglers)
+    yield "executors", of.executor_records(application)
+    yield "memory", memory_record(application_memory(application))
+    yield "sql", (rest_execution(one, application.until) for one in application.sql.values())
+    yield "timeline", timeline(application).record()
+    yield (
+        "notes",
+        [
+            {"code": note.code, "count": note.count, "detail": note.detail, "text": note.text}
+            for note in application.notes
+        ],
+    )
 
 
 def _export(options: argparse.Namespace, application: Application, found: Figures) -> None:

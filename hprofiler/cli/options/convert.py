@@ -138,6 +138,11 @@ def _stacks(parser: argparse.ArgumentParser) -> None:
 def _shape(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("shape")
     group.add_argument(
+        "--by",
+        choices=["category"],
+        help="put each stack below the category of its work, such as [json] (docs/categories.md)",
+    )
+    group.add_argument(
         "--invert", action="store_true", help="reverse the stacks: hot methods, then their callers"
     )
     group.add_argument(

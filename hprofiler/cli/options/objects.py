@@ -118,6 +118,7 @@ def sampling(options: argparse.Namespace) -> Sampling:
         timeline=not options.no_timeline,
         thread_names=options.thread_names,
         metrics=not options.no_metrics,
+        counters=options.counters or (),
     )
 
 

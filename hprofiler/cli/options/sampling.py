@@ -13,6 +13,8 @@ from hprofiler.model.event_names import IN_WORDS, OWN, known_as
 
 ENGINES = ("auto", "async-profiler", "perf", "pyspy")
 MOST_EVENTS = 16
+PRESETS = ("ipc", "topdown", "cache", "memory")
+MOST_COUNTERS = 32
 _INTERVALS_OF = {
     "alloc_interval": ("alloc", "live", "nativemem"),
     "lock_threshold": ("lock",),
@@ -20,6 +22,7 @@ _INTERVALS_OF = {
 }
 
 # Names of perf events, tracepoints (sched:sched_switch) and Java methods (a.b.C.m).
+_COUNTER = re.compile(r"[A-Za-z][A-Za-z0-9_./-]{0,99}")
 _EVENT = re.compile(r"[A-Za-z0-9_.:*$<>/@][A-Za-z0-9_.:*$<>/@-]{0,199}")
 
 
@@ -67,6 +70,16 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--no-metrics",
         action="store_true",
         help="do not read every second what hosts, processes and JVMs do (docs/metrics.md)",
+    )
+    group.add_argument(
+        "--counters",
+        nargs="?",
+        type=counters,
+        const=PRESETS,
+        metavar="NAME,…",
+        help="count what processors do in the recorded processes: "
+        f"{', '.join(PRESETS)} (all of them without a name), or events of the machine such as cycles or "
+        "cpu/mem-loads (docs/metrics.md)",
     )
     group.add_argument(
         "--thread-names",
@@ -130,6 +143,19 @@ def events(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def counters(text: str) -> tuple[str, ...]:
+    """The presets and events of "ipc,cycles"; each once."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        if not _COUNTER.fullmatch(name):
+            raise argparse.ArgumentTypeError(
+                f"{name!r} is not a counter; counters are {', '.join(PRESETS)}, and events of the machine"
+            )
+    if len(names) > MOST_COUNTERS:
+        raise argparse.ArgumentTypeError(f"{len(names)} counters; there can be at most {MOST_COUNTERS}")
+    return names
+
+
 def chosen_events(options: argparse.Namespace) -> tuple[str, ...]:
     """The events of `-e` and `-i`."""
     asked: tuple[str, ...] = options.events or ()
@@ -139,7 +165,9 @@ def chosen_events(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def refuse_unused(options: argparse.Namespace, asked: Sequence[str]) -> None:
-    """UsageError for an interval of an event that is not recorded."""
+    """UsageError for an interval of an event that is not recorded, and for counters without metrics."""
+    if options.counters and options.no_metrics:
+        raise UsageError("--counters needs metrics, but --no-metrics is given", "leave one of them out")
     for name, of in _INTERVALS_OF.items():
         if getattr(options, name) is not None and not set(of) & set(asked):
             option = f"--{name.replace('_', '-')}"

@@ -54,12 +54,16 @@ def locate(asked: str, options: YarnOptions) -> Located:
     name = asked if is_application_id(asked) else f"yarn:{asked}" if asked else "every running application"
     notes = [note for one in found for note in one.notes]
     notes += unused_map(options.host_map, [(host.name,) for host in hosts])
+    driver = None
+    if len(chosen) == 1 and chosen[0].type == "SPARK":
+        application = chosen[0].id
+        driver = replace(driver_of(manager, application), ended=lambda: tracked(application, options))
     return Located(
         Target("yarn", name),
         hosts,
         tuple(notes),
         lambda: _new_processes(manager, chosen, hosts),
-        driver=driver_of(manager, chosen[0].id) if len(chosen) == 1 and chosen[0].type == "SPARK" else None,
+        driver=driver,
     )
 
 

@@ -17,7 +17,7 @@ from hprofiler.resolve.yarn.ids import container_id
 from hprofiler.resolve.yarn.rest import OF_DRIVER, ResourceManager, Rest, YarnError
 
 _STAGES_NAMED = 5
-_PAGE_OF = re.compile(r"/(?:history|api/v1/applications)/([A-Za-z0-9_-]{1,200})(?:/.*)?$")
+_PAGE_OF = re.compile(r"/(?:history|api/v1/applications)/([A-Za-z0-9_-]{1,200})(?:/([0-9]{1,9}))?(?:/.*)?$")
 _PROXIED = re.compile(r"/proxy/(application_[0-9_]{1,40})(?:/.*)?$")
 _BELOW_BASE = re.compile(r"/(?:api(?:/v1)?|jobs|stages|storage|environment|executors|SQL)(?:/.*)?$")
 _NOWHERE = "the Spark driver runs outside of containers at an unknown address, and is not profiled"
@@ -108,7 +108,8 @@ def driver_at(address: str, ca_file: str | None) -> SparkDriver:
 
     proxied = _PROXIED.search(parts.path)
     application = named.group(1) if named else proxied.group(1) if proxied else None
-    return SparkDriver(application, get, lambda path: rest.opened(base + path))
+    attempt = (named.group(2) or "") if named else ""
+    return SparkDriver(application, get, lambda path: rest.opened(base + path), attempt)
 
 
 def _host(address: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import socket
 import subprocess
@@ -62,10 +61,9 @@ def dial(route: Route, seconds: float, on_close: OnClose) -> socket.socket:
     except (OSError, UnicodeError) as error:
         known = error if isinstance(error, OSError) else socket.gaierror()
         raise failures.socket_failure(known, route, seconds) from error
-    for number, address in enumerate([*addresses, *addresses]):
+    for address in addresses:
         left = deadline - time.monotonic()
-        # The kernel gives up resolving a neighbour after three seconds, while a link may be down.
-        if left <= 0 or (number >= len(addresses) and failure.errno != errno.EHOSTUNREACH):
+        if left <= 0:
             break
         try:
             return _connected(address, left, seconds, on_close)

@@ -23,9 +23,11 @@ NOT_SHORT = {
     "timer-used",
     "recorded",
     "new-processes-unknown",
+    "no-kernel-frames",
     "times-impossible",
+    "metrics-left-out",
 }
-"""Codes that do not excuse missing data: the number of samples is judged separately, their times are not."""
+"""Codes of complete data: the number of samples is judged separately, their times and metrics are not."""
 OF_A_TICK = FREQUENCY // 100
 """Samples per hundredth of a second, the unit of the CPU time that sets the expected number."""
 

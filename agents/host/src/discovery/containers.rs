@@ -156,7 +156,7 @@ pub fn is_wrapper(process: &Seen) -> bool {
 }
 
 /// Why a process of a container that is not a JVM is ignored. None: every container is started by such a program.
-pub fn helper(process: &Seen, container: &str) -> Option<String> {
+pub fn helper(process: &Seen) -> Option<String> {
     if is_wrapper(process) {
         return None;
     }
@@ -166,9 +166,7 @@ pub fn helper(process: &Seen, container: &str) -> Option<String> {
         .any(|name| program.starts_with(name));
     let what = if python { "Python worker" } else { "helper" };
     let label = process.plain_label();
-    Some(format!(
-        "{what} of container {container}: not a JVM ({label})"
-    ))
+    Some(format!("{what}: not a JVM ({label})"))
 }
 
 /// Runs of letters, digits and `_`.

@@ -77,13 +77,9 @@ impl Finding {
         let mut processes = Vec::new();
         let memberships = self.memberships(&seen);
         for (process, membership) in seen.into_iter().zip(memberships) {
-            let pid = process.pid;
             match self.judge(&process, membership) {
                 Ok(container) => processes.push(self.message(process, container)),
-                Err(Some((reason, doubtful))) => {
-                    near_misses.push(Ignored::new(pid, reason, doubtful));
-                }
-                Err(None) => {}
+                Err(ignored) => near_misses.extend(ignored),
             }
         }
         near_misses.truncate(FEW);
@@ -144,37 +140,41 @@ impl Finding {
             .collect()
     }
 
-    /// The container of a selected process, if containers were requested. Err: the process is not selected. It has a
-    /// reason if the process nearly matched, and says whether it may still match.
+    /// The container of a selected process, if containers were requested. Err: the process is not selected. It is
+    /// reported if it nearly matched.
     fn judge(
         &self,
         process: &Seen,
         membership: Option<Result<String, String>>,
-    ) -> Result<Option<String>, Option<(String, bool)>> {
-        let certain = |reason: String| Some((reason, false));
+    ) -> Result<Option<String>, Option<Ignored>> {
+        let certain = |reason: String| Ignored::new(process.pid, reason, false);
         let container = match membership {
             None if self.containers.is_some() => return Err(None),
             None => None,
             Some(Ok(id)) => Some(id),
             Some(Err(_)) if !self.is_wanted(process) => return Err(None),
             Some(Err(id)) => {
-                return Err(certain(format!(
-                    "it claims to be in container {id}, which has processes of another user"
-                )))
+                let reason =
+                    "it claims to be in this container, which has processes of another user";
+                return Err(Some(certain(reason.to_owned()).in_container(id)));
             }
         };
         let is_jvm = process.jvm.is_some();
         if !is_jvm && !self.native && self.asked.contains(&process.pid) {
-            return Err(certain(format!("not a JVM ({})", process.plain_label())));
+            let reason = format!("not a JVM ({})", process.plain_label());
+            return Err(Some(certain(reason)));
         }
         match container {
             container if self.is_wanted(process) => Ok(container),
-            Some(id) if !is_jvm => Err(helper(process, &id).and_then(certain)),
+            Some(id) if !is_jvm => {
+                Err(helper(process).map(|reason| certain(reason).in_container(id)))
+            }
             _ if is_jvm || self.native => {
                 // If the agent cannot become its user, it could not be recorded anyway.
                 let missing = process.launch.missing;
                 let missing = missing.filter(|_| is_within_reach(process.uid));
-                Err(missing.map(|why| (format!("{why}: it may match"), true)))
+                Err(missing
+                    .map(|why| Ignored::new(process.pid, format!("{why}: it may match"), true)))
             }
             _ => Err(None),
         }

@@ -3,28 +3,9 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use crate::os::perf_event::{try_sampling, Encoding, COUNTERS, RAW, SOFTWARE};
 use crate::wire::outcome::{Code, Failure};
 
-/// The kernel's types of events.
-const HARDWARE: u32 = 0;
-const SOFTWARE: u32 = 1;
-const CACHE: u32 = 3;
-const RAW: u32 = 4;
-/// Processor counters that both engines know, with the kernel's type and number. The number of a cache event contains
-/// the cache, the operation in its second byte (0 is load), and the result in its third (1 is miss).
-const COUNTERS: [(&str, u32, u64); 11] = [
-    ("cycles", HARDWARE, 0),
-    ("instructions", HARDWARE, 1),
-    ("cache-references", HARDWARE, 2),
-    ("cache-misses", HARDWARE, 3),
-    ("branch-instructions", HARDWARE, 4),
-    ("branch-misses", HARDWARE, 5),
-    ("bus-cycles", HARDWARE, 6),
-    ("ref-cycles", HARDWARE, 9),
-    ("L1-dcache-load-misses", CACHE, 1 << 16),
-    ("LLC-load-misses", CACHE, 1 << 16 | 2),
-    ("dTLB-load-misses", CACHE, 1 << 16 | 3),
-];
 /// The devices that count (PMUs), each with a folder of named events.
 const DEVICES: &str = "/sys/bus/event_source/devices";
 /// Where only root can read tracepoints. systemd mounts the first at boot, the kernel the second in its debugfs.
@@ -40,7 +21,7 @@ pub fn refuse_missing(event: &str) -> Result<(), Failure> {
     }
     let missing = match event.split_once('/') {
         Some((device, _)) => !device.is_empty() && !has_device(device),
-        None => number(event).is_some_and(|(kind, config)| is_missing(kind, config)),
+        None => number(event).is_some_and(is_missing),
     };
     match missing {
         true => Err(no_counter(event)),
@@ -115,34 +96,16 @@ pub fn no_counter(event: &str) -> Failure {
     .coded(Code::CounterMissing)
 }
 
-/// The kernel's type and number of a counter, by its name or as in `r1a8`.
-fn number(event: &str) -> Option<(u32, u64)> {
-    let named = COUNTERS.iter().find(|(name, ..)| *name == event);
+/// A counter by its name or as in `r1a8`.
+fn number(event: &str) -> Option<Encoding> {
     let raw = || u64::from_str_radix(event.strip_prefix('r')?, 16).ok();
-    named
-        .map(|&(_, kind, config)| (kind, config))
-        .or_else(|| Some((RAW, raw()?)))
-}
-
-/// The first version of `struct perf_event_attr`.
-#[repr(C)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    period: u64,
-    sample: u64,
-    read: u64,
-    flags: u64,
-    wakeup: u32,
-    breakpoint: u32,
-    address: u64,
+    Encoding::named(event).or_else(|| Some(Encoding::new(RAW, raw()?)))
 }
 
 /// Whether the kernel says that there is no such counter, or that it cannot be sampled.
-fn is_missing(kind: u32, config: u64) -> bool {
+fn is_missing(encoding: Encoding) -> bool {
     matches!(
-        open(kind, config),
+        try_sampling(encoding),
         Err(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::ENXIO)
     )
 }
@@ -150,58 +113,22 @@ fn is_missing(kind: u32, config: u64) -> bool {
 /// Whether the calling thread may sample its own code. Its user and the agent's seccomp filter decide.
 pub fn may_sample_itself() -> bool {
     const CPU_CLOCK: u64 = 0;
-    open(SOFTWARE, CPU_CLOCK).is_ok()
-}
-
-/// Open a counter of the calling thread for a moment. Err has the kernel's error number.
-fn open(kind: u32, config: u64) -> Result<(), i32> {
-    // Disabled, without kernel and hypervisor: on most hosts that needs no rights.
-    const FLAGS: u64 = 1 | 1 << 5 | 1 << 6;
-    const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
-    let attributes = Attributes {
-        kind,
-        size: size_of::<Attributes>() as u32,
-        config,
-        period: 1_000_000,
-        sample: 1,
-        read: 0,
-        flags: FLAGS,
-        wakeup: 0,
-        breakpoint: 0,
-        address: 0,
-    };
-    let (this_thread, any_cpu, no_group) = (0, -1, -1);
-    // SAFETY: the kernel reads as many bytes of the attributes as their size says, and they outlive the call.
-    let opened = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            this_thread,
-            any_cpu,
-            no_group,
-            CLOSE_ON_EXEC,
-        )
-    };
-    if opened >= 0 {
-        // SAFETY: this descriptor was opened just above and is nobody else's.
-        drop(unsafe {
-            <std::os::fd::OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(opened as i32)
-        });
-        return Ok(());
-    }
-    let error = std::io::Error::last_os_error();
-    Err(error.raw_os_error().unwrap_or_default())
+    try_sampling(Encoding::new(SOFTWARE, CPU_CLOCK)).is_ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::perf_event::{CACHE, HARDWARE};
 
     #[test]
     fn counters_have_numbers() {
-        assert_eq!(number("cache-misses"), Some((HARDWARE, 3)));
-        assert_eq!(number("LLC-load-misses"), Some((CACHE, 0x10002)));
-        assert_eq!(number("r1A8"), Some((RAW, 0x1a8)));
+        assert_eq!(number("cache-misses"), Some(Encoding::new(HARDWARE, 3)));
+        assert_eq!(
+            number("LLC-load-misses"),
+            Some(Encoding::new(CACHE, 0x10002))
+        );
+        assert_eq!(number("r1A8"), Some(Encoding::new(RAW, 0x1a8)));
         for other in ["cpu", "page-faults", "ready", "java.util.HashMap.get"] {
             assert_eq!(number(other), None, "{other}");
         }

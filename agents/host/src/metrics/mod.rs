@@ -3,6 +3,7 @@
 //! A thread of its own reads, since such a read may hang. What it has so far can be taken at any time.
 
 mod cgroup;
+pub mod counters;
 mod host;
 mod jvm;
 mod mounts;
@@ -11,6 +12,7 @@ mod process;
 mod run_queue;
 mod table;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,8 +24,10 @@ use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::threads::STACK;
 use crate::wire::events::Metrics;
+use crate::wire::outcome::Failure;
 use crate::wire::requests::Watched;
 
+use counters::Counters;
 use host::Host;
 use mounts::Mounts;
 use nodes::Nodes;
@@ -42,32 +46,54 @@ pub struct Chosen {
 
 /// The readings of a recording, which go on until the end of its time or of this value.
 pub struct MetricsLog {
-    table: Arc<Mutex<Table>>,
+    read: Arc<Mutex<Read>>,
     /// Ends the thread when it is dropped.
     end: Option<Sender<()>>,
 }
 
+/// What was read so far.
+struct Read {
+    table: Table,
+    facts: BTreeMap<&'static str, u64>,
+    /// Which counters are missing, and why.
+    notes: Vec<Failure>,
+    /// Of the last reading.
+    last_note: Option<Failure>,
+}
+
 impl MetricsLog {
-    /// Begin to read. The host's clock is so many microseconds ahead. Nothing is read if there is no thread for it.
-    pub fn begin(processes: Vec<Chosen>, duration: Duration, clock_offset: i64) -> Self {
-        Self::begin_with(|| processes, duration, clock_offset)
+    /// Begin to read, and to count. The host's clock is so many microseconds ahead. Nothing is read if there is no
+    /// thread for it.
+    pub fn begin(
+        processes: Vec<Chosen>,
+        counters: Vec<String>,
+        duration: Duration,
+        clock_offset: i64,
+    ) -> Self {
+        Self::begin_with(|| processes, counters, duration, clock_offset)
     }
 
     /// The same for processes that are not recorded, until the end of this value and by the host's clock.
     pub fn watch(processes: Vec<Watched>) -> Self {
         let processes = || processes.into_iter().map(chosen).collect();
-        Self::begin_with(processes, Duration::MAX, 0)
+        Self::begin_with(processes, Vec::new(), Duration::MAX, 0)
     }
 
     fn begin_with(
         processes: impl FnOnce() -> Vec<Chosen> + Send + 'static,
+        counters: Vec<String>,
         duration: Duration,
         clock_offset: i64,
     ) -> Self {
-        let table = Arc::new(Mutex::new(Table::new(EVERY)));
+        let read = Arc::new(Mutex::new(Read {
+            table: Table::new(EVERY),
+            facts: host::facts(),
+            notes: Vec::new(),
+            last_note: None,
+        }));
         let (end, ended) = channel::<()>();
-        let shared = table.clone();
-        let read = move || {
+        let shared = read.clone();
+        let work = move || {
             let begin = Instant::now();
             let since = SystemTime::now().duration_since(UNIX_EPOCH);
             let zero = since.map_or(0, |since| since.as_micros() as i64) - clock_offset;
@@ -77,6 +103,15 @@ impl MetricsLog {
             let chosen = processes().into_iter().take(MOST_PROCESSES);
             let mut processes: Vec<Process> = chosen.filter_map(Process::open).collect();
             let mut groups = cgroup::of(processes.iter());
+            let mut counters = (!counters.is_empty()).then(|| {
+                let mut chosen = counters::Chosen::of_this_machine(&counters);
+                let notes = std::mem::take(&mut chosen.notes);
+                let counters = Counters::open(chosen);
+                let mut read = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                read.facts.extend(&counters.facts);
+                read.notes = notes;
+                counters
+            });
             let (mut turn, mut begun) = (0, false);
             loop {
                 // Whoever takes the table never waits for a read.
@@ -90,10 +125,14 @@ impl MetricsLog {
                 let all = !begun || time >= duration;
                 turn = read_threads(&mut processes, turn, all, &mut reading);
                 begun = true;
+                if let Some(counters) = &mut counters {
+                    counters.read(&processes, &mut reading);
+                }
                 let every = {
-                    let mut table = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                    table.add(zero + time.as_micros() as i64, reading);
-                    table.every
+                    let mut read = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                    read.table.add(zero + time.as_micros() as i64, reading);
+                    read.last_note = counters.as_ref().and_then(Counters::note);
+                    read.table.every
                 };
                 if time >= duration {
                     return;
@@ -107,9 +146,9 @@ impl MetricsLog {
             }
         };
         let thread = thread::Builder::new().name("metrics".to_owned());
-        let started = thread.stack_size(STACK).spawn(read);
+        let started = thread.stack_size(STACK).spawn(work);
         Self {
-            table,
+            read,
             end: started.ok().map(|_| end),
         }
     }
@@ -121,17 +160,20 @@ impl MetricsLog {
 
     /// The readings since the last call, and the one before them.
     pub fn take(&self) -> Metrics {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let message = table.message(host::facts());
-        table.keep_last();
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let message = read.table.message(read.facts.clone());
+        read.table.keep_last();
         message
     }
 
-    /// All readings so far. None: there are none.
-    pub fn finish(mut self) -> Option<Metrics> {
+    /// All readings so far, and what could not be counted. None: there are none.
+    pub fn finish(mut self) -> (Option<Metrics>, Vec<Failure>) {
         self.stop();
-        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        (!table.is_empty()).then(|| table.message(host::facts()))
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let metrics = (!read.table.is_empty()).then(|| read.table.message(read.facts.clone()));
+        let notes = std::mem::take(&mut read.notes);
+        let last = read.last_note.take();
+        (metrics, notes.into_iter().chain(last).collect())
     }
 }
 
@@ -183,7 +225,7 @@ mod tests {
     use super::*;
     use crate::os::proc::stat;
 
-    fn own() -> Chosen {
+    pub fn own() -> Chosen {
         Chosen {
             pid: std::process::id() as i32,
             start_time: stat::own().unwrap().start_time,
@@ -193,14 +235,19 @@ mod tests {
 
     #[test]
     fn a_recording_is_read_from_its_beginning_to_its_end() {
-        let log = MetricsLog::begin(vec![own()], Duration::from_millis(1200), 5_000_000);
+        let log = MetricsLog::begin(
+            vec![own()],
+            Vec::new(),
+            Duration::from_millis(1200),
+            5_000_000,
+        );
         let until = Instant::now() + Duration::from_secs(60);
         // The thread ends by itself, and lets go of the table.
-        while Arc::strong_count(&log.table) > 1 {
+        while Arc::strong_count(&log.read) > 1 {
             assert!(Instant::now() < until);
             thread::sleep(Duration::from_millis(5));
         }
-        let metrics = log.finish().unwrap();
+        let metrics = log.finish().0.unwrap();
         assert!((2..=3).contains(&metrics.time.len()), "{:?}", metrics.time);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let ago = now.as_micros() as i64 - 5_000_000 - metrics.time.iter().sum::<i64>();
@@ -221,18 +268,18 @@ mod tests {
             start_time: 1,
             ..own()
         };
-        let mut log = MetricsLog::begin(vec![gone], Duration::from_secs(3600), 0);
+        let mut log = MetricsLog::begin(vec![gone], Vec::new(), Duration::from_secs(3600), 0);
         let until = Instant::now() + Duration::from_secs(60);
-        while log.table.lock().unwrap().is_empty() {
+        while log.read.lock().unwrap().table.is_empty() {
             assert!(Instant::now() < until);
             thread::sleep(Duration::from_millis(5));
         }
         log.stop();
-        while Arc::strong_count(&log.table) > 1 {
+        while Arc::strong_count(&log.read) > 1 {
             assert!(Instant::now() < until);
             thread::sleep(Duration::from_millis(5));
         }
-        let metrics = log.finish().unwrap();
+        let metrics = log.finish().0.unwrap();
         assert!(metrics.series.iter().all(|one| one.of != "process"));
     }
 }

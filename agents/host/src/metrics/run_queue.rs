@@ -5,14 +5,11 @@
 
 use std::collections::HashMap;
 
-use rustix::fs::{Dir, OFlags};
-
 use super::table::{Kind, Reading};
 use crate::os::proc::target::Target;
 
 /// Threads to read in a second, of all processes: about half a thousandth of a CPU. Processes wait for their turns.
 pub const A_SECOND: usize = 50;
-const MOST_THREADS: usize = 5_000;
 
 /// The time of all threads since the first reading: a thread that ends takes none away.
 #[derive(Default)]
@@ -55,15 +52,11 @@ impl RunQueue {
 
 /// The nanoseconds of each thread so far.
 fn waits(target: &Target) -> Vec<(i32, u64)> {
-    let folder = target.open_link("task", OFlags::RDONLY | OFlags::DIRECTORY);
-    let entries = folder.and_then(Dir::new);
-    let entries = entries.into_iter().flatten().flatten();
-    let threads = entries.filter_map(|entry| entry.file_name().to_str().ok()?.parse().ok());
     let wait = |thread: i32| {
         let text = target.read(&format!("task/{thread}/schedstat"), 256)?;
         Some((thread, text.split_ascii_whitespace().nth(1)?.parse().ok()?))
     };
-    threads.take(MOST_THREADS).filter_map(wait).collect()
+    target.threads().into_iter().filter_map(wait).collect()
 }
 
 #[cfg(test)]

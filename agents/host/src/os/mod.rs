@@ -7,6 +7,7 @@ pub mod host;
 pub mod identity;
 pub mod lease;
 pub mod peer;
+pub mod perf_event;
 pub mod proc;
 pub mod threads;
 pub mod turns;

@@ -13,7 +13,7 @@ use crate::os::threads::{self, STACK};
 use crate::recording::process::{self, Finished, Order, Report};
 use crate::resources::folding::Folding;
 use crate::wire::events::{Event, Pid};
-use crate::wire::outcome::{Code, Failure, Stage};
+use crate::wire::outcome::{Code, Failure, Outcome, Stage};
 use crate::wire::requests::Prepare;
 
 /// How long recordings may take to end when nobody waits for their results.
@@ -82,6 +82,7 @@ pub struct Recordings {
     left: Vec<String>,
     /// By how many microseconds the host's clock is ahead, if it is wanted what the host did.
     measured_by: Option<i64>,
+    counters: Vec<String>,
     metrics: Option<MetricsLog>,
 }
 
@@ -119,6 +120,7 @@ impl Recordings {
             dry_run: false,
         });
         let measured_by = request.sampling.metrics.then_some(clock_offset);
+        let counters = request.sampling.counters.clone();
         let duration = Duration::from_secs_f64(request.sampling.duration.clamp(0.0, 86_400.0));
         Ok(Self {
             all: jobs.map(|job| launch(job, reports)).collect(),
@@ -133,6 +135,7 @@ impl Recordings {
             early: Vec::new(),
             left: Vec::new(),
             measured_by,
+            counters,
             metrics: None,
         })
     }
@@ -306,7 +309,11 @@ impl Recordings {
         }
         let over = self.step == Step::Record && self.all_over();
         if let Some(metrics) = self.metrics.take_if(|_| over) {
-            if let Some(metrics) = metrics.finish() {
+            let (metrics, notes) = metrics.finish();
+            if !notes.is_empty() {
+                sink.send_event(&Event::Outcome(Outcome::of_host(notes, Stage::Record)));
+            }
+            if let Some(metrics) = metrics {
                 sink.send_event(&Event::Metrics(metrics));
             }
         }
@@ -329,6 +336,7 @@ impl Recordings {
         });
         self.metrics = Some(MetricsLog::begin(
             chosen.collect(),
+            self.counters.clone(),
             self.duration,
             clock_offset,
         ));

@@ -111,12 +111,14 @@ pub struct JvmFacts {
     pub version: String,
 }
 
-/// A process that matched but was left out, or that may match.
+/// A process that matched but was left out, or that may match. `container`: the one that it is in, or claims.
 #[derive(Debug, Serialize)]
 pub struct Ignored {
     pub pid: i32,
     pub reason: String,
     pub doubtful: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
 }
 
 impl Ignored {
@@ -126,6 +128,14 @@ impl Ignored {
             pid,
             reason,
             doubtful,
+            container: None,
+        }
+    }
+
+    pub fn in_container(self, id: String) -> Self {
+        Self {
+            container: Some(id),
+            ..self
         }
     }
 }

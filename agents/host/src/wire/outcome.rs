@@ -45,6 +45,9 @@ pub enum Code {
     CannotLoad,
     ConnectionLost,
     CounterMissing,
+    CountersCapped,
+    CountersTaken,
+    CountersUserOnly,
     CutShort,
     DamagedRecording,
     DamagedTransfer,
@@ -202,6 +205,25 @@ impl Failure {
             ended: None,
             seconds: None,
             notes: Vec::new(),
+        }
+    }
+}
+
+impl Outcome {
+    /// What a recording of the whole host lacks.
+    pub fn of_host(notes: Vec<Failure>, stage: Stage) -> Self {
+        let all = Failure::all(notes.clone());
+        Self {
+            pid: None,
+            status: Status::Degraded,
+            stage,
+            code: all.code,
+            parameters: all.parameters,
+            reason: all.reason,
+            remedy: all.remedy,
+            notes,
+            ended: None,
+            seconds: None,
         }
     }
 }

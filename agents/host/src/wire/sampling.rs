@@ -7,6 +7,7 @@ use crate::wire::outcome::Failure;
 const MAX_SECONDS: f64 = 86_400.0;
 const MAX_FREQUENCY: u32 = 10_000;
 const MAX_EVENTS: usize = 16;
+const MAX_COUNTERS: usize = 32;
 /// In nanoseconds or bytes: about 18 minutes, or 1 TiB.
 const MAX_INTERVAL: u64 = 1 << 40;
 /// With shorter intervals a process does little more than be sampled. In bytes and in nanoseconds.
@@ -34,6 +35,9 @@ pub struct Sampling {
     /// Whether it is wanted what the host did meanwhile.
     #[serde(default)]
     pub metrics: bool,
+    /// What to count beside the metrics: presets and names of events.
+    #[serde(default)]
+    pub counters: Vec<String>,
 }
 
 fn wanted() -> bool {
@@ -55,6 +59,15 @@ impl Sampling {
                 "{} s is not between 0 and {MAX_SECONDS}",
                 self.duration
             )));
+        }
+        if self.counters.len() > MAX_COUNTERS {
+            return Err(Failure::plain(format!(
+                "{} counters are more than {MAX_COUNTERS}",
+                self.counters.len()
+            )));
+        }
+        if let Some(wrong) = self.counters.iter().find(|name| !is_counter_name(name)) {
+            return Err(Failure::plain(format!("{wrong:?} is not a counter")));
         }
         self.check_intervals()
     }
@@ -121,6 +134,14 @@ fn is_name(event: &str) -> bool {
     !event.is_empty() && event.len() <= 200 && !event.starts_with('-') && event.chars().all(plain)
 }
 
+/// A preset, an event, or `DEVICE/EVENT`.
+fn is_counter_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    name.len() <= 100
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(plain)
+}
+
 #[cfg(test)]
 impl Sampling {
     /// These events (separated by spaces) at 300 Hz for 4.2 s.
@@ -137,6 +158,7 @@ impl Sampling {
             timeline: true,
             thread_names: false,
             metrics: false,
+            counters: Vec::new(),
         }
     }
 }

@@ -120,7 +120,7 @@ def _opened(options: argparse.Namespace, name: str) -> Profile:
     from hprofiler.runfolder.time_files import open_range
 
     asked = {key: value for key, value in _asked(options).items() if key not in ("time", "threads")}
-    return open_range(Path(name), options.time, threads=options.threads, **asked)
+    return open_range(Path(name), options.time, threads=options.threads or bool(options.by), **asked)
 
 
 def _nothing_left(names: Sequence[str], found: Sequence[Findings]) -> ProfileError:
@@ -136,7 +136,7 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
     """Keywords of the readers."""
     return {
         "format": options.from_format,
-        "threads": "groups" if options.threads else False,
+        "threads": "groups" if options.threads or options.by else False,
         "time": options.time,
         "pid": options.pid,
         "tid": options.tid,

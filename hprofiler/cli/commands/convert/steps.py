@@ -19,10 +19,11 @@ _NAMED = 5
 
 
 class Step(NamedTuple):
-    """One operation on an input, and the reason if it leaves no stack."""
+    """One operation on an input, and the reason if it leaves no stack; `trims`: it is that of --trim."""
 
     apply: Callable[[Profile], Profile]
     nothing: str = ""
+    trims: bool = False
 
 
 class Findings(NamedTuple):
@@ -67,8 +68,16 @@ def steps_of(options: argparse.Namespace) -> list[Step]:
         steps.append(Step(lambda profile: profile.filter(exclude=options.exclude), nothing))
     steps += [_focus(pattern) for pattern in options.focus or ()]
     if options.trim:
-        steps.append(Step(lambda profile: profile.trim(options.trim)))
+        steps.append(Step(lambda profile: profile.trim(options.trim), trims=True))
+    if options.by:
+        steps.append(Step(_by_category))
     return steps
+
+
+def _by_category(profile: Profile) -> Profile:
+    from hprofiler.analysis.work import has_kernel
+
+    return profile.by_category(kernel=has_kernel(profile.values[0][0].partition("_")[0]))
 
 
 def _by_threads(profile: Profile) -> Profile:
@@ -100,7 +109,7 @@ def reduced(profile: Profile, steps: Sequence[Step], trim: str | None) -> tuple[
         left = step.apply(profile)
         if is_empty(left) and not is_empty(profile):
             return left, Findings(step.nothing, _there_was(profile, left), untrimmed)
-        if trim and step is steps[-1]:
+        if trim and step.trims:
             untrimmed = is_empty(profile.filter(include=trim))
         profile = left
     return profile, Findings(untrimmed=untrimmed)

@@ -3,6 +3,7 @@
 use rustix::fs::{access, statvfs, Access, StatVfsMountFlags};
 use rustix::process::geteuid;
 
+use super::counters;
 use crate::engine::api::{Note, Shared};
 use crate::engine::kernel_events::may_sample_itself;
 use crate::engine::{async_profiler, perf};
@@ -31,6 +32,7 @@ pub fn findings(sampling: &Sampling, shared: &Shared) -> Vec<Finding> {
     if sampling.engine != async_profiler::NAME {
         findings.push(of_perf(sampling, shared));
     }
+    findings.extend(counters::findings(&sampling.counters, shared));
     findings.extend(load());
     findings.extend(memory());
     findings.extend(FOLDERS.iter().map(|folder| place(folder)));

@@ -1,5 +1,6 @@
 //! Doctor: a dry run of a recording, and facts about the host and its processes.
 
+mod counters;
 mod host;
 mod jvm;
 

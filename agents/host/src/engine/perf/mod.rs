@@ -17,6 +17,7 @@ use self::companion::{Companion, View};
 use self::events::Event;
 use self::java_map::Java;
 use self::notes::Rights;
+pub use self::program::Perf;
 pub use self::record::Shared as PerfShared;
 use self::record::{names, Command};
 use self::recording::Recording;
@@ -141,6 +142,19 @@ fn without_effect(sampling: &Sampling) -> Vec<Failure> {
         }
     }
     failures
+}
+
+/// What `perf stat` prints of a thread's own code in so much time, one event a line. None: it does not run.
+pub fn stat(perf: &Perf, events: &[&str], thread: i32, time: Duration) -> Option<String> {
+    const ANSWER: Duration = Duration::from_secs(10);
+    let (thread, time) = (thread.to_string(), time.as_millis().to_string());
+    let mut arguments = vec!["stat", "-x", ",", "-t", &thread, "--timeout", &time];
+    events
+        .iter()
+        .for_each(|event| arguments.extend(["-e", event]));
+    let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
+    let ended = command::run(&perf.path, &arguments, ANSWER).ok()?;
+    ended.good.then_some(ended.words)
 }
 
 pub fn rights_note() -> Option<Note> {

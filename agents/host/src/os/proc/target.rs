@@ -20,6 +20,7 @@ use crate::wire::outcome::{Code, Failure};
 
 /// The open files that are looked at. Most systems allow no more.
 const MOST_FILES: usize = 1 << 20;
+const MOST_THREADS: usize = 5_000;
 
 /// A descriptor of `/proc/PID` keeps its meaning. Once the process has ended, reads through it fail.
 pub struct Target {
@@ -157,6 +158,15 @@ impl Target {
     /// `root`, `cwd` or `ns/mnt`.
     pub fn open_link(&self, name: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         openat(&self.dir, name, flags | OFlags::CLOEXEC, Mode::empty())
+    }
+
+    /// The numbers of its threads, at most `MOST_THREADS`; none if it has ended.
+    pub fn threads(&self) -> Vec<i32> {
+        let folder = self.open_link("task", OFlags::RDONLY | OFlags::DIRECTORY);
+        let entries = folder.and_then(Dir::new);
+        let entries = entries.into_iter().flatten().flatten();
+        let threads = entries.filter_map(|entry| entry.file_name().to_str().ok()?.parse().ok());
+        threads.take(MOST_THREADS).collect()
     }
 
     pub fn read_link(&self, name: &str) -> Option<String> {

@@ -24,6 +24,7 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
         early: Vec::new(),
         left: Vec::new(),
         measured_by: None,
+        counters: Vec::new(),
         metrics: None,
     }
 }

@@ -1,0 +1,148 @@
+// @ts-check
+/** What kind of work frames are: the rules of `rules/frames.yaml`, which the page has, as the core applies them. */
+
+import { once } from "./format.js";
+import { KERNEL } from "./frame_kinds.js";
+
+/** @import { Shape } from "./profile.js" */
+
+/**
+ * Names of rules and their patterns: `*` is any text, and dots are written as slashes.
+ * @typedef {[string, string[]][]} RuleTable
+ */
+/**
+ * @typedef {object} FrameRules
+ * @property {RuleTable} categories
+ * @property {RuleTable} kernel
+ * @property {RuleTable} frameworks
+ * @property {string[]} weak
+ * @property {string[]} whole
+ * @property {Record<string, string>} labels
+ */
+
+const [OTHER, APPLICATION, KERNEL_OTHER] = ["other", "application", "kernel-other"];
+/** Categories that serve others, and exceptions. */
+const TRANSPARENT = new Set(["library", "none"]);
+/** Interpreted, compiled by C1, compiled, inlined. */
+const JAVA_KINDS = new Set([1, 2, 3, 4]);
+const NOT_KNOWN = 255;
+
+/** The rules, which are read when they are first asked for, and the categories by number. */
+const work = { read: () => "", rules: /** @type {FrameRules | null} */ (null), codes: /** @type {string[]} */ ([]) };
+
+/** @param {() => string} read gives the rules as JSON */
+export function setFrameRules(read) {
+  work.read = read;
+}
+
+function frameRules() {
+  return (work.rules ??= /** @type {FrameRules} */ (JSON.parse(work.read())));
+}
+
+function categoryCodes() {
+  if (work.codes.length) return work.codes;
+  const { categories, kernel } = frameRules();
+  const named = [...categories, ...kernel].map(([name]) => name).filter((name) => !TRANSPARENT.has(name));
+  return (work.codes = [...new Set([OTHER, APPLICATION, KERNEL_OTHER, ...named])]);
+}
+
+/** @param {number} category */
+export function categoryLabel(category) {
+  const code = categoryCodes()[category];
+  return frameRules().labels[code] ?? code;
+}
+
+/**
+ * Whether a name is what a pattern means: its parts between stars, in order.
+ * @param {string} name
+ * @param {string} pattern
+ */
+function fitsPattern(name, pattern) {
+  const parts = pattern.split("*");
+  if (parts.length === 1) return name === pattern;
+  if (!name.startsWith(parts[0])) return false;
+  let at = parts[0].length;
+  for (const part of parts.slice(1, -1)) {
+    const found = name.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return name.length - parts[parts.length - 1].length >= at && name.endsWith(parts[parts.length - 1]);
+}
+
+/**
+ * @param {RuleTable} table
+ * @param {string} name
+ */
+function firstRule(table, name) {
+  return table.find(([, patterns]) => patterns.some((pattern) => fitsPattern(name, pattern)))?.[0];
+}
+
+/**
+ * By name, and by name in the kernel: a category's number, or NOT_KNOWN for none; asked for once.
+ * @type {(names: string[]) => [Map<number, number>, Map<number, number>]}
+ */
+const known = once(() => [new Map(), new Map()]);
+
+/**
+ * @param {string[]} names
+ * @param {number} name not -1
+ * @param {number} kind
+ * @param {boolean} kernel
+ */
+function categoryOfName(names, name, kind, kernel) {
+  const inKernel = kernel && kind === KERNEL;
+  const java = JAVA_KINDS.has(kind);
+  const table = known(names)[inKernel ? 1 : 0];
+  const key = name * 2 + (java ? 1 : 0);
+  let category = table.get(key);
+  if (category === undefined) {
+    category = categoryCodes().indexOf(ruleOf(names[name].replaceAll(".", "/"), java, inKernel));
+    table.set(key, category < 0 ? NOT_KNOWN : category);
+  }
+  return category < 0 ? NOT_KNOWN : category;
+}
+
+/**
+ * @param {string} name
+ * @param {boolean} java
+ * @param {boolean} inKernel
+ */
+function ruleOf(name, java, inKernel) {
+  const rules = frameRules();
+  if (inKernel) return firstRule(rules.kernel, name) ?? "";
+  const rule = firstRule(rules.categories, name);
+  if (rule !== undefined) return rule;
+  return java && name.includes("/") && firstRule(rules.frameworks, name) === undefined ? APPLICATION : "";
+}
+
+/** @type {(shape: Shape) => Map<boolean, Uint8Array>} */
+const found = once(() => new Map());
+
+/**
+ * The category's number of each node of a tree whose roots are the roots of stacks.
+ * @param {Shape} shape
+ * @param {boolean} kernel whether frames of that kind are the kernel's
+ */
+export function categoriesOf(shape, kernel) {
+  const before = found(shape).get(kernel);
+  if (before) return before;
+  const { names, count, name, kind, parent } = shape;
+  const codes = categoryCodes();
+  const rules = frameRules();
+  const numbers = (/** @type {string[]} */ members) => new Set(members.map((code) => codes.indexOf(code)));
+  const [weak, whole] = [numbers(rules.weak), numbers(rules.whole)];
+  const kernels = numbers([KERNEL_OTHER, ...rules.kernel.map(([code]) => code)]);
+  const unclaimed = numbers([OTHER, APPLICATION]);
+  const [other, kernelOther] = [codes.indexOf(OTHER), codes.indexOf(KERNEL_OTHER)];
+  const of = new Uint8Array(count).fill(other);
+  for (let node = 1; node < count; node++) {
+    const above = of[parent[node]];
+    const own = name[node] < 0 ? NOT_KNOWN : categoryOfName(names, name[node], kind[node], kernel);
+    if (whole.has(above)) of[node] = above;
+    else if (own === NOT_KNOWN) of[node] = kernel && kind[node] === KERNEL && !kernels.has(above) ? kernelOther : above;
+    else of[node] = weak.has(own) && !unclaimed.has(above) ? above : own;
+  }
+  found(shape).set(kernel, of);
+  return of;
+}

@@ -1,0 +1,85 @@
+"""What the work of an event was: its cost by category (JSON, compression, GC …) and phase (scan, join …).
+
+The rules are in `flamegraph/rules/frames.yaml`. A sample has one category, that of the frame nearest to its
+leaf which has one. What was inlined has no frame, so each category is at least what it is said to be.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hprofiler._flamegraph import Profile
+
+OTHER = "other"
+# Events whose stacks say who waits, not who works.
+_NO_WORK = ("wall", "offcpu", "lock")
+_OF_MEMORY = ("alloc", "live", "nativemem")
+
+Sums = Mapping[str, int]
+"""Parts of a total by the code of a category, or of a phase ("" for none)."""
+
+
+@dataclass(frozen=True)
+class EventWork:
+    """Costs in the value that is shown. `stages` are by name, `processes` by host and pid."""
+
+    categories: Sums = field(default_factory=dict)
+    phases: Sums = field(default_factory=dict)
+    hosts: Mapping[str, Sums] = field(default_factory=dict)
+    processes: Mapping[tuple[str, int], Sums] = field(default_factory=dict)
+    stages: Mapping[str, Sums] = field(default_factory=dict)
+
+
+def largest_first(sums: Sums) -> list[tuple[str, int]]:
+    """What no rule knows is last."""
+    return sorted(sums.items(), key=lambda pair: (pair[0] == OTHER, -pair[1], pair[0]))
+
+
+def is_work(event: str) -> bool:
+    return event not in _NO_WORK
+
+
+def has_kernel(event: str) -> bool:
+    """Whether frames of that kind are the kernel's. Where memory was allocated, they are classes."""
+    return event not in _OF_MEMORY
+
+
+def work_of(profile: Profile, event: str) -> tuple[Counter[str], Counter[str]]:
+    """A profile's costs by category, and by phase, in its first value."""
+    categories, phases = Counter[str](), Counter[str]()
+    for category, phase, (value, *_) in profile.work(kernel=has_kernel(event)):
+        if value:
+            categories[category] += value
+            phases[phase] += value
+    return categories, phases
+
+
+class WorkSums:
+    """Takes the profiles of an event's processes one by one; they have groups of threads."""
+
+    def __init__(self, event: str) -> None:
+        self._event = event
+        self._categories, self._phases = Counter[str](), Counter[str]()
+        self._hosts: dict[str, Counter[str]] = {}
+        self._processes: dict[tuple[str, int], Sums] = {}
+        self._stages: dict[str, Counter[str]] = {}
+
+    def add(self, host: str, pid: int, profile: Profile) -> Sums:
+        """Returns the process's own sums by category."""
+        if not is_work(self._event) or not profile.total():
+            return {}
+        categories, phases = work_of(profile, self._event)
+        self._categories.update(categories)
+        self._phases.update(phases)
+        self._hosts.setdefault(host, Counter()).update(categories)
+        self._processes[host, pid] = categories
+        slices = profile.times.slices if profile.times is not None else ()
+        for number, (stage, _) in enumerate(slices, 1):
+            of_stage, _ = work_of(profile.in_slice(number), self._event)
+            self._stages.setdefault(stage, Counter()).update(of_stage)
+        return categories
+
+    def finish(self) -> EventWork:
+        return EventWork(self._categories, self._phases, self._hosts, self._processes, self._stages)

@@ -1,0 +1,175 @@
+"""Counters of processors (`--counters`): a table for the terminal and the page, JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from hprofiler.analysis.counters import Groups, HostCounters, added, ratios, totals
+from hprofiler.analysis.machines import Machines
+from hprofiler.base.text import printable
+from hprofiler.base.text_table import table_lines
+
+_HOSTS_SHOWN = 10
+_PROCESSES_SHOWN = 5
+_ALL = 0.995
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.0f}%"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _rate(value: float) -> str:
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= size:
+            return f"{value / size:.1f}{unit}"
+    return _whole(value)
+
+
+def _bytes(value: float) -> str:
+    return f"{value / (1 << 30):.1f} GiB/s"
+
+
+_COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    "cpus": ("CPUs", _ratio),
+    "ipc": ("IPC", _ratio),
+    "retiring": ("retiring", _share),
+    "bad_speculation": ("bad spec.", _share),
+    "frontend_bound": ("frontend", _share),
+    "backend_bound": ("backend", _share),
+    "smt_contention": ("SMT", _share),
+    "stalls_frontend_pkc": ("frontend stalls", _whole),
+    "stalls_backend_pkc": ("backend stalls", _whole),
+    "l1d_mpki": ("L1d misses", _whole),
+    "l1i_mpki": ("L1i misses", _whole),
+    "l2_mpki": ("L2 misses", _whole),
+    "llc_mpki": ("LLC misses", _whole),
+    "dtlb_mpki": ("dTLB misses", _whole),
+    "branch_mpki": ("branch misses", _whole),
+    "memory_read": ("memory read", _bytes),
+    "memory_written": ("memory written", _bytes),
+    "memory_total": ("memory traffic", _bytes),
+    "memory_estimate": ("memory (estimate)", _bytes),
+    "context_switches": ("switches/s", _rate),
+    "cpu_migrations": ("migrations/s", _rate),
+    "page_faults": ("faults/s", _rate),
+    "counted": ("counted", _share),
+}
+"""Figures of a row, in the order of the table: a heading, and how a value is shown."""
+_PER_SECOND = ("context_switches", "cpu_migrations", "page_faults")
+
+
+@dataclass(frozen=True)
+class Row:
+    """The counters of all hosts, of a host, or of a process."""
+
+    host: str
+    process: str
+    figures: Mapping[str, float]
+
+
+def _figures(groups: Groups, seconds: float, memory: Mapping[str, float]) -> dict[str, float]:
+    known = totals(groups)
+    found = dict(ratios(groups))
+    if "task_clock_ns" in known:
+        found["cpus"] = known["task_clock_ns"][0] / 1e9 / seconds
+    found |= {name: known[name][0] / seconds for name in _PER_SECOND if name in known}
+    found |= {f"memory_{kind}": value for kind, value in memory.items()}
+    least = min((one.counted for one in groups.values()), default=1.0)
+    if least < _ALL:
+        found["counted"] = 100 * least
+    return found
+
+
+def _busiest(one: HostCounters) -> Sequence[str]:
+    """Processes by the CPU time they used."""
+
+    def used(pid: str) -> float:
+        return totals(one.processes[pid]).get("task_clock_ns", (0.0, 1.0))[0]
+
+    return sorted(one.processes, key=lambda pid: (-used(pid), pid))
+
+
+def counter_rows(machines: Machines) -> list[Row]:
+    """All hosts together; then each host, the lowest IPC first, and its processes, the busiest first."""
+    rows: list[Row] = []
+    hosts = machines.counters
+    if len(hosts) > 1:
+        groups = added(one.all for one in hosts.values())
+        memory: dict[str, float] = {}
+        for one in hosts.values():
+            for kind, value in one.memory.items():
+                memory[kind] = memory.get(kind, 0.0) + value
+        seconds = max(one.seconds for one in hosts.values())
+        rows.append(Row("all hosts", "", _figures(groups, seconds, memory)))
+    figures = {host: _figures(one.all, one.seconds, one.memory) for host, one in hosts.items()}
+    for host in sorted(hosts, key=lambda host: (figures[host].get("ipc", inf), host)):
+        rows.append(Row(host, "", figures[host]))
+        one = hosts[host]
+        for pid in _busiest(one):
+            label = machines.labels.get((host, pid), "")
+            name = f"{label} (pid {pid})" if label else f"pid {pid}"
+            rows.append(Row(host, name, _figures(one.processes[pid], one.seconds, {})))
+    return rows
+
+
+def shown_columns(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """The names and headings of the figures that a row has."""
+    return [(name, head) for name, (head, _) in _COLUMNS.items() if any(name in row.figures for row in rows)]
+
+
+def shown_cell(row: Row, name: str) -> str:
+    value = row.figures.get(name)
+    return "" if value is None else _COLUMNS[name][1](value)
+
+
+def counters_text(machines: Machines) -> str:
+    """The table of a run with --counters; "" without."""
+    rows = counter_rows(machines)
+    if not rows:
+        return ""
+    columns = shown_columns(rows)
+    shown = [("host", "process", *(head for _, head in columns))]
+    hosts = processes = left_out = 0
+    for row in rows:
+        hosts, processes = (hosts, processes + 1) if row.process else (hosts + 1, 0)
+        if hosts > _HOSTS_SHOWN or processes > _PROCESSES_SHOWN:
+            left_out += 1
+            continue
+        cells = (shown_cell(row, name) for name, _ in columns)
+        shown.append((printable("" if row.process else row.host), printable(row.process), *cells))
+    lines = ["counters:", *table_lines(shown, right=range(2, len(columns) + 2), indent=2)]
+    lines += [f"  … and {left_out} more rows: see --json"] if left_out else []
+    return "\n".join(lines)
+
+
+def counters_record(machines: Machines) -> dict[str, object]:
+    """The member `counters` of `metrics` in `--json`."""
+    return {
+        host: {
+            "seconds": one.seconds,
+            "all": _record(one.all, one.seconds, one.memory),
+            "processes": {pid: _record(groups, one.seconds, {}) for pid, groups in one.processes.items()},
+        }
+        for host, one in machines.counters.items()
+    }
+
+
+def _record(groups: Groups, seconds: float, memory: Mapping[str, float]) -> dict[str, object]:
+    return {
+        "counts": {
+            name: {"total": round(count), "per_second": count / seconds, "counted": counted}
+            for name, (count, counted) in totals(groups).items()
+        },
+        "ratios": ratios(groups),
+        **({"memory_bytes_per_second": dict(memory)} if memory else {}),
+    }

@@ -1,0 +1,48 @@
+"""What the work of an event was, for the terminal and for JSON."""
+
+from __future__ import annotations
+
+from hprofiler._flamegraph import category_label
+from hprofiler.analysis.words import percent, plain
+from hprofiler.analysis.work import EventWork, largest_first
+from hprofiler.base.text import printable
+from hprofiler.base.text_table import table_lines
+
+_SHOWN = 8
+
+
+def work_text(work: EventWork) -> str:
+    """The largest categories, with their shares on the hosts where they are most and least; "" for none."""
+    total = sum(work.categories.values())
+    if not total:
+        return ""
+    named = largest_first(work.categories)
+    hosts = {host: (sum(sums.values()), sums) for host, sums in work.hosts.items()}
+    rows: list[tuple[str, ...]] = []
+    for name, value in named[:_SHOWN]:
+        shares = sorted((of.get(name, 0) / whole, host) for host, (whole, of) in hosts.items() if whole)
+        spread = ""
+        if len(shares) > 1:
+            (least, _), (most, host) = shares[0], shares[-1]
+            spread = f"{plain(percent(least, 1))} to {plain(percent(most, 1))} ({printable(host)})"
+        rows.append((plain(percent(value, total)), printable(category_label(name)), spread))
+    lines = ["  by category (at least: inlined code counts for its caller):"]
+    lines += table_lines(rows, right=(0,), indent=4)
+    rest = sum(value for _, value in named[_SHOWN:])
+    if rest:
+        lines.append(f"    {plain(percent(rest, total))} in {len(named) - _SHOWN} others")
+    return "\n".join(lines)
+
+
+def work_record(work: EventWork) -> dict[str, object]:
+    """Parts of the event's total by codes of categories and phases."""
+    return {
+        "categories": dict(largest_first(work.categories)),
+        "phases": dict(largest_first({phase or "none": value for phase, value in work.phases.items()})),
+        "hosts": {host: dict(largest_first(sums)) for host, sums in work.hosts.items()},
+        "processes": [
+            {"host": host, "pid": pid, "categories": dict(largest_first(sums))}
+            for (host, pid), sums in work.processes.items()
+        ],
+        "stages": {stage: dict(largest_first(sums)) for stage, sums in work.stages.items()},
+    }

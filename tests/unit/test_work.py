@@ -1,0 +1,83 @@
+"""Categories of work: by host, process and stage, in text, JSON, differences and conversions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.diff import compare_paths
+from hprofiler.analysis.work import EventWork, WorkSums
+from hprofiler.cli import main
+from hprofiler.report.diff_text import lines, record
+from hprofiler.report.work import work_record, work_text
+
+JSON = "com.google.gson.Gson.toJson_[j]"
+JOB = "com.acme.Job.run_[j]"
+GC = "[GC Thread#N];memcpy"
+
+
+def profile(tmp_path: Path, **counts: int) -> Profile:
+    stacks = {"json": f"[task-N];{JOB};{JSON}", "job": f"[task-N];{JOB}", "gc": GC}
+    path = tmp_path / "some.folded"
+    path.write_text("".join(f"{stacks[name]} {count}\n" for name, count in counts.items()))
+    return Profile.open(path)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> EventWork:
+    sums = WorkSums("cpu")
+    assert sums.add("n1", 7, profile(tmp_path, json=60, job=30, gc=10)) == {
+        "json": 60,
+        "application": 30,
+        "gc": 10,
+    }
+    sums.add("n2", 7, profile(tmp_path, json=20, job=80))
+    return sums.finish()
+
+
+def test_sums_are_by_host_and_process(work: EventWork) -> None:
+    assert work.categories == {"json": 80, "application": 110, "gc": 10}
+    assert work.hosts["n2"] == work.processes["n2", 7] == {"json": 20, "application": 80}
+    found = work_record(work)
+    assert list(found["categories"]) == ["application", "json", "gc"]
+    assert found["phases"] == {"none": 200}
+
+
+def test_text_names_the_host_with_most(work: EventWork) -> None:
+    heading, application, json_, gc = work_text(work).splitlines()
+    assert "at least" in heading
+    assert application.split() == ["55.0%", "application", "code", "30.0%", "to", "80.0%", "(n2)"]
+    assert json_.split() == ["40.0%", "JSON", "20.0%", "to", "60.0%", "(n1)"]
+    assert gc.split() == ["5.0%", "garbage", "collection", "0%", "to", "10.0%", "(n1)"]
+
+
+def test_waits_are_no_work(tmp_path: Path) -> None:
+    sums = WorkSums("wall")
+    assert sums.add("n1", 7, profile(tmp_path, json=60)) == {}
+    assert work_text(sums.finish()) == ""
+
+
+def test_a_difference_has_categories_first(tmp_path: Path) -> None:
+    sides = []
+    for name, counts in (("before", {"json": 1000, "job": 9000}), ("after", {"json": 5000, "job": 5000})):
+        sides.append(tmp_path / f"{name}.folded")
+        made = profile(tmp_path, **counts)
+        made.write(sides[-1])
+    changes = compare_paths(*sides, None, False, lambda *_: None)
+    text = "\n".join(lines(changes, 5))
+    assert text.index("categories of work") < text.index(JOB.removesuffix("_[j]"))
+    moved = record(changes, 5, [])["categories"]["json"]
+    assert (moved["before"], moved["after"], moved["beyond"]) == (0.1, 0.5, True)
+
+
+def test_conversion_by_category(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile(tmp_path, json=2, gc=1)
+    assert (
+        main(["convert", str(tmp_path / "some.folded"), "--by", "category", "--to", "folded", "-o", "-"]) == 0
+    )
+    assert capsys.readouterr().out.splitlines() == [
+        "[gc];[GC Thread#N];memcpy 1",
+        f"[json];[task-N];{JOB};{JSON} 2",
+    ]
