@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -12,7 +13,7 @@ from msgspec import Meta
 from msgspec.structs import force_setattr
 
 from hprofiler.base.text import printable
-from hprofiler.model import Count, HostFacts, Note, Pauses, Process, Samples, Status
+from hprofiler.model import Count, HostFacts, Name, Note, Pauses, Process, Samples, Status
 from hprofiler.model.metrics import Metrics
 
 MAX_EVENTS = 16
@@ -25,7 +26,6 @@ MAX_PAUSES = 100_000
 TEXT_LIMIT = 4096
 _REFUSAL_LIMIT = 300
 
-Name = Annotated[str, Meta(max_length=255)]
 Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Pid = Annotated[int, Meta(ge=1, le=1 << 22)]
 Uid = Annotated[int, Meta(ge=0, lt=1 << 32)]
@@ -56,7 +56,7 @@ class Message(msgspec.Struct, frozen=True, tag_field="type"):
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             value = getattr(self, name)
-            if isinstance(value, (str, dict, tuple)):
+            if isinstance(value, (str, dict, tuple, HostFacts)):
                 force_setattr(self, name, _shown(value))
 
     def replace(self: M, **changes: Any) -> M:
@@ -71,26 +71,12 @@ def _shown(value: Any) -> Any:
         return {_shown(name): _shown(one) for name, one in value.items()}
     if isinstance(value, tuple):
         return tuple(map(_shown, value))
-    if isinstance(value, Note):
-        return Note(*map(_shown, (value.code, value.reason, value.remedy, value.parameters)))
+    if isinstance(value, (Note, HostFacts)):
+        return replace(value, **{name: _shown(one) for name, one in vars(value).items()})
     return value
 
 
 # Greeting and files
-
-
-class HostMessage(Message, frozen=True):
-    name: Name
-    arch: Name
-    kernel: Name
-    cpus: Annotated[int, Meta(ge=1, le=1 << 20)]
-    memory_bytes: Count
-    uid: Uid
-    user: Name
-    boot_id: Name = ""
-    pid_namespace: Name = ""
-    load: Annotated[float, Meta(ge=-1e9, le=1e9)] = -1.0
-    memory_available_bytes: Count | None = None
 
 
 class Hello(Message, frozen=True, tag="hello"):
@@ -100,25 +86,9 @@ class Hello(Message, frozen=True, tag="hello"):
     """
 
     protocol: int
-    host: HostMessage
+    host: HostFacts
     blobs: Annotated[tuple[Sha256, ...], Meta(max_length=10_000)]
     session: Annotated[str, Meta(pattern=r"^([0-9]{1,10}-[0-9]{1,20})?\Z")] = ""
-
-    @property
-    def facts(self) -> HostFacts:
-        host = self.host
-        return HostFacts(
-            name=host.name,
-            arch=host.arch,
-            kernel=host.kernel,
-            cpus=host.cpus,
-            memory_bytes=host.memory_bytes,
-            user=host.user,
-            boot_id=host.boot_id,
-            pid_namespace=host.pid_namespace,
-            load=host.load,
-            memory_available=host.memory_available_bytes,
-        )
 
 
 class Resumed(Message, frozen=True, tag="resumed"):
@@ -297,6 +267,10 @@ class CheckedProcess(ProcessOutcome, frozen=True, kw_only=True, tag=False):
         if self.pid is None:
             raise ValueError("`pid` is null")
         super().__post_init__()
+
+    @classmethod
+    def of(cls, outcome: ProcessOutcome) -> CheckedProcess:
+        return cls(**msgspec.structs.asdict(outcome))
 
 
 class Checked(Message, frozen=True, tag="checked"):

@@ -111,14 +111,12 @@ class Chosen(msgspec.Struct, frozen=True):
 class Plan:
     """What to record, and with what.
 
-    `blobs` are the SHA-256 of what the engines load into processes, by the protocol's names, and `versions`
-    their releases, where these are known. `agent_cpu` are the processors that the agent may use, `slices`
-    rules for names of threads.
+    `blobs` are the SHA-256 of what the engines load into processes, by the protocol's names. `agent_cpu` are
+    the processors that the agent may use, `slices` rules for names of threads.
     """
 
     sampling: Sampling
     blobs: Mapping[str, str] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
     agent_cpu: float = 1.0
     slices: Sequence[SliceRule] = ()
 
@@ -129,7 +127,6 @@ class Prepare(Request, frozen=True):
     processes: Sequence[Chosen]
     sampling: Sampling
     blobs: Mapping[str, str]
-    versions: Mapping[str, str]
     agent_cpu: float
     slices: Sequence[SliceRule] = ()
     clock_offset: float = 0.0

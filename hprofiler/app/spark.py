@@ -22,9 +22,9 @@ from hprofiler.spark import (
     DriverClock,
     SparkError,
     SparkFacts,
+    driver_clock,
     facts_of,
     fetch_application,
-    fetch_facts,
     local_files,
     read_application,
     save_application,
@@ -32,8 +32,8 @@ from hprofiler.spark import (
 )
 
 _log = logging.getLogger(__name__)
-_SECONDS = 30.0
-"""How long a run waits for the tables of the whole application."""
+_SECONDS = 60.0
+"""How long a run waits for the tasks of an application."""
 _REMEDY = "name the driver's page, a history server or an event log with --spark; or use --slices none"
 
 
@@ -87,17 +87,17 @@ def _known(
         return Answer(content, sent, time.time(), _seconds(date))
 
     try:
-        facts = fetch_facts(ask, source.application, since, until, clock_of, attempt=source.attempt)
+        application = fetch_application(ask, source.application, _SECONDS, source.attempt)
     except HprofilerError:
         if source.ended is None:
             raise
         return _known(source.ended(), clock_of, since, until)
+    facts = facts_of(
+        application, since, until, lambda driver: clock_of(driver) or driver_clock(ask, application.id)
+    )
     facts = msgspec.structs.replace(facts, source="the driver's REST interface")
-    try:
-        return facts, fetch_application(ask, source.application, _SECONDS, source.attempt)
-    except HprofilerError as error:
-        note = f"tables of the whole application are left out: {error.reason}"[:1000]
-        return msgspec.structs.replace(facts, notes=(*facts.notes, note)), None
+    whole = all(note.code != "too-slow" for note in application.notes)
+    return facts, application if whole else None
 
 
 def _seconds(date: str | None) -> float | None:

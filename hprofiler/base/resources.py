@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,9 @@ ELF_MACHINES = {62: "x86_64", 183: "aarch64"}
 ASYNC_PROFILER = "libasyncProfiler.so"
 _JVMTI = {"perfmap": "libhprofilerPerfmap.so", "threadnames": "libhprofilerThreadnames.so"}
 LIBRARY_VARIABLE = "HPROFILER_ASYNC_PROFILER"
+_RELEASE = re.compile(rb"[Aa]sync-profiler (\d{1,3})\.(\d{1,3})")
+# Releases before 4.0 crash JDK 25, and 4.0 crashes JDK 26.
+_OLDEST = (4, 1)
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _DATA = _PACKAGE / "_data"
@@ -123,4 +127,8 @@ def _named_library(path: Path) -> tuple[str, Blob]:
     machine = int.from_bytes(content[18:20], "little")
     if content[:4] != b"\x7fELF" or machine not in ELF_MACHINES:
         raise UsageError(f"{path} is not an x86-64 or arm64 shared library", remedy)
+    release = _RELEASE.search(content)
+    if release and (int(release[1]), int(release[2])) < _OLDEST:
+        reason = f"{path} is {release[0].decode()}, which crashes some JVMs"
+        raise UsageError(reason, f"name release {'.'.join(map(str, _OLDEST))} or later")
     return ELF_MACHINES[machine], Blob(path, hashlib.sha256(content).hexdigest())

@@ -131,19 +131,7 @@ class _CheckingVisit(_FindingVisit):
             libraries.plan(self._sampling, needed, self._care.agent_cpu, self._selector), meant
         )
         self._clock_ahead = ahead(checked.time, asked, time.time())
-        too_many_checked = (
-            CheckedProcess(
-                one.pid,
-                one.status,
-                one.stage,
-                one.reason,
-                one.remedy,
-                code=one.code,
-                parameters=one.parameters,
-            )
-            for one in too_many
-        )
-        processes = (*map(_cautioned, checked.processes), *too_many_checked)
+        processes = (*map(_cautioned, checked.processes), *map(CheckedProcess.of, too_many))
         if found.processes and not self._care.busy and self.facts:
             try:
                 refuse_busy(self.facts)

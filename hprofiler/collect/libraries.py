@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from hprofiler.agent import AgentBinaries, Plan
@@ -19,7 +16,6 @@ _LIBRARIES = {
     "perfmap": ("libhprofilerPerfmap.so", ("auto", "perf")),
     "threadnames": ("libhprofilerThreadnames.so", ("auto", "async-profiler")),
 }
-_RELEASE = re.compile(rb"[Aa]sync-profiler (\d{1,3}\.\d{1,3})")
 
 
 class Library(NamedTuple):
@@ -54,14 +50,6 @@ def wanted(binaries: AgentBinaries, engine: str, arch: str, selector: Selector) 
 
 
 def plan(sampling: Sampling, libraries: Sequence[Library], agent_cpu: float, selector: Selector) -> Plan:
-    """What to record with these libraries; async-profiler's release is read from its library."""
+    """What to record with these libraries."""
     hashes = {library.name: library.blob.sha256 for library in libraries}
-    releases = {one.name: _release(one.blob.path) for one in libraries if one.name == "async-profiler"}
-    known = {name: release for name, release in releases.items() if release}
-    return Plan(sampling, hashes, known, agent_cpu, selector.slices)
-
-
-@functools.lru_cache(maxsize=8)
-def _release(path: Path) -> str:
-    said = _RELEASE.search(path.read_bytes())
-    return said[1].decode() if said else ""
+    return Plan(sampling, hashes, agent_cpu, selector.slices)

@@ -202,7 +202,7 @@ class Visit(ABC):
             self.check()
             self.limit(self.reach.timeout)
             self.session = self.talk(self.transport)
-        self.facts = self.session.hello.facts
+        self.facts = self.session.hello.host
         return self.session
 
     def find(self, session: AgentSession) -> Found:

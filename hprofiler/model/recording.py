@@ -12,6 +12,7 @@ from hprofiler.model.outcome import Outcome, Status
 from hprofiler.model.target import Host, Process
 
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+Name = Annotated[str, Meta(max_length=255)]
 Seconds = Annotated[float, Meta(ge=0, le=1e12)]
 
 
@@ -145,16 +146,16 @@ class HostFacts:
     tasks (-1 if unknown), `memory_available` is in bytes.
     """
 
-    name: str
-    arch: str
-    kernel: str
-    cpus: int
-    memory_bytes: int
-    user: str
-    boot_id: str = ""
-    pid_namespace: str = ""
-    load: float = -1.0
-    memory_available: int | None = None
+    name: Name
+    arch: Name
+    kernel: Name
+    cpus: Annotated[int, Meta(ge=0, le=1 << 20)]
+    memory_bytes: Count
+    user: Name
+    boot_id: Name = ""
+    pid_namespace: Name = ""
+    load: Annotated[float, Meta(ge=-1e9, le=1e9)] = -1.0
+    memory_available: Count | None = None
 
 
 @dataclass(frozen=True)

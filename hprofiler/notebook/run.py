@@ -7,6 +7,7 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.profiles import Names
@@ -147,7 +148,7 @@ class Run:
 
     def _link(self) -> str:
         """A link for notebooks in the folder above the run's; they show paths below their own folder."""
-        path = escape(os.path.relpath(self.page))
+        path = os.path.relpath(self.page)
         if path.startswith(".."):
             return f"<p><code>{escape(str(self.page))}</code></p>"
-        return f'<p><a href="{path}" target="_blank">{path}</a></p>'
+        return f'<p><a href="{quote(path)}" target="_blank">{escape(path)}</a></p>'

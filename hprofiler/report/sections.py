@@ -42,6 +42,7 @@ from hprofiler.model.measures import (
 )
 from hprofiler.report.page import PageData, PageEvent
 from hprofiler.report.pictures import left_out
+from hprofiler.report.work import work_rows
 from hprofiler.runfolder import HostRecord, safe_name
 
 Record = dict[str, object]
@@ -87,6 +88,7 @@ def event_summary(data: PageData, analysis: EventAnalysis) -> Record:
         None if analysis.total else _empty(analysis),
         _hottest(data, analysis) if analysis.total else None,
         _hosts(data, analysis),
+        work_rows(data, analysis) if analysis.total else None,
     )
 
 
@@ -124,6 +126,7 @@ def summary(
     empty: Record | None = None,
     hottest: Record | None = None,
     hosts: Record | None = None,
+    work: Sequence[Record] | None = None,
 ) -> Record:
     """What the page says of an event: above the views, below them, and in the view of hosts."""
     return {
@@ -133,6 +136,7 @@ def summary(
         "empty": empty,
         "hottest": hottest,
         "hosts": hosts,
+        "work": work,
     }
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import nlargest
 
+from hprofiler._flamegraph import category_label
 from hprofiler.analysis.growth import Growth
 from hprofiler.analysis.words import percent, plain, short_name
 from hprofiler.base.text import printable, some
@@ -43,7 +45,7 @@ def scaling_lines(found: Scaling, by: str, growth: Growth | None = None) -> list
         lines += ["", "fits, with intervals of 95%:"]
         lines += table_lines([(name, _fit_text(fit, by)) for name, fit in known], indent=2)
     if growth is not None:
-        lines += ["", *_growth_lines(growth, by)]
+        lines += ["", *_growth_lines(growth, by), "", *_work_lines(growth, by)]
     if found.warnings:
         lines += ["", "warnings:", *(f"  {printable(warning_text(one))}" for one in found.warnings)]
     return lines
@@ -60,6 +62,20 @@ def _growth_lines(growth: Growth, by: str) -> list[str]:
         rows.append((*own, times, printable(short_name(one.name))))
     head = "own CPU time in the whole job of methods that grow with its size:"
     return [head, *table_lines(rows, right=range(3), indent=2)]
+
+
+def _work_lines(growth: Growth, by: str) -> list[str]:
+    """A column for each size; categories by their largest CPU time."""
+    sizes = list(growth.work)
+    most: dict[str, float] = {}
+    for of_size in growth.work.values():
+        most |= {name: max(most.get(name, 0.0), time) for name, time in of_size.items()}
+    rows: list[Sequence[str]] = [(*(f"{by} = {n:g}" for n in sizes), "category")]
+    for name in nlargest(_METHODS, most, key=most.__getitem__):
+        times = (duration(growth.work[n].get(name, 0.0) / 1e3) for n in sizes)
+        rows.append((*times, category_label(name)))
+    head = "CPU time in the whole job by category of work:"
+    return [head, *table_lines(rows, right=range(len(sizes)), indent=2)]
 
 
 def _row(one: Point) -> list[str]:

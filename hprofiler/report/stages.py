@@ -133,9 +133,8 @@ def stages_record(shares: StageShares) -> dict[str, object]:
             }
             for one in shares.stages
         ],
-        "upper_bounds": {rule: {"time": one.time, "share": one.share} for rule, one in shares.gains.items()}
-        if shares.is_recorded
-        else {},
+        "upper_bounds": {rule: {"time": one.time, "share": one.share} for rule, one in shares.gains.items()},
+        "recorded_whole": shares.is_recorded,
         "several": shares.several,
         "none": shares.none,
     }

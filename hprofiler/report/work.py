@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hprofiler._flamegraph import category_label
+from hprofiler.analysis.result import EventAnalysis
 from hprofiler.analysis.words import percent, plain
-from hprofiler.analysis.work import EventWork, largest_first
+from hprofiler.analysis.work import EventWork, Sums, largest_first
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
+from hprofiler.report.page import PageData
 
 _SHOWN = 8
+_BARS = 200
 
 
 def work_text(work: EventWork) -> str:
@@ -45,4 +50,38 @@ def work_record(work: EventWork) -> dict[str, object]:
             for (host, pid), sums in work.processes.items()
         ],
         "stages": {stage: dict(largest_first(sums)) for stage, sums in work.stages.items()},
+    }
+
+
+def work_rows(data: PageData, analysis: EventAnalysis) -> list[dict[str, object]]:
+    """The bars of the page: the whole, hosts, stages and processes, those that cost most first."""
+    work, facts = analysis.work, analysis.facts
+    if not work.categories:
+        return []
+    hosts = [
+        _row("host", name, sums, f"host:{data.number_of_host(name)}") for name, sums in work.hosts.items()
+    ]
+    stages = [_row("stage", name, sums, stage=name) for name, sums in work.stages.items()]
+    recordings = {(host.name, one.pid): (host, one) for host in facts.hosts for one in host.recordings}
+    processes = []
+    for key, sums in work.processes.items():
+        host, recording = recordings[key]
+        number = data.number_of_process(data.process(host, recording))
+        label = f"{recording.label} on {host.name} (pid {recording.pid})"
+        processes.append(_row("process", label, sums, f"process:{number}"))
+    rows = [_row("whole", "cluster" if len(hosts) > 1 else "all", work.categories)]
+    for group in (hosts if len(hosts) > 1 else [], stages, processes if len(processes) > 1 else []):
+        rows += sorted(group, key=lambda row: -row["total"])[:_BARS]
+    return rows
+
+
+def _row(kind: str, label: str, sums: Sums, scope: str = "", stage: str = "") -> dict[str, Any]:
+    parts = dict(largest_first(sums))
+    return {
+        "kind": kind,
+        "label": printable(label),
+        "scope": scope,
+        "slice": stage,
+        "total": sum(parts.values()),
+        "parts": parts,
     }

@@ -17,7 +17,7 @@ from hprofiler.spark.facts import (
     write_facts,
 )
 from hprofiler.spark.log_files import local_files
-from hprofiler.spark.rest import Answer, Ask, ClockOf, fetch_facts
+from hprofiler.spark.rest import Answer, Ask, ClockOf, driver_clock
 from hprofiler.spark.rest_application import fetch_application
 from hprofiler.spark.saved import save_application, saved_application
 from hprofiler.spark.windows import (
@@ -46,9 +46,9 @@ __all__ = [
     "Tasks",
     "Waits",
     "assignment",
+    "driver_clock",
     "facts_of",
     "fetch_application",
-    "fetch_facts",
     "local_files",
     "read_application",
     "read_facts",

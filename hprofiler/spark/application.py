@@ -102,6 +102,7 @@ NOTES = {
     "files-missing": "{count:,} files of the rolling log are missing ({detail})",
     "by-rest": "read by the REST interface, which keeps only the newest stages and does not say which stages "
     "wait for which: name the event log for more",
+    "too-slow": "Spark answered too slowly: {count:,} stages lack tasks, and SQL executions are left out",
     "not-downloaded": "the history server did not give the event log ({detail})",
 }
 """Text of every note, by its code."""
@@ -304,7 +305,6 @@ class Executor(msgspec.Struct):
     cores: int = 0
     max_memory: int = 0
     max_onheap: int = 0
-    max_offheap: int = 0
     resource_profile: int = 0
     peak: dict[str, int] = field(default_factory=dict)
     attributes: dict[str, str] = field(default_factory=dict)
@@ -338,7 +338,6 @@ class Job(msgspec.Struct):
     num_tasks: int = 0
     num_skipped_tasks: int = 0
     sql: int | None = None
-    error: str = ""
 
 
 class Stage(msgspec.Struct):
@@ -393,8 +392,6 @@ class Application(msgspec.Struct):
     end: int = 0
     exit_code: int | None = None
     last_event: int = 0
-    java: str = ""
-    scala: str = ""
     driver: str = ""
     properties: dict[str, str] = field(default_factory=dict)
     executors: dict[str, Executor] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Files of event logs, unpacked: plain, gzip, Zstandard, and Java's own framings of LZ4, Snappy and LZF.
 
-What a file is is told by its first bytes, since names get lost on the way. Every block is bounded before it
-is unpacked. A file that is still written, or was cut, gives all blocks that are whole.
+The first bytes say what a file is, since names get lost on the way. Every block is bounded before it is
+unpacked. A file that is still written, or was cut, gives all blocks that are whole.
 """
 
 from __future__ import annotations

@@ -127,7 +127,8 @@ def facts_of(application: Application, since: float, until: float, clock_of: Clo
             )
         _add_tasks(found, application.executor_ids, stage)
     damaged = [note.count for note in application.notes if note.code in _LOST_LINES]
-    kept = [note.text for note in application.notes if note.code.endswith(("-not-kept", "unreadable"))]
+    lacking = ("-not-kept", "unreadable", "too-slow")
+    kept = [note.text for note in application.notes if note.code.endswith(lacking)]
     return SparkFacts(
         application=application.id,
         attempt=application.attempt,
@@ -367,8 +368,6 @@ class EventReader:
 
     def _environment(self, event: events.EnvironmentUpdate) -> None:
         found = self._application
-        found.java = _short(event.jvm.get("Java Version"))
-        found.scala = _short(event.jvm.get("Scala Version"))
         for name, value in list(event.properties.items())[:_MOST_PROPERTIES]:
             found.properties[_short(name)] = masked(_short(name), _short(value))
 
@@ -402,7 +401,7 @@ class EventReader:
         executor.host, executor.port = executor.host or _short(manager.host), manager.port
         executor.added = executor.added or event.time
         executor.max_memory = event.memory
-        executor.max_onheap, executor.max_offheap = event.onheap or 0, event.offheap or 0
+        executor.max_onheap = event.onheap or 0
         if manager.id in DRIVERS:
             self._application.driver = _short(manager.host)
 
@@ -496,7 +495,6 @@ class EventReader:
             return
         job.end = event.time
         job.status = "SUCCEEDED" if event.result.result == "JobSucceeded" else "FAILED"
-        job.error = _short(event.result.error.message if event.result.error else "")
         self._sql.job_ended(job.id, job.status == "SUCCEEDED")
         skipped = []
         for id_ in job.stage_ids:

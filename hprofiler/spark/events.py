@@ -32,7 +32,6 @@ class ApplicationEnd(msgspec.Struct):
 
 
 class EnvironmentUpdate(msgspec.Struct):
-    jvm: dict[str, Any] = field(default_factory=dict, name="JVM Information")
     properties: dict[str, Any] = field(default_factory=dict, name="Spark Properties")
 
 
@@ -76,7 +75,6 @@ class BlockManagerAdded(msgspec.Struct):
     time: Number = field(default=0, name="Timestamp")
     memory: Number = field(default=0, name="Maximum Memory")
     onheap: Number | None = field(default=None, name="Maximum Onheap Memory")
-    offheap: Number | None = field(default=None, name="Maximum Offheap Memory")
 
 
 class RddInfo(msgspec.Struct):
@@ -94,7 +92,6 @@ class StageInfo(msgspec.Struct):
     start: Number | None = field(default=None, name="Submission Time")
     end: Number | None = field(default=None, name="Completion Time")
     failure: str | None = field(default=None, name="Failure Reason")
-    accumulables: msgspec.Raw = field(default=_NOTHING, name="Accumulables")
     profile: Number = field(default=0, name="Resource Profile Id")
 
 
@@ -113,13 +110,8 @@ class JobStart(msgspec.Struct):
     properties: dict[str, Any] | None = field(default=None, name="Properties")
 
 
-class JobError(msgspec.Struct):
-    message: str = field(default="", name="Message")
-
-
 class JobResult(msgspec.Struct):
     result: str = field(default="", name="Result")
-    error: JobError | None = field(default=None, name="Exception")
 
 
 class JobEnd(msgspec.Struct):
@@ -146,8 +138,6 @@ class TaskInfo(msgspec.Struct):
 
 
 class TaskStart(msgspec.Struct):
-    """TaskStart and TaskGettingResult."""
-
     stage: Number = field(default=0, name="Stage ID")
     attempt: Number = field(default=0, name="Stage Attempt ID")
     info: TaskInfo = field(default_factory=TaskInfo, name="Task Info")
@@ -256,7 +246,6 @@ _CORE = {
     "StageSubmitted": StageEvent,
     "StageCompleted": StageEvent,
     "TaskStart": TaskStart,
-    "TaskGettingResult": TaskStart,
     "TaskEnd": TaskEnd,
     "StageExecutorMetrics": StageExecutorMetrics,
     "ExecutorMetricsUpdate": ExecutorMetricsUpdate,

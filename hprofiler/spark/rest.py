@@ -4,20 +4,15 @@ trusted."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from hprofiler.base.answers import member, number, objects, text
-from hprofiler.spark.facts import Collected, DriverClock, Executor, Job, SparkError, SparkFacts, Stage, Waits
+from hprofiler.base.answers import objects, text
+from hprofiler.spark.facts import DriverClock, SparkError
 
-PAGE = 500
-"""Tasks of one answer; Spark's own default is 20."""
-_MOST_STAGES = 5000
-_SLACK = (
-    60.0  # seconds around the recording in which tasks are wanted, while the driver's clock is not known well
-)
+_CLOCK_SECONDS = 30.0
 _DATE_PRECISE = 0.02
 _DATE_TRIES = 8
 _LONGEST = 1000
@@ -40,68 +35,11 @@ ClockOf = Callable[[str], DriverClock | None]
 """From a driver's host to its clock, None if that is not known."""
 
 
-def fetch_facts(
-    ask: Ask,
-    application: str | None,
-    since: float,
-    until: float,
-    clock_of: ClockOf,
-    seconds: float = 60.0,
-    attempt: str = "",
-) -> SparkFacts:
-    """The facts of an application; of the only one that the server has, if none is named.
-
-    `since` and `until` are the recording, in seconds since 1970 by this machine's clock. `clock_of` gives the
-    clock of the driver's host; if that is not known, it is measured as well as the driver's answers allow.
-    Raises HprofilerError.
-    """
-    server = Server(ask, time.monotonic() + seconds)
-    identity, attempt, name, version = find_application(server, application, attempt)
-    api = f"/applications/{identity}" + (f"/{attempt}" if attempt else "")
-    executors: dict[str, Executor] = {}
-    for one in objects({"list": server.get(f"{api}/allexecutors")}, "list"):
-        key = text(one, "id", limit=64)
-        executors[key] = Executor(key, _host(text(one, "hostPort", limit=300)), number(one, "totalCores"))
-    driver = executors["driver"].host if "driver" in executors else ""
-    clock = clock_of(driver) or server.clock.measured(lambda: server.get(f"/applications/{identity}"))
-    ahead, slack = (clock.offset, _SLACK) if clock else (0.0, 2 * _SLACK)
-    found = Collected((since + ahead - slack) * 1000, (until + ahead + slack) * 1000)
-    for one in objects({"list": server.get(f"{api}/jobs")}, "list"):
-        _add_job(found, one)
-    for one in objects({"list": server.get(f"{api}/stages")}, "list")[:_MOST_STAGES]:
-        stage = Stage(
-            id=number(one, "stageId"),
-            attempt=number(one, "attemptId"),
-            name=text(one, "name", limit=_LONGEST),
-            from_=moment(one, "submissionTime"),
-            to=moment(one, "completionTime"),
-            tasks=number(one, "numTasks"),
-            waits=Waits(
-                number(one, "executorRunTime"),
-                number(one, "shuffleFetchWaitTime"),
-                number(one, "shuffleWriteTime") // 1_000_000,
-                number(one, "jvmGcTime"),
-            ),
-        )
-        if found.is_meant(stage.from_, stage.to):
-            found.stages[stage.id, stage.attempt] = stage
-    for stage in found.stages.values():
-        for task in _tasks(server, f"{api}/stages/{stage.id}/{stage.attempt}/taskList"):
-            _add_task(found, stage, task)
-    return SparkFacts(
-        application=identity,
-        attempt=attempt,
-        name=name,
-        version=version,
-        read=int(time.time() * 1000),
-        driver=driver,
-        clock=clock,
-        executors=tuple(executors.values()),
-        jobs=tuple(found.jobs.values()),
-        stages=tuple(found.stages.values()),
-        tasks=found.tasks,
-        notes=tuple(found.notes()),
-    )
+def driver_clock(ask: Ask, application: str) -> DriverClock | None:
+    """The clock of an application's driver, as well as its answers allow. Raises HprofilerError."""
+    server = Server(ask, time.monotonic() + _CLOCK_SECONDS)
+    server.get(f"/applications/{application}")
+    return server.clock.measured(lambda: server.get(f"/applications/{application}"))
 
 
 class Server:
@@ -192,40 +130,6 @@ def _is_safe(word: str) -> bool:
     return bool(word) and word.isascii() and all(letter.isalnum() or letter in "_-" for letter in word)
 
 
-def _tasks(server: Server, path: str) -> Iterator[dict[str, Any]]:
-    """All tasks of an attempt of a stage, page by page."""
-    offset = 0
-    while True:
-        page = objects({"list": server.get(path, {"offset": str(offset), "length": str(PAGE)})}, "list")
-        yield from page
-        if len(page) < PAGE:
-            return
-        offset += PAGE
-
-
-def _add_job(found: Collected, job: object) -> None:
-    from_, to = moment(job, "submissionTime"), moment(job, "completionTime")
-    if not found.is_meant(from_, to):
-        return
-    identity, stages = number(job, "jobId"), member(job, "stageIds")
-    described = text(job, "description", limit=_LONGEST) or text(job, "name", limit=_LONGEST)
-    known = stages[:_MOST_STAGES] if isinstance(stages, list) else []
-    ids = tuple(one for one in known if isinstance(one, int) and 0 <= one < 1 << 53)
-    found.jobs[identity] = Job(identity, from_, to, described, ids)
-
-
-def _add_task(found: Collected, stage: Stage, task: object) -> None:
-    launch = moment(task, "launchTime")
-    finish = 0
-    if text(task, "status", limit=20) != "RUNNING":
-        # The task's thread has ended when the driver fetches the result.
-        finish = moment(task, "resultFetchStart") or launch + number(task, "duration")
-    metrics = member(task, "taskMetrics")
-    cpu = number(metrics, "executorCpuTime") + number(metrics, "executorDeserializeCpuTime")
-    executor = text(task, "executorId", limit=64)
-    found.add_task(executor, number(task, "taskId"), stage.id, stage.attempt, launch, finish, cpu)
-
-
 def moment(value: object, name: str) -> int:
     """Milliseconds since 1970 of a date such as `2015-02-03T16:42:59.720GMT`; 0 if it is none."""
     written = text(value, name, limit=40)
@@ -234,8 +138,3 @@ def moment(value: object, name: str) -> int:
         return max(0, round(parsed.timestamp() * 1000))
     except (ValueError, OverflowError):
         return 0
-
-
-def _host(address: str) -> str:
-    """The host of `host:port`."""
-    return address.rpartition(":")[0].strip("[]")

@@ -81,7 +81,10 @@ def fetch_application(
     ask: Ask, wanted: str | None, seconds: float = _SECONDS, attempt: str = ""
 ) -> Application:
     """An application; the only one that the server has, if none is named, and its newest attempt. Raises
-    HprofilerError, also if the answers take longer than so many seconds."""
+    HprofilerError.
+
+    Spark has the newest stages first: if answers take longer than so many seconds, older ones lack tasks.
+    """
     server = Server(ask, time.monotonic() + seconds)
     identity, attempt, name, version = find_application(server, wanted, attempt)
     api = f"/applications/{identity}" + (f"/{attempt}" if attempt else "")
@@ -99,10 +102,18 @@ def fetch_application(
     for one in stages[:_MOST_STAGES]:
         stage = _stage(one)
         found.stages[stage.key] = stage
-        if stage.status not in ("PENDING", "SKIPPED"):
-            _add_tasks(found, stage, server, f"{api}/stages/{stage.id}/{stage.attempt}/taskList")
+    lacking = 0
+    for stage in found.stages.values():
+        try:
+            if stage.status not in ("PENDING", "SKIPPED"):
+                _add_tasks(found, stage, server, f"{api}/stages/{stage.id}/{stage.attempt}/taskList")
+        except SparkError:
+            lacking += 1
     _add_times_of_driver(found)
-    _add_queries(found, server, f"{api}/sql")
+    try:
+        _add_queries(found, server, f"{api}/sql")
+    except SparkError:
+        found.notes.append(Note("too-slow", lacking))
     waiting: dict[int, tuple[int, ...]] = {}
     for job in found.jobs.values():
         for id_ in job.stage_ids:
@@ -137,8 +148,6 @@ def _add_times_of_driver(found: Application) -> None:
 
 
 def _add_environment(found: Application, answer: object) -> None:
-    found.java = text(answer, "runtime", "javaVersion", limit=_LONGEST)
-    found.scala = text(answer, "runtime", "scalaVersion", limit=_LONGEST)
     pairs = member(answer, "sparkProperties")
     for pair in pairs[:10_000] if isinstance(pairs, list) else []:
         if isinstance(pair, list) and len(pair) == 2:
@@ -161,7 +170,6 @@ def _add_executor(found: Application, one: dict[str, Any]) -> None:
         cores=number(one, "totalCores"),
         max_memory=number(one, "maxMemory"),
         max_onheap=number(one, "memoryMetrics", "totalOnHeapStorageMemory"),
-        max_offheap=number(one, "memoryMetrics", "totalOffHeapStorageMemory"),
         resource_profile=number(one, "resourceProfileId"),
         peak=peak,
         active_tasks=number(one, "activeTasks"),
@@ -208,6 +216,8 @@ def _add_queries(found: Application, server: Server, path: str) -> None:
         except HprofilerError:
             return
         page = objects({"list": answer}, "list")
+        if all(number(one, "id") in found.sql for one in page):  # the server does not know pages
+            break
         for one in page:
             if len(found.sql) >= MOST_EXECUTIONS:
                 left_out += 1

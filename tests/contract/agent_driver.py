@@ -41,7 +41,7 @@ LIBRARIES = {
     "perfmap": "libhprofilerPerfmap.so",
     "threadnames": "libhprofilerThreadnames.so",
 }
-REQUEST = ("versions", "agent_cpu", "clock_offset", "slices")
+REQUEST = ("agent_cpu", "clock_offset", "slices")
 """Members of a request that are not the sampling's."""
 _DATA = Path(__file__).resolve().parents[2] / "hprofiler" / "_data"
 _END = {"type": "(end of output)"}

@@ -108,14 +108,8 @@ def test_a_plain_jvm(agent, plain, events, engine, status):
             "async-profiler",
             ["perf events", "seccomp"],
         ),
-        (
-            {"jdk": 25},
-            {"versions": {"async-profiler": "3.0"}, "engine": "async-profiler"},
-            "",
-            ["known to crash JDK 25"],
-        ),
     ],
-    ids=["attach disabled", "attach disabled, async-profiler", "perf events filtered", "old profiler"],
+    ids=["attach disabled", "attach disabled, async-profiler", "perf events filtered"],
 )
 def test_a_jvm_with_limits(agent, burn, jvm, wanted, used, words):
     checked = agree(agent, burn(load=0.2, **jvm), **wanted)

@@ -209,6 +209,7 @@ def read_once(folder: Path, prepare: str, path: Path) -> tuple[float, float]:
             answer = json.loads(hprofiler.communicate(timeout=120)[0])
         spark.communicate("\n", timeout=60)
     (event,) = answer["events"]
+    assert not event["slices"]["recorded_whole"], "one job ran before the recording"
     bounds = event["slices"]["upper_bounds"]
     bound = max((bounds[name]["time"] for name in ("unsampled", "local-disk") if name in bounds), default=0.0)
     return read(job.log).job, bound

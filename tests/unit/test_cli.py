@@ -88,6 +88,18 @@ def test_times_of_samples_are_recorded_unless_they_are_not_wanted():
     assert not sampling(parse(["-j", "java", "--no-timeline"])).timeline
 
 
+def test_an_async_profiler_that_crashes_jvms_is_refused(tmp_path):
+    library = tmp_path / "libasyncProfiler.so"
+    for release, good in (("3.0", False), ("4.0", False), ("4.1", True), ("4.10", True)):
+        library.write_bytes(b"\x7fELF" + bytes(14) + b"\x3e\x00Async-profiler %s built" % release.encode())
+        try:
+            resources.blobs(str(library))
+        except UsageError as error:
+            assert not good and f"profiler {release}, which crashes" in error.reason
+        else:
+            assert good, release
+
+
 def test_with_sudo_only_the_packages_library_is_sent(tmp_path, monkeypatch):
     other = tmp_path / "libasyncProfiler.so"
     other.write_bytes(b"\x7fELF" + bytes(14) + b"\x3e\x00")

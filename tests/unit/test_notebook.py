@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from html import unescape
@@ -265,6 +266,14 @@ def test_tables(opened: hprofiler.Run) -> None:
 def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not a run folder"):
         hprofiler.Run.open(tmp_path)
+
+
+def test_a_link_to_a_folder_of_any_name(
+    opened: hprofiler.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(opened.folder, tmp_path / "run #1")
+    monkeypatch.chdir(tmp_path)
+    assert '<a href="run%20%231/report.html"' in (hprofiler.Run.open(tmp_path / "run #1")._repr_html_() or "")
 
 
 def test_tables_without_pandas(opened: hprofiler.Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ def test_names_may_be_anything(tmp_path):
     }
     assert list(by_column(page).values()) == [{(HOSTILE,): 5}]
     html = page.read_text()
-    assert html.count("</script>") == 3 and "<!--" not in html.split("<main>")[1].split('type="module"')[0]
+    assert html.count("</script>") == 4 and "<!--" not in html.split("<main>")[1].split('type="module"')[0]
 
 
 def test_a_page_says_when_samples_were_taken(tmp_path):

@@ -179,6 +179,7 @@ def test_methods_that_grow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         ("lock", pytest.approx(100), pytest.approx(2000)),
         ("work", pytest.approx(900), pytest.approx(2000)),
     ]
+    assert growth["work"] == {"1": {"other": pytest.approx(1000)}, "4": {"other": pytest.approx(4000)}}
     page = (tmp_path / "plot.html").read_text()
     assert 'aria-label="Speed-up by cores: 1: 1.00, 4: 2.50"' in page and "20.0 x" in page
     # The log of a recorded job knows all of it.

@@ -23,12 +23,14 @@ from hprofiler.spark import (
     SparkFacts,
     Tasks,
     assignment,
+    driver_clock,
     event_log,
-    fetch_facts,
+    fetch_application,
     local_files,
     read_application,
     read_facts,
     rest,
+    rest_application,
     stage_times,
     write_facts,
 )
@@ -49,7 +51,7 @@ def driver(answers: Mapping[str, Any] = ANSWERS) -> rest.Ask:
     """A driver that pages as Spark does."""
 
     def ask(path: str, parameters: Mapping[str, str]) -> Answer:
-        content = answers[path]
+        content = answers.get(path, {})  # of SQL and the environment
         if path.endswith("taskList") and isinstance(content, list):
             offset, length = int(parameters["offset"]), int(parameters["length"])
             content = content[offset : offset + length]
@@ -59,7 +61,7 @@ def driver(answers: Mapping[str, Any] = ANSWERS) -> rest.Ask:
 
 
 def by_rest(answers: Mapping[str, Any] = ANSWERS) -> SparkFacts:
-    return fetch_facts(driver(answers), ID, BEGIN, END, no_clock)
+    return event_log.facts_of(fetch_application(driver(answers), ID), BEGIN, END, no_clock)
 
 
 def by_log(path: Path = FILES / "event_log") -> SparkFacts:
@@ -95,21 +97,35 @@ def test_tasks_that_still_run_have_no_end() -> None:
 
 
 def test_pages_of_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest, "PAGE", 1)
+    monkeypatch.setattr(rest_application, "_PAGE", 1)
     assert finished(by_rest()) == finished(by_log())[:6]
 
 
+def test_a_driver_that_answers_slowly_gives_the_newest_stages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answer takes a second; there is time for those before the tasks, and for two stages."""
+    clock = FakeTime(0.0, 0.5)
+    for module in (rest, rest_application):
+        monkeypatch.setattr(module, "time", clock)
+    application = fetch_application(clock.ask, ID, 7.5)
+    assert [note.code for note in application.notes] == ["too-slow", "by-rest"]
+    with_tasks = [stage.id for stage in application.stages.values() if len(stage.tasks)]
+    assert with_tasks == [3], "stage 4 has none yet"
+    (note,) = event_log.facts_of(application, BEGIN, END, no_clock).notes
+    assert note.startswith("Spark answered too slowly: ")
+
+
 def test_the_only_application_need_not_be_named() -> None:
-    assert fetch_facts(driver(), None, BEGIN, END, no_clock).application == ID
+    assert fetch_application(driver(), None).id == ID
     two = [{"id": "app-1"}, {"id": "app-2"}]
     with pytest.raises(SparkError, match=r"2 applications \(app-1, app-2"):
-        fetch_facts(driver({**ANSWERS, "/applications": two}), None, BEGIN, END, no_clock)
+        fetch_application(driver({**ANSWERS, "/applications": two}), None)
     with pytest.raises(SparkError, match="no Spark application"):
-        fetch_facts(driver({**ANSWERS, "/applications": [{"id": "../x"}]}), None, BEGIN, END, no_clock)
+        fetch_application(driver({**ANSWERS, "/applications": [{"id": "../x"}]}), None)
 
 
 def test_only_what_ran_during_the_recording_is_kept() -> None:
-    facts = fetch_facts(driver(), ID, BEGIN + 3600, END + 3600, no_clock)
+    application = fetch_application(driver(), ID)
+    facts = event_log.facts_of(application, BEGIN + 3600, END + 3600, no_clock)
     assert {one.id for one in facts.stages} == {3, 4}, "they have not ended"
     assert not finished(facts)
 
@@ -209,12 +225,13 @@ class FakeTime:
 def test_the_clock_of_the_drivers_host_is_taken() -> None:
     known = DriverClock(0.1, 0.0)
     asked: list[str] = []
+    application = fetch_application(driver(), ID)
 
     def clock_of(driver: str) -> DriverClock:
         asked.append(driver)
         return known
 
-    assert fetch_facts(driver(), ID, BEGIN, END, clock_of).clock == known
+    assert event_log.facts_of(application, BEGIN, END, clock_of).clock == known
     application = read_application(local_files(FILES / "event_log"))
     assert event_log.facts_of(application, BEGIN, END, clock_of).clock == known
     assert asked == ["127.0.0.1", "127.0.0.1"]
@@ -224,7 +241,7 @@ def test_the_clock_of_the_drivers_host_is_taken() -> None:
 def test_the_drivers_clock_is_measured_by_its_answers(monkeypatch: pytest.MonkeyPatch, ahead: float) -> None:
     clock = FakeTime(ahead, 0.002)
     monkeypatch.setattr(rest, "time", clock)
-    found = fetch_facts(clock.ask, ID, BEGIN, END, no_clock).clock
+    found = driver_clock(clock.ask, ID)
     assert found is not None and found.uncertainty < 0.02
     assert abs(found.offset - ahead) <= found.uncertainty
 

@@ -89,7 +89,7 @@ def test_the_rest_interface_where_there_is_no_log(server: Server) -> None:
     assert ended and set(ended) < set(KNOWN)
     assert [note.code for note in application.notes] == ["by-rest"]
     assert application.properties == {"spark.master": "local[2]", "spark.my.password": "*********(redacted)"}
-    assert (application.java, application.driver) == ("17", "127.0.0.1")
+    assert application.driver == "127.0.0.1"
     found = figures(application)
     jobs = {job["jobId"]: job["numCompletedTasks"] for job in job_records(application, found)}
     assert jobs and max(jobs.values()) > 0

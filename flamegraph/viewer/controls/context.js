@@ -69,6 +69,7 @@ export class Context {
    */
   has(view) {
     if (view === "machines") return this.page.machines !== null;
+    if (view === "work") return this.page.summaries.some(({ work }) => work?.length);
     if (view === "spark") return this.page.job !== null;
     if (view === "run") return this.page.run !== null;
     return view !== "hosts" || this.page.summaries.some(({ hosts }) => hosts);

@@ -62,6 +62,7 @@ function shortcutsOf(explorer) {
     { keys: ["m"], what: "methods", act: within(view("methods")) },
     { keys: ["h"], what: "hosts", act: within(view("hosts")) },
     { keys: ["d"], what: "compare two scopes", act: within(view("compare")) },
+    { keys: ["o"], what: "work by category: hosts, stages, processes", act: within(view("work")) },
     { keys: ["v"], what: "machines: metrics of hosts", act: within(view("machines")) },
     { keys: ["j"], what: "Spark: stages, blocked time, executors", act: within(view("spark")) },
     { keys: ["w"], what: "choose a scope: cluster, host, process", act: () => explorer.scopes.focus() },

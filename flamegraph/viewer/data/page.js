@@ -82,6 +82,18 @@ import { readTree } from "./tree.js";
  * @property {Empty | null} empty
  * @property {Hottest | null} hottest
  * @property {Hosts | null} hosts null for a file
+ * @property {WorkRow[] | null} work the whole first; null for a file
+ */
+
+/**
+ * Costs by code of category, the largest first. `scope` or the name of a stage (`slice`) lead to its flame graph.
+ * @typedef {object} WorkRow
+ * @property {"whole" | "host" | "stage" | "process"} kind
+ * @property {string} label
+ * @property {string} scope
+ * @property {string} slice
+ * @property {number} total
+ * @property {Record<string, number>} parts
  */
 
 /**

@@ -1,7 +1,7 @@
 // @ts-check
 /** What the user sees, kept in the URL's hash: a link, a reload and the browser's back button show the same again. */
 
-/** @typedef {"graph" | "time" | "reversed" | "sandwich" | "methods" | "hosts" | "compare" | "machines" | "spark" | "run"} ViewName */
+/** @typedef {"graph" | "time" | "reversed" | "sandwich" | "methods" | "hosts" | "compare" | "work" | "machines" | "spark" | "run"} ViewName */
 
 /**
  * @typedef {object} State
@@ -46,7 +46,7 @@ const LISTED_BY = /** @type {const} */ ([
 ]);
 /** A link may ask for more than a browser can bear. */
 export const MOST_ROWS = 5000;
-const VIEWS = ["graph", "time", "reversed", "sandwich", "methods", "hosts", "compare", "machines", "spark", "run"];
+const VIEWS = ["graph", "time", "reversed", "sandwich", "methods", "hosts", "compare", "work", "machines", "spark", "run"];
 
 /** @param {string} hash */
 export function parseHash(hash) {

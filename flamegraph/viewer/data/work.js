@@ -46,9 +46,19 @@ function categoryCodes() {
   return (work.codes = [...new Set([OTHER, APPLICATION, KERNEL_OTHER, ...named])]);
 }
 
+/** @param {string} code */
+export function categoryNumber(code) {
+  return Math.max(0, categoryCodes().indexOf(code));
+}
+
+/** @param {number} category */
+export function categoryCode(category) {
+  return categoryCodes()[category];
+}
+
 /** @param {number} category */
 export function categoryLabel(category) {
-  const code = categoryCodes()[category];
+  const code = categoryCode(category);
   return frameRules().labels[code] ?? code;
 }
 

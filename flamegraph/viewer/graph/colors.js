@@ -4,7 +4,7 @@
 import { filled, make, part } from "../controls/dom.js";
 import { percent } from "../data/format.js";
 import { FAMILIES, FAMILY_KEYS, familyNumber, ofMemory, packageNumber, packagesOf } from "../data/frame_kinds.js";
-import { categoriesOf, categoryLabel } from "../data/work.js";
+import { categoriesOf, categoryCode, categoryLabel } from "../data/work.js";
 
 /** @import { Profile } from "../data/profile.js" */
 
@@ -111,12 +111,17 @@ export class Coloring {
   }
 }
 
-/** The golden angle: neighbours are far apart. "other" is grey. */
+/** Categories that often stand side by side are far apart; others by the golden angle. "other" is grey. */
+const WORK_HUES = new Map(Object.entries({
+  application: 140, gc: 2, jit: 24, json: 264, serialization: 232, compression: 196, scan: 46, join: 96, aggregate: 70,
+  sort: 116, shuffle: 176, network: 214, "kernel-memory": 36, "kernel-files": 54,
+}));
 const ANGLE = 137.5;
 
 /** @param {number} category */
 function categoryColor(category) {
-  return category === 0 ? GREY : { hue: Math.round(category * ANGLE) % 290, saturation: 40 };
+  const hue = WORK_HUES.get(categoryCode(category)) ?? Math.round(category * ANGLE) % 280;
+  return category === 0 ? GREY : { hue, saturation: 58 };
 }
 
 const MOST = 14;

@@ -14,6 +14,7 @@ import { RunView } from "./run_view.js";
 import { SandwichView } from "./sandwich_view.js";
 import { SparkView } from "./spark_view.js";
 import { TimeView } from "./time_view.js";
+import { WorkView } from "./work_view.js";
 
 /** @import { Context, View } from "../controls/context.js" */
 /** @import { Profile } from "../data/profile.js" */
@@ -62,5 +63,6 @@ export const VIEWS_BY_NAME = {
   compare: CompareView,
   machines: MachinesView,
   spark: SparkView,
+  work: WorkView,
   run: RunView,
 };

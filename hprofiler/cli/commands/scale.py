@@ -81,13 +81,15 @@ def _read(options: argparse.Namespace) -> tuple[list[Run], dict[str, Path], Exit
 
 def _growth(runs: Sequence[Run], folders: Mapping[str, Path]) -> Growth | None:
     """Methods that cost more in the largest run than in the smallest; None if not both were recorded."""
-    from hprofiler.analysis.growth import Growth, grown_methods
+    from hprofiler.analysis.growth import Growth, grown_methods, work_by_size
 
     recorded = sorted((one for one in runs if one.source in folders), key=lambda one: one.n)
     if not recorded or recorded[0].n == recorded[-1].n:
         return None
     first, last = recorded[0], recorded[-1]
-    cpu = (first.cpu_time or first.run_time * 1e6) / 1e6, (last.cpu_time or last.run_time * 1e6) / 1e6
+    cpu = {one.source: (one.cpu_time or one.run_time * 1e6) / 1e6 for one in recorded}
+    ends = (cpu[first.source], cpu[last.source])
     with counters() as listener:
-        methods = grown_methods(folders[first.source], folders[last.source], cpu, listener)
-    return Growth((first.n, last.n), methods)
+        methods = grown_methods(folders[first.source], folders[last.source], ends, listener)
+        work = work_by_size(((one.n, folders[one.source], cpu[one.source]) for one in recorded), listener)
+    return Growth((first.n, last.n), methods, work)

@@ -235,7 +235,6 @@ impl Shared {
 /// A file that an engine loads into processes. A dry run has no bytes of it.
 pub struct Library {
     pub sha256: String,
-    pub version: Option<String>,
     pub bytes: Vec<u8>,
 }
 

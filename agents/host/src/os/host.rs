@@ -26,7 +26,7 @@ pub fn facts() -> HostFacts {
         cpus: processors() as usize,
         load: load().unwrap_or(-1.0),
         memory_bytes: memory_bytes(),
-        memory_available_bytes: memory_available(),
+        memory_available: memory_available(),
         uid,
         user: Users::read().name(uid),
     }

@@ -84,7 +84,7 @@ pub struct HostFacts {
     pub load: f64,
     pub memory_bytes: u64,
     /// Available without swapping; None if unknown.
-    pub memory_available_bytes: Option<u64>,
+    pub memory_available: Option<u64>,
     pub uid: u32,
     pub user: String,
 }

@@ -97,7 +97,6 @@ pub enum Code {
     ProcessKilled,
     ProcessStopped,
     ProfilerEnded,
-    ProfilerTooOld,
     ProgramMissing,
     PythonUnreadable,
     PythonUnsupported,

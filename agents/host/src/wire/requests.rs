@@ -180,8 +180,6 @@ pub struct Prepare {
     pub sampling: Sampling,
     #[serde(default)]
     pub blobs: Blobs,
-    #[serde(default)]
-    pub versions: Blobs,
     pub processes: Vec<Chosen>,
     #[serde(default = "one_processor")]
     pub agent_cpu: f64,

@@ -51,9 +51,6 @@ fn looked(job: &Job, target: &Target, engine: &str, outcome: &Outcome) -> Vec<Fi
     let version =
         hsperf::jvm_version(&namespaces.named, seen.library.as_deref(), data).unwrap_or_default();
     findings.insert(0, jvm(&namespaces, &seen, &version, target));
-    if job.sampling.engine != perf::NAME && !says(outcome, &[Code::ProfilerTooOld]) {
-        findings.extend(release(job, &version));
-    }
     findings.extend(flags(&options));
     let loads = engine == perf::NAME && !says(outcome, &[Code::NoJavaNames, Code::NoInlining]);
     let recent = feature(&version).is_some_and(|version| version >= WARNS);
@@ -125,25 +122,6 @@ fn jvm(namespaces: &Namespaces, seen: &Findings, version: &str, target: &Target)
         Fine,
         "jvm",
         format!("{version}, {maker}, {threads} threads"),
-    )
-}
-
-/// What is known about the async-profiler release that would be loaded, with this version of the JVM.
-fn release(job: &Job, version: &str) -> Option<Finding> {
-    let library = job.libraries.async_profiler.as_ref()?;
-    let about = |severity, text| Some(Finding::new(severity, "profiler", text));
-    let Some(release) = library.version.as_deref() else {
-        let text = "which release the async-profiler is that would be loaded is not known: one that crashes this JVM would not be noticed";
-        let remedy = "leave --async-profiler out, or name a library that says its release";
-        return Some(Finding::new(Info, "profiler", text).remedy(remedy));
-    };
-    if version.is_empty() {
-        let text = format!("async-profiler {release}, and a JVM whose version is not known");
-        return about(Info, text);
-    }
-    about(
-        Fine,
-        format!("async-profiler {release} is not known to crash JDK {version}"),
     )
 }
 

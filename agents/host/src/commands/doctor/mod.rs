@@ -50,12 +50,9 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
     request.check()?;
     let shared = Arc::new(Shared::within(request.agent_cpu, request.processes.len()));
     let libraries = Libraries {
-        async_profiler: told_of(
-            &request.blobs.async_profiler,
-            &request.versions.async_profiler,
-        ),
+        async_profiler: told_of(&request.blobs.async_profiler),
         perfmap: None,
-        thread_names: told_of(&request.blobs.threadnames, &None),
+        thread_names: told_of(&request.blobs.threadnames),
     };
     let slices: Arc<[_]> = request.slices.into();
     let jobs = request.processes.into_iter().map(|chosen| Job {
@@ -79,12 +76,11 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
 }
 
 /// A library that a run would send. A dry run needs only its hash.
-fn told_of(sha256: &Option<String>, version: &Option<String>) -> Option<Arc<Library>> {
+fn told_of(sha256: &Option<String>) -> Option<Arc<Library>> {
     let sha256 = sha256.clone()?;
     crate::os::files::is_sha256(&sha256).then(|| {
         Arc::new(Library {
             sha256,
-            version: version.clone(),
             bytes: Vec::new(),
         })
     })

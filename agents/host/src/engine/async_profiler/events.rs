@@ -14,8 +14,6 @@ const WITH_HYPHEN: [&str; 2] = ["context-switches", "page-faults"];
 
 /// The first JDK that samples allocations and live objects.
 const SAMPLES_HEAP: u32 = 11;
-/// async-profiler before this release crashes JVMs from this version on.
-const KNOWN_BAD: [((u32, u32), u32); 2] = [((4, 0), 25), ((4, 1), 26)];
 pub const SYMBOLS: &str = "install the JDK's debug symbols (a package such as openjdk-8-dbg)";
 
 /// The events that one recording on this machine can have, in their order, and why not the others.
@@ -106,31 +104,6 @@ pub fn of_jvm(asked: Vec<String>, version: Option<&str>) -> (Vec<String>, Vec<Fa
     (able, live.into_iter().map(too_old).collect())
 }
 
-/// Refuse a profiler that is known to crash JVMs of this version.
-pub fn refuse_known_bad(profiler: Option<&str>, jvm: Option<&str>) -> Result<(), Failure> {
-    let (Some(profiler), Some(jvm)) = (profiler, jvm) else {
-        return Ok(());
-    };
-    let (Some(release), Some(version)) = (release(profiler), feature(jvm)) else {
-        return Ok(());
-    };
-    let crashes = |&(before, from): &((u32, u32), u32)| release < before && version >= from;
-    match KNOWN_BAD.iter().any(crashes) {
-        true => Err(Failure::new(
-            format!("async-profiler {profiler} is known to crash JDK {jvm}"),
-            "leave --async-profiler out: the shipped library supports all versions",
-        )
-        .coded(Code::ProfilerTooOld)),
-        false => Ok(()),
-    }
-}
-
-/// (2, 9) of `2.9`.
-fn release(profiler: &str) -> Option<(u32, u32)> {
-    let (major, minor) = profiler.split_once('.')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
-}
-
 /// 8 of `1.8.0_412`, 17 of `17.0.9`.
 pub fn feature(version: &str) -> Option<u32> {
     let version = version.strip_prefix("1.").unwrap_or(version);
@@ -184,23 +157,5 @@ mod tests {
         ] {
             assert_eq!(feature(version), want, "{version}");
         }
-    }
-
-    #[test]
-    fn a_profiler_that_crashes_is_refused() {
-        for (profiler, jvm, good) in [
-            ("2.9", "25.0.1", false),
-            ("3.0", "26-ea", false),
-            ("4.0", "26", false),
-            ("4.0", "25.0.2", true),
-            ("3.0", "21.0.8", true),
-            ("4.4", "26", true),
-            ("x", "26", true),
-        ] {
-            let refused = refuse_known_bad(Some(profiler), Some(jvm));
-            assert_eq!(refused.is_ok(), good, "{profiler} {jvm}");
-        }
-        assert!(refuse_known_bad(None, Some("26")).is_ok());
-        assert!(refuse_known_bad(Some("2.9"), None).is_ok());
     }
 }

@@ -67,7 +67,6 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     let (named, data) = (&namespaces.named, &findings.performance_data);
     refuse_disabled(target.pid, &findings.options(named))?;
     let version = hsperf::jvm_version(named, findings.library.as_deref(), data);
-    events::refuse_known_bad(library.version.as_deref(), version.as_deref())?;
     let (events, unable) = events::of_jvm(events, version.as_deref());
     left_out.extend(unable);
     let names = ThreadNames::wanted(job, findings, &namespaces.named, version.as_deref());

@@ -119,15 +119,12 @@ impl Session {
     }
 
     fn libraries(&self, request: &Prepare) -> Result<Libraries, Failure> {
-        let (blobs, versions) = (&request.blobs, &request.versions);
+        let blobs = &request.blobs;
         shipped::check(blobs)?;
         Ok(Libraries {
-            async_profiler: self.library(
-                blobs.async_profiler.as_deref(),
-                versions.async_profiler.as_deref(),
-            )?,
-            perfmap: self.library(blobs.perfmap.as_deref(), None)?,
-            thread_names: self.library(blobs.threadnames.as_deref(), None)?,
+            async_profiler: self.library(blobs.async_profiler.as_deref())?,
+            perfmap: self.library(blobs.perfmap.as_deref())?,
+            thread_names: self.library(blobs.threadnames.as_deref())?,
         })
     }
 
@@ -149,16 +146,11 @@ impl Session {
         Ok(())
     }
 
-    fn library(
-        &self,
-        hash: Option<&str>,
-        version: Option<&str>,
-    ) -> Result<Option<Arc<Library>>, Failure> {
+    fn library(&self, hash: Option<&str>) -> Result<Option<Arc<Library>>, Failure> {
         let stored = |hash: &str| {
             Ok(Arc::new(Library {
                 bytes: self.store.get(hash)?,
                 sha256: hash.to_owned(),
-                version: version.map(str::to_owned),
             }))
         };
         hash.map(stored).transpose()
