@@ -43,7 +43,9 @@ def main() -> None:
     totals = (0, 0)
     while True:
         pairs = context.parallelize(range(60), 2).mapPartitions(burn).collect()
-        totals = tuple(total + sum(column) for total, column in zip(totals, zip(*pairs, strict=True), strict=True))
+        totals = tuple(
+            total + sum(column) for total, column in zip(totals, zip(*pairs, strict=True), strict=True)
+        )
         print(f"counters hot={totals[0]} warm={totals[1]}", flush=True)
 
 
