@@ -19,7 +19,7 @@ async function start() {
   const root = document.documentElement;
   try {
     const page = readPage();
-    setFrameRules(() => part("frame-rules", HTMLScriptElement).textContent ?? "");
+    setFrameRules(() => part("frame-rules", HTMLScriptElement).textContent ?? "", page.rules ?? []);
     part("title", HTMLElement).textContent = page.title;
     // The page of two runs begins with the comparison.
     if (page.runs.length > 1) INITIAL.view = "compare";

@@ -224,6 +224,12 @@ class HostCounters:
         return added(self.processes.values())
 
     @property
+    def watts(self) -> float | None:
+        """What the sockets and their memory used on average."""
+        group = self.machine.get("energy")
+        return sum(group.counts.values()) / 1e6 / self.seconds if group else None
+
+    @property
     def memory(self) -> dict[str, float]:
         """Bytes a second between the processors and the memory: "read" and "written", or "total" alone.
 

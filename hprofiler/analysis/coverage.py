@@ -8,9 +8,9 @@ from heapq import nlargest
 from typing import NamedTuple
 
 from hprofiler.analysis.facts import RunFacts
-from hprofiler.model import Outcome, Recording
+from hprofiler.model import HostRecord, Outcome, Recording
 from hprofiler.model.measures import counted, duration, interval_in_words
-from hprofiler.runfolder import Coverage, HostRecord
+from hprofiler.runfolder import Coverage
 
 _SHORT_SHOWN = 3
 _OTHERS_SHOWN = 3

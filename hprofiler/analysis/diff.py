@@ -17,9 +17,8 @@ from hprofiler.analysis.noise import Noise, Spread
 from hprofiler.analysis.work import is_work
 from hprofiler.base.errors import UsageError
 from hprofiler.base.time_range import TimeRange
-from hprofiler.model import Recording
+from hprofiler.model import HostRecord, Recording
 from hprofiler.model.event_names import known_as
-from hprofiler.runfolder import HostRecord
 
 _EVERYTHING = 2**31 - 1
 # Changes of own cost and total that differ by less than this part of the whole are the same.

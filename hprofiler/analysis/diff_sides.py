@@ -14,15 +14,15 @@ from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
 from hprofiler.analysis.time_part import facts_of_range
-from hprofiler.analysis.work import has_kernel, is_work
+from hprofiler.analysis.work import has_kernel, is_work, user_rules
 from hprofiler.base.background import interruptibly
 from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.base.paths import is_folder, is_there
 from hprofiler.base.text import printable
 from hprofiler.base.time_range import TimeRange
-from hprofiler.model import Outcome, Recording
+from hprofiler.model import HostRecord, Outcome, Recording
 from hprofiler.model.measures import Column, amount, counted, measure_of
-from hprofiler.runfolder import HostRecord, RunFolder, is_run_file
+from hprofiler.runfolder import RunFolder, is_run_file
 from hprofiler.runfolder.input_checks import refuse_no_profile
 from hprofiler.runfolder.time_files import open_range
 
@@ -63,7 +63,7 @@ class Side:
     def add_work(self, event: str, profile: Profile, samples: int, kind: str = "") -> None:
         """The same profile, with groups of threads where they are known."""
         if is_work(event):
-            flat = profile.by_category(kernel=has_kernel(event), flat=True)
+            flat = profile.by_category(user_rules(), kernel=has_kernel(event), flat=True)
             self.categories.add(flat, samples, kind)
 
     @property

@@ -6,10 +6,11 @@ import re
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from hprofiler.base.time_range import TimeRange
-from hprofiler.model import Outcome, Process, Recording
-from hprofiler.runfolder import HostRecord, RunRecord
+from hprofiler.model import HostRecord, Outcome, Process, Recording
+from hprofiler.runfolder import RunRecord
 from hprofiler.spark import SparkFacts
 from hprofiler.spark.findings import Judged
 
@@ -62,6 +63,18 @@ class RunFacts:
     @property
     def recordings(self) -> list[Recording]:
         return [one for host in self.hosts for one in host.recordings]
+
+    @cached_property
+    def drivers(self) -> frozenset[tuple[str, int]]:
+        """Host and PID of what may be the Spark driver: JVMs of no executor, else any such process."""
+        unlabelled = [
+            (host.name, one)
+            for host in self.hosts
+            for one in host.recordings
+            if one.process.labels.get("executor", "driver") == "driver"
+        ]
+        jvms = [pair for pair in unlabelled if pair[1].process.is_jvm]
+        return frozenset((name, one.pid) for name, one in jvms or unlabelled)
 
     @property
     def expected(self) -> int:

@@ -17,10 +17,10 @@ from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.outliers import Compared, Unlike, sentence, who
 from hprofiler.analysis.subject import Evidence, Finding, Subject, Work, share_of_work
 from hprofiler.analysis.words import percent, short_name
-from hprofiler.model import VAGUE_CODES, Outcome, Recording, Status
+from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Recording, Status
 from hprofiler.model.event_names import is_method
 from hprofiler.model.measures import counted
-from hprofiler.runfolder import Coverage, HostRecord
+from hprofiler.runfolder import Coverage
 
 # More are not read. The first is the answer; the others are in the order of `RULES`, the most important
 # first.

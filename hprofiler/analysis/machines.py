@@ -10,8 +10,8 @@ from hprofiler.analysis.metrics import HostMetrics, Values
 from hprofiler.analysis.noise import SIGMAS
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file
-from hprofiler.model import Outcome, Status
-from hprofiler.runfolder import HostRecord, RunFolder
+from hprofiler.model import HostRecord, Outcome, Status
+from hprofiler.runfolder import RunFolder
 from hprofiler.runfolder.metrics_file import read_metrics
 
 MOST = 5

@@ -33,7 +33,7 @@ _NO_HEAP = ("used_metaspace", "used_class")
 
 @dataclass(frozen=True)
 class Column:
-    """One metric of one thing over time. Units: "%", "B", "B/s", "1/s", "ms", "" for a number of things."""
+    """One metric of one thing over time. Units: "%", "B", "B/s", "1/s", "ms", "W"; "" for a number."""
 
     of: str
     id: str
@@ -358,8 +358,8 @@ def _first_with(host: HostMetrics, owner: str, names: Sequence[str]) -> str | No
     return next((id for id in groups if all(name in host.things["counters", id] for name in names)), None)
 
 
-def _memory(*begins: str) -> Callable[[HostMetrics, str], Values]:
-    """Bytes a second of the machine's memory controllers."""
+def _of_machine(*begins: str) -> Callable[[HostMetrics, str], Values]:
+    """What the machine's own counters with these names count in a second."""
 
     def formula(host: HostMetrics, id: str) -> Values:
         names = [
@@ -413,10 +413,11 @@ FORMULAS: Mapping[tuple[str, str], tuple[str, Callable[[HostMetrics, str], Value
     ("mount", "wait"): ("ms", _wait),
     **{("process", one.name): (one.unit, _of_counters(one.name, whole_host=False)) for one in RATIOS},
     **{("host", one.name): (one.unit, _of_counters(one.name, whole_host=True)) for one in RATIOS},
-    ("host", "memory_traffic"): ("B/s", _memory("memory_read", "memory_written", "memory_bytes")),
-    ("host", "memory_traffic_read"): ("B/s", _memory("memory_read")),
-    ("host", "memory_traffic_written"): ("B/s", _memory("memory_written")),
+    ("host", "memory_traffic"): ("B/s", _of_machine("memory_read", "memory_written", "memory_bytes")),
+    ("host", "memory_traffic_read"): ("B/s", _of_machine("memory_read")),
+    ("host", "memory_traffic_written"): ("B/s", _of_machine("memory_written")),
     ("host", "memory_traffic_estimate"): ("B/s", _memory_estimate),
+    ("host", "power"): ("W", lambda host, id: _scaled(1e-6, _of_machine("energy_")(host, id))),
     ("counters", "counted"): ("%", _counted_share),
     ("node", "of_other_nodes"): ("%", _of_other_nodes),
 }

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from hprofiler._flamegraph import Difference, Distance, Outliers, Profile
 from hprofiler.analysis.words import percent, short_name
-from hprofiler.model import Recording
+from hprofiler.model import HostRecord, Recording
 from hprofiler.model.measures import counted, measure_of
-from hprofiler.runfolder import HostRecord
 
 # What is compared where the first column of the event is an estimate; a sample stands for bytes, not objects.
 _COMPARED = {"alloc": "alloc_space", "live": "inuse_space"}

@@ -11,9 +11,9 @@ from hprofiler.analysis.facts import RunFacts, root_patterns
 from hprofiler.analysis.outliers import Comparison
 from hprofiler.analysis.stages import divided
 from hprofiler.base.paths import is_file, is_there
-from hprofiler.model import Outcome, Recording, Status
+from hprofiler.model import HostRecord, Outcome, Recording, Status
 from hprofiler.model.measures import measure_of
-from hprofiler.runfolder import HostRecord, RunFolder
+from hprofiler.runfolder import RunFolder
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from hprofiler.analysis.subject import Evidence, Finding
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.analysis.work import EventWork, WorkSums
 from hprofiler.base.errors import UsageError
-from hprofiler.model import Outcome, Recording, Status
+from hprofiler.model import HostRecord, Outcome, Recording, Status
 from hprofiler.model.measures import measure_of
-from hprofiler.runfolder import HostRecord, RunFolder
+from hprofiler.runfolder import RunFolder
 from hprofiler.spark import SparkError, saved_application
 from hprofiler.spark import read_facts as read_spark_facts
 from hprofiler.spark.findings import judge, sentence
@@ -198,6 +198,20 @@ def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolde
             host = facts.hosts[0].name if facts.hosts else ""
             note = Outcome(host, Status.DEGRADED, "report", error.reason, error.remedy, code=error.code)
             facts = replace(facts, notes=(note,))
+    if facts.spark and "driver" in facts.spark.tasks and len(facts.drivers) > 1:
+        reason = (
+            f"samples are not divided by Spark stage: {len(facts.drivers)} processes may be the driver of "
+            f"{facts.spark.application}, and run its tasks"
+        )
+        note = Outcome(
+            facts.hosts[0].name,
+            Status.DEGRADED,
+            "report",
+            reason,
+            "record it alone: -j pid:N",
+            code="spark-unknown",
+        )
+        facts = replace(facts, notes=(*facts.notes, note))
     return run_folder, facts
 
 
@@ -231,7 +245,7 @@ def analyze_event(
 
     def take(host: HostRecord, recording: Recording, profile: Profile) -> None:
         evidence.add(host, profile, work.add(host.name, recording.pid, profile))
-        stages.add(recording, profile)
+        stages.add(host, recording, profile)
         if profile.total():
             sink.take_process(facts, host, recording, profile)
             if part := recorded_for(facts, recording):

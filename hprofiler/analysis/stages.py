@@ -13,9 +13,8 @@ from hprofiler.analysis.blocked_stacks import EVENTS, BlockedRules, most_first
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import percent
-from hprofiler.model import Recording
+from hprofiler.model import HostRecord, Recording
 from hprofiler.model.measures import duration
-from hprofiler.runfolder import HostRecord
 from hprofiler.spark import (
     SEVERAL,
     Assignment,
@@ -107,7 +106,7 @@ def divided(facts: RunFacts, host: HostRecord, recording: Recording, profile: Pr
     times = profile.times
     if times is None:
         return profile
-    executor = _executor(facts.spark, recording) if facts.slices else None
+    executor = _executor(facts, host, recording) if facts.slices else None
     tasks = facts.spark.tasks[executor] if facts.spark and executor else Tasks()
     named = _renamed(tasks, times.slices) if facts.slices else {name: "" for name, _ in times.slices}
     if named:
@@ -122,8 +121,10 @@ def divided(facts: RunFacts, host: HostRecord, recording: Recording, profile: Pr
     return profile.assigned(_TASK, _IDLE, windows.slices, windows.ranges)
 
 
-def _executor(spark: SparkFacts | None, recording: Recording) -> str | None:
-    """The executor of a process, if Spark knows its tasks. In local mode that is the driver."""
+def _executor(facts: RunFacts, host: HostRecord, recording: Recording) -> str | None:
+    """The executor of a process, if Spark knows its tasks. In local mode that is the driver, if only one
+    process may be it."""
+    spark = facts.spark
     if spark is None:
         return None
     labels = recording.process.labels
@@ -131,6 +132,8 @@ def _executor(spark: SparkFacts | None, recording: Recording) -> str | None:
     if application and spark.application and application != spark.application:
         return None
     executor = labels.get("executor", "driver")
+    if executor == "driver" and facts.drivers != {(host.name, recording.pid)}:
+        return None
     return executor if executor in spark.tasks else None
 
 
@@ -157,9 +160,9 @@ class StageSums:
         self._none = 0
         self._recorded: list[tuple[str, int, int]] = []
 
-    def add(self, recording: Recording, profile: Profile) -> None:
+    def add(self, host: HostRecord, recording: Recording, profile: Profile) -> None:
         """A process; a profile without times, or of another process than an executor, has no stages."""
-        executor = _executor(self._facts.spark, recording)
+        executor = _executor(self._facts, host, recording)
         times = profile.times
         if executor is None or times is None:
             return

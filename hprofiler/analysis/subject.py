@@ -15,10 +15,9 @@ from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.families import Family, family_of, is_own
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.work import Sums
-from hprofiler.model import Outcome
+from hprofiler.model import HostRecord, Outcome
 from hprofiler.model.event_names import is_each_one
 from hprofiler.model.measures import Measure, ends_in_classes, measure_of
-from hprofiler.runfolder import HostRecord
 
 # Standard deviations beyond which a difference is not chance.
 SIGMAS = 4.5

@@ -11,8 +11,8 @@ from hprofiler.analysis.facts import RunFacts
 from hprofiler.base.errors import UsageError
 from hprofiler.base.paths import is_file
 from hprofiler.base.time_range import TimeRange
-from hprofiler.model import Recording, Samples
-from hprofiler.runfolder import HostRecord, RunFolder
+from hprofiler.model import HostRecord, Recording, Samples
+from hprofiler.runfolder import RunFolder
 
 WITHOUT_TIMES = "record it again, without --no-timeline"
 """What to do where it is not known when samples were taken."""

@@ -6,13 +6,20 @@ leaf which has one. What was inlined has no frame, so each category is at least 
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from hprofiler._flamegraph import Profile
+from hprofiler.base.errors import UsageError
+from hprofiler.base.paths import at_home
 
 OTHER = "other"
+RULES_FILE = "HPROFILER_RULES"
+_RULE = re.compile(r"([a-z][a-z0-9-]{0,39}):((?:\s+\S+)+)")
 # Events whose stacks say who waits, not who works.
 _NO_WORK = ("wall", "offcpu", "lock")
 _OF_MEMORY = ("alloc", "live", "nativemem")
@@ -46,10 +53,35 @@ def has_kernel(event: str) -> bool:
     return event not in _OF_MEMORY
 
 
+@lru_cache(maxsize=1)
+def user_rules() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Rules of the user's own, which come first: a line for each category with its patterns, in the file that
+    $HPROFILER_RULES names. Raises UsageError."""
+    name = os.environ.get(RULES_FILE)
+    if not name:
+        return ()
+    try:
+        lines = at_home(name).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"${RULES_FILE}: {name} cannot be read: {error}", "name a file, or unset it"
+        ) from error
+    found = []
+    for number, line in enumerate(lines, 1):
+        rule = line.partition("#")[0].strip()
+        known = _RULE.fullmatch(rule)
+        if known:
+            found.append((known[1], tuple(known[2].split())))
+        elif rule:
+            remedy = "write lines such as `pricing: com.acme.pricing.* com.acme.quotes.*`"
+            raise UsageError(f"${RULES_FILE}: line {number} of {name} is not a rule", remedy)
+    return tuple(found)
+
+
 def work_of(profile: Profile, event: str) -> tuple[Counter[str], Counter[str]]:
     """A profile's costs by category, and by phase, in its first value."""
     categories, phases = Counter[str](), Counter[str]()
-    for category, phase, (value, *_) in profile.work(kernel=has_kernel(event)):
+    for category, phase, (value, *_) in profile.work(user_rules(), kernel=has_kernel(event)):
         if value:
             categories[category] += value
             phases[phase] += value

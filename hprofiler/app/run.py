@@ -16,10 +16,9 @@ from hprofiler import __version__
 from hprofiler.base.background import TooLate, result_within, start
 from hprofiler.base.errors import HprofilerError, PicturesError, RunFolderError
 from hprofiler.collect import USUAL, Care, Listener, Reach, Stop, collect, on_interrupt, with_causes
-from hprofiler.model import Host, HostResult, Outcome, Sampling, Selector, Status
+from hprofiler.model import HostRecord, Outcome, Sampling, Selector, Status
 from hprofiler.resolve import Located, SparkDriver
 from hprofiler.runfolder import Coverage, RunFolder, RunRecord
-from hprofiler.runfolder.schema import host_record
 
 if TYPE_CHECKING:
     from hprofiler.report import Report
@@ -61,7 +60,7 @@ class RunResult:
 
     folder: RunFolder
     coverage: Coverage
-    results: tuple[HostResult, ...]
+    results: tuple[HostRecord, ...]
     interrupted: bool
     report: Report
     signal: int = 0
@@ -72,7 +71,7 @@ class RecordLost(HprofilerError):
     """run.json cannot be written. `results` and `coverage` are what it would contain."""
 
     def __init__(
-        self, folder: RunFolder, why: RunFolderError, results: tuple[HostResult, ...], coverage: Coverage
+        self, folder: RunFolder, why: RunFolderError, results: tuple[HostRecord, ...], coverage: Coverage
     ) -> None:
         remedy = "free some space there, or choose another folder with -o"
         super().__init__(f"{why.reason}: the report was not made", folder.how_to_read_profiles() or remedy)
@@ -118,9 +117,9 @@ def _run_into(
                 request.care,
             )
         )
-        new_processes = _ask_for_new_processes(request.located, results[0].host.name)
+        new_processes = _ask_for_new_processes(request.located, results[0].name)
         # Parts of the target that cannot be visited count as hosts.
-        results += tuple(HostResult(Host(one.host, ""), None, (), (one,)) for one in request.located.absent)
+        results += tuple(HostRecord(name=one.host, outcomes=(one,)) for one in request.located.absent)
         record = _record(request, results, started, stop)
         try:
             folder.write(record)
@@ -141,7 +140,7 @@ def _run_into(
         new += () if interrupted else new_processes()  # asked for meanwhile
         if new:
             results = _with_lines(results, new)
-            folder.write(msgspec.structs.replace(record, hosts=tuple(map(host_record, results))))
+            folder.write(msgspec.structs.replace(record, hosts=results))
         names = (request.raw_names, request.threads, request.trim)
         report = make_report(folder.path, *names, slices=request.slices)
     except (RunFolderError, OSError) as error:
@@ -183,20 +182,19 @@ def _ask_for_new_processes(located: Located, first: str) -> Callable[[], tuple[O
     return wait
 
 
-def _with_lines(results: tuple[HostResult, ...], lines: Sequence[Outcome]) -> tuple[HostResult, ...]:
+def _with_lines(results: tuple[HostRecord, ...], lines: Sequence[Outcome]) -> tuple[HostRecord, ...]:
     """Outcomes by host; those of unvisited hosts go to the first."""
-    names = {result.host.name for result in results}
+    names = {result.name for result in results}
     ledgers = {name: [line for line in lines if line.host == name] for name in names}
-    ledgers[results[0].host.name] += [line for line in lines if line.host not in names]
+    ledgers[results[0].name] += [line for line in lines if line.host not in names]
     return tuple(
-        replace(result, outcomes=with_causes(result.outcomes, ledgers[result.host.name]))
+        msgspec.structs.replace(result, outcomes=with_causes(result.outcomes, ledgers[result.name]))
         for result in results
     )
 
 
-def _record(request: RunRequest, results: Sequence[HostResult], started: datetime, stop: Stop) -> RunRecord:
+def _record(request: RunRequest, results: Sequence[HostRecord], started: datetime, stop: Stop) -> RunRecord:
     """The content of run.json. The time limit of a recording that ended as planned was not its length."""
-    hosts = tuple(map(host_record, results))
     lengths = [one.seconds for result in results for one in result.recordings if stop.finished]
     sampling = replace(request.sampling, duration=max(lengths)) if lengths else request.sampling
     return RunRecord(
@@ -211,12 +209,12 @@ def _record(request: RunRequest, results: Sequence[HostResult], started: datetim
         started=started.isoformat(timespec="seconds"),
         finished=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         interrupted=stop.level > 0 and not stop.finished,
-        coverage=Coverage.of(hosts, len(request.sampling.events)),
-        hosts=hosts,
+        coverage=Coverage.of(results, len(request.sampling.events)),
+        hosts=tuple(results),
     )
 
 
-def failures(results: Sequence[HostResult]) -> list[Outcome]:
+def failures(results: Sequence[HostRecord]) -> list[Outcome]:
     """The ledger's lines that say failed, but for processes that were lost with their host."""
     return [
         outcome

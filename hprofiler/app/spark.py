@@ -7,13 +7,15 @@ import logging
 import time
 from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
 from pathlib import Path
+from socket import AF_INET, AF_INET6, SOCK_DGRAM, gethostname, socket
 
 import msgspec
 
 from hprofiler.base.errors import HprofilerError
 from hprofiler.base.text import printable
-from hprofiler.model import HostResult, Outcome, Status
+from hprofiler.model import HostRecord, Outcome, Status
 from hprofiler.resolve import SparkDriver
 from hprofiler.spark import (
     Answer,
@@ -38,14 +40,14 @@ _REMEDY = "name the driver's page, a history server or an event log with --spark
 
 
 def add_facts(
-    source: SparkDriver | Path, folder: Path, results: Iterable[HostResult], since: float, until: float
+    source: SparkDriver | Path, folder: Path, results: Iterable[HostRecord], since: float, until: float
 ) -> Outcome | None:
     """Write what is known for a recording from `since` to `until` (seconds since 1970).
 
     Returns an outcome if it cannot be, or something is missing in it; a run never fails for that.
     """
     results = tuple(results)
-    host = results[0].host.name
+    host = results[0].name
     try:
         facts, application = _known(source, _clocks(results), since, until)
         write_facts(facts, folder)
@@ -108,21 +110,45 @@ def _seconds(date: str | None) -> float | None:
         return None
 
 
-def _clocks(results: Iterable[HostResult]) -> ClockOf:
-    """The clock of the driver's host, if that was visited: by the driver's process, else by its name."""
+def _clocks(results: Iterable[HostRecord]) -> ClockOf:
+    """The clock of the driver's host, if that was visited or is this machine: by the driver's process, else
+    by its name or address."""
     of_driver: DriverClock | None = None
     by_name: dict[str, DriverClock] = {}
     for result in results:
         if result.clock is None:
             continue
-        source = f"clock of {result.host.name}"[:1000]
+        source = f"clock of {result.name}"[:1000]
         clock = DriverClock(result.clock.offset, result.clock.uncertainty, source)
-        for name in (result.host.name, result.host.address):
+        for name in (result.name, result.address):
             by_name.setdefault(_short(name), clock)
-        labels = [result.host.labels, *(one.process.labels for one in result.recordings)]
+        labels = [result.labels, *(one.process.labels for one in result.recordings)]
         if any(one.get("role") == "driver" for one in labels):
             of_driver = clock
-    return lambda driver: of_driver or by_name.get(_short(driver))
+
+    def of(driver: str) -> DriverClock | None:
+        known = of_driver or by_name.get(_short(driver))
+        if known is None and _is_own(driver):
+            return by_name.get("localhost", DriverClock(0.0, 0.0, "clock of this machine"))
+        return known
+
+    return of
+
+
+def _is_own(host: str) -> bool:
+    """Whether it is this machine's name, or an address of it that others know, too."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return _short(host) == _short(gethostname())
+    if address.is_loopback or address.is_unspecified:
+        return False
+    with socket(AF_INET if address.version == 4 else AF_INET6, SOCK_DGRAM) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            return False
+    return True
 
 
 def _short(host: str) -> str:

@@ -102,7 +102,7 @@ def _of_server(server: SparkDriver) -> Application:
             if files:
                 return read_application(files)
     application = fetch_application(ask, identity, attempt=attempt)
-    if failure:
+    if failure and application.end:  # a running driver has no log to give
         application.notes.append(Note("not-downloaded", detail=failure))
     return application
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import inf
 
 from hprofiler.agent import (
@@ -31,7 +32,7 @@ from hprofiler.collect.reconnect import Reconnect
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Visit, idle_reason
 from hprofiler.collect.visit_group import HostProgress, Listener, Reach, StartGate, VisitGroup, silent
-from hprofiler.model import Host, HostResult, Process, Sampling, Selector, Status
+from hprofiler.model import Host, HostRecord, Process, Sampling, Selector, Status
 
 _LATE = 1.0
 _CANARY_STEPS = 3  # prepare, start, record
@@ -48,7 +49,7 @@ def collect(
     listener: Listener = silent,
     stop: Stop | None = None,
     care: Care = USUAL,
-) -> list[HostResult]:
+) -> list[HostRecord]:
     """Record the selector's processes on all hosts at the same time; one result per host, in order.
 
     `listener` is called on this thread. The first `stop.request()` ends the recording and keeps the results,
@@ -336,16 +337,21 @@ class _RecordingVisit(Visit):
         """Seconds until the next result after the recording."""
         return self._care.folding(self.reach.timeout, self.processes)
 
-    def result(self) -> HostResult:
+    def result(self) -> HostRecord:
         ledger, outcomes = self._ledger.as_it_is(), tuple(self.outcomes)
         lines = ledger.lines(first_failure(outcomes))
-        return HostResult(
-            host=self.host,
+        # Without command lines, which may contain secrets.
+        kept = (replace(one, process=replace(one.process, command="")) for one in ledger.recordings)
+        return HostRecord(
+            name=self.host.name,
+            address=self.host.address,
+            inside=self.host.inside,
+            labels=self.host.labels,
             facts=self.facts,
-            recordings=ledger.recordings,
+            recordings=tuple(kept),
             outcomes=(*self.left_to_others(), *outcomes, *lines),
             unseen=self.unseen(),
-            timings=dict(self.timings),
+            timings={stage: round(seconds, 3) for stage, seconds in self.timings.items()},
             bytes_sent=self.transport.bytes_sent,
             bytes_received=self.transport.bytes_received,
             clock=self.session.clock if self.session else None,

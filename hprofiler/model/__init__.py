@@ -3,13 +3,13 @@
 `agents/PROTOCOL.md`, `run.json` and the documentation use the same names.
 """
 
+from hprofiler.model.host_record import HostPart, HostRecord
 from hprofiler.model.outcome import DOING, VAGUE_CODES, Note, Outcome, Params, Status
 from hprofiler.model.recording import (
     Clock,
     ClockReading,
     Count,
     HostFacts,
-    HostResult,
     Name,
     Pauses,
     Recording,
@@ -43,7 +43,8 @@ __all__ = [
     "Count",
     "Host",
     "HostFacts",
-    "HostResult",
+    "HostPart",
+    "HostRecord",
     "Labels",
     "Name",
     "Note",

@@ -8,8 +8,7 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
-from hprofiler.model.outcome import Outcome, Status
-from hprofiler.model.target import Host, Process
+from hprofiler.model.target import Process
 
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 Name = Annotated[str, Meta(max_length=255)]
@@ -156,32 +155,3 @@ class HostFacts:
     pid_namespace: Name = ""
     load: Annotated[float, Meta(ge=-1e9, le=1e9)] = -1.0
     memory_available: Count | None = None
-
-
-@dataclass(frozen=True)
-class HostResult:
-    """Results of one host: facts, recordings, outcomes, timings in seconds by stage.
-
-    `unseen`: names of processes that the resolver knows there, but that could not be searched.
-    """
-
-    host: Host
-    facts: HostFacts | None
-    recordings: tuple[Recording, ...]
-    outcomes: tuple[Outcome, ...]
-    timings: Mapping[str, float] = field(default_factory=dict)
-    bytes_sent: int = 0
-    bytes_received: int = 0
-    unseen: tuple[str, ...] = ()
-    clock: Clock | None = None
-    pauses: tuple[Pauses, ...] = ()
-
-    @property
-    def idle(self) -> bool:
-        """No process matched."""
-        return any(line.pid is None and line.status is Status.IDLE for line in self.outcomes)
-
-    @property
-    def found_nothing(self) -> bool:
-        """The host was searched completely and has no match."""
-        return self.facts is not None and self.idle

@@ -123,6 +123,9 @@ class Recording:
                 raise
             print(f"hprofiler: {own}", file=sys.stderr)  # the block's own error goes on
 
+    def __getattr__(self, name: str) -> object:
+        raise AttributeError(f"{name}: this is {self!r}")
+
     def __repr__(self) -> str:
         return "a recording that has not begun: use it in a `with` statement, or give record() seconds"
 
@@ -282,7 +285,7 @@ class _Work:
 
 def _nothing(result: RunResult, plan: _Plan) -> HprofilerError:
     """Why nothing was recorded, with the first failure's remedy."""
-    searched = [one.host.name for one in result.results if one.found_nothing]
+    searched = [one.name for one in result.results if one.found_nothing]
     reason = f"nothing recorded: {why_nothing(result, plan.request.selector, searched)}"
     failed = failures(result.results)
     if not failed:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.profiles import Names
 from hprofiler.analysis.result import AnalysisResult, ProfileSink, analyze, open_facts
-from hprofiler.base.errors import HprofilerError, ProfileError
+from hprofiler.base.errors import HprofilerError, ProfileError, UsageError
 from hprofiler.base.paths import at_home
 from hprofiler.notebook import tables
 from hprofiler.notebook.display import explained
@@ -125,6 +125,13 @@ class Run:
         return analyze(folder, facts, Names(), ProfileSink())
 
     # In a notebook
+
+    @explained()
+    def __enter__(self) -> Run:
+        raise UsageError("this recording has ended", "record a `with` block without seconds=")
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
     def __repr__(self) -> str:
         return "hprofiler run, not recorded yet" if self._folder is None else f"hprofiler run: {self.page}"

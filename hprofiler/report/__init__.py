@@ -23,7 +23,7 @@ from hprofiler.analysis.stages import stage_labels
 from hprofiler.analysis.time_part import facts_of_range
 from hprofiler.base.errors import PicturesError, RunFolderError
 from hprofiler.base.time_range import TimeRange
-from hprofiler.model import Outcome, Recording
+from hprofiler.model import HostRecord, Outcome, Recording
 from hprofiler.model.measures import measure_of
 from hprofiler.report.file_page import write_page
 from hprofiler.report.lanes import pause_lanes
@@ -40,7 +40,7 @@ from hprofiler.report.pictures import (
 from hprofiler.report.sections import event_of_page, event_summary, run_record
 from hprofiler.report.spark_job import curves_record, job_record, resident_memory
 from hprofiler.report.stages import gain_lines, spark_lanes
-from hprofiler.runfolder import HostRecord, RunFolder, safe_name
+from hprofiler.runfolder import RunFolder, safe_name
 
 __all__ = ["Report", "make_report", "write_page"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -59,6 +60,7 @@ _COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "memory_written": ("memory written", _bytes),
     "memory_total": ("memory traffic", _bytes),
     "memory_estimate": ("memory (estimate)", _bytes),
+    "power": ("power", lambda value: f"{value:.0f} W"),
     "context_switches": ("switches/s", _rate),
     "cpu_migrations": ("migrations/s", _rate),
     "page_faults": ("faults/s", _rate),
@@ -77,13 +79,19 @@ class Row:
     figures: Mapping[str, float]
 
 
-def _figures(groups: Groups, seconds: float, memory: Mapping[str, float]) -> dict[str, float]:
+def _of_machine(one: HostCounters) -> dict[str, float]:
+    """What is counted for the machine as a whole."""
+    found = {f"memory_{kind}": value for kind, value in one.memory.items()}
+    return found if one.watts is None else {**found, "power": one.watts}
+
+
+def _figures(groups: Groups, seconds: float, of_machine: Mapping[str, float]) -> dict[str, float]:
     known = totals(groups)
     found = dict(ratios(groups))
     if "task_clock_ns" in known:
         found["cpus"] = known["task_clock_ns"][0] / 1e9 / seconds
     found |= {name: known[name][0] / seconds for name in _PER_SECOND if name in known}
-    found |= {f"memory_{kind}": value for kind, value in memory.items()}
+    found |= of_machine
     least = min((one.counted for one in groups.values()), default=1.0)
     if least < _ALL:
         found["counted"] = 100 * least
@@ -105,13 +113,12 @@ def counter_rows(machines: Machines) -> list[Row]:
     hosts = machines.counters
     if len(hosts) > 1:
         groups = added(one.all for one in hosts.values())
-        memory: dict[str, float] = {}
+        of_machines: Counter[str] = Counter()
         for one in hosts.values():
-            for kind, value in one.memory.items():
-                memory[kind] = memory.get(kind, 0.0) + value
+            of_machines.update(_of_machine(one))
         seconds = max(one.seconds for one in hosts.values())
-        rows.append(Row("all hosts", "", _figures(groups, seconds, memory)))
-    figures = {host: _figures(one.all, one.seconds, one.memory) for host, one in hosts.items()}
+        rows.append(Row("all hosts", "", _figures(groups, seconds, of_machines)))
+    figures = {host: _figures(one.all, one.seconds, _of_machine(one)) for host, one in hosts.items()}
     for host in sorted(hosts, key=lambda host: (figures[host].get("ipc", inf), host)):
         rows.append(Row(host, "", figures[host]))
         one = hosts[host]
@@ -157,19 +164,20 @@ def counters_record(machines: Machines) -> dict[str, object]:
     return {
         host: {
             "seconds": one.seconds,
-            "all": _record(one.all, one.seconds, one.memory),
-            "processes": {pid: _record(groups, one.seconds, {}) for pid, groups in one.processes.items()},
+            "all": _record(one.all, one.seconds),
+            "processes": {pid: _record(groups, one.seconds) for pid, groups in one.processes.items()},
+            "memory_bytes_per_second": one.memory,
+            "watts": one.watts,
         }
         for host, one in machines.counters.items()
     }
 
 
-def _record(groups: Groups, seconds: float, memory: Mapping[str, float]) -> dict[str, object]:
+def _record(groups: Groups, seconds: float) -> dict[str, object]:
     return {
         "counts": {
             name: {"total": round(count), "per_second": count / seconds, "counted": counted}
             for name, (count, counted) in totals(groups).items()
         },
         "ratios": ratios(groups),
-        **({"memory_bytes_per_second": dict(memory)} if memory else {}),
     }

@@ -12,12 +12,12 @@ from hprofiler.analysis.findings import MOST, about
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import percent
 from hprofiler.base.text import printable
-from hprofiler.model import Recording
+from hprofiler.model import HostRecord, Recording
 from hprofiler.model.measures import Column, measure_of
 from hprofiler.report.diff_text import AS_LONG, amount_of, points_of
 from hprofiler.report.page import PageData, PageEvent, PageProcess
 from hprofiler.report.sections import chip, event_of_page, finding_record, summary
-from hprofiler.runfolder import HostRecord, replacing
+from hprofiler.runfolder import replacing
 
 # Amounts are shown with three digits.
 _ROUNDING = 1e-3

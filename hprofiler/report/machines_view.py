@@ -43,6 +43,7 @@ _CHARTS = (
     _Chart("slots waiting for memory and execution", "%", "host", ("backend_bound",)),
     _Chart("loads that missed the last cache, per 1,000 instructions", "", "host", ("llc_mpki",)),
     _Chart("memory traffic", "B/s", "host", ("memory_traffic",)),
+    _Chart("power of sockets and memory", "W", "host", ("power",)),
     _Chart("memory traffic (estimate)", "B/s", "host", ("memory_traffic_estimate",)),
 )
 

@@ -15,10 +15,11 @@ from pathlib import Path
 
 from hprofiler._flamegraph import Profile, ViewerData
 from hprofiler.analysis.facts import labels_of
+from hprofiler.analysis.work import user_rules
 from hprofiler.base.resources import page_template
-from hprofiler.model import Recording
+from hprofiler.model import HostRecord, Recording
 from hprofiler.model.measures import counted_in
-from hprofiler.runfolder import HostRecord, replacing
+from hprofiler.runfolder import replacing
 
 FORMAT = 4
 DATA_ID = "data"
@@ -227,6 +228,7 @@ class PageData:
             ],
             "summaries": [self.summaries[event] for event in events],
             "run": self.run,
+            "rules": user_rules(),
             "machines": self.machines,
             "job": self.job,
             "curves": self.curves,

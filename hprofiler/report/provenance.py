@@ -13,8 +13,9 @@ from hprofiler.analysis.coverage import coverage, host_coverage, sampled
 from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file
+from hprofiler.model import HostRecord
 from hprofiler.report.pictures import KINDS
-from hprofiler.runfolder import RUN_FILE, HostRecord, RunFolder, safe_name
+from hprofiler.runfolder import RUN_FILE, RunFolder, safe_name
 
 # Below a run folder: cluster/FILE, hosts/HOST/FILE, hosts/HOST/PID/FILE.
 _DEEPEST = 4

@@ -26,7 +26,7 @@ from hprofiler.analysis.result import (
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import SEE_WHAT_IS_THERE, moment, short_name
 from hprofiler.base.bounded_json import members
-from hprofiler.model import Outcome, Recording, Status
+from hprofiler.model import HostRecord, Outcome, Recording, Status
 from hprofiler.model.event_names import is_each_one, is_method
 from hprofiler.model.measures import (
     amount,
@@ -43,7 +43,7 @@ from hprofiler.model.measures import (
 from hprofiler.report.page import PageData, PageEvent
 from hprofiler.report.pictures import left_out
 from hprofiler.report.work import work_rows
-from hprofiler.runfolder import HostRecord, safe_name
+from hprofiler.runfolder import safe_name
 
 Record = dict[str, object]
 

@@ -47,6 +47,8 @@ def headline(application: Application, found: Figures, findings: Sequence[SparkF
     if findings:
         return [printable(first), sentence(findings)]
     lines = [printable(first)]
+    if not ran:
+        lines.append("No stage ran." if application.end else "No stage has started yet.")
     most = found.by_task_time[0] if found.by_task_time else None
     whole = sum(one.task_time for one in found.by_task_time)
     if most is not None and whole:

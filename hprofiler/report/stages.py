@@ -16,6 +16,11 @@ from hprofiler.spark import SparkFacts, stage_name
 
 _STAGES_SHOWN = 10
 _ROWS = 4
+_TOO_MUCH = 1.15
+_OTHER_APPLICATION = (
+    "That is more CPU time than Spark counts for these tasks: samples of another application may be among "
+    "them."
+)
 _MOST_SPANS = 5000
 _TEXTS = {**BLOCKED_ON, UNSAMPLED: "local disk reads and time without samples"}
 _NEVER_ADD_UP = (
@@ -77,6 +82,10 @@ def stages_text(shares: StageShares) -> str:
     lines += table_lines(rows, right=range(3 if has_cpu else 1), indent=2)
     more = len(shares.stages) - _STAGES_SHOWN
     lines += [f"  … and {more} more stages"] if more > 0 else []
+    known = [(one.cpu or 0.0, one.spark_cpu) for one in shares.stages if one.spark_cpu]
+    sampled, counted_by_spark = (sum(times) for times in zip(*known, strict=True)) if known else (0.0, 0.0)
+    if sampled > _TOO_MUCH * max(1.0, counted_by_spark):
+        lines.append(f"  {_OTHER_APPLICATION}")
     lines += [f"  {line}" for line in gain_lines(shares)]
     return "\n".join([*lines, *([_NEVER_ADD_UP] if has_waits else [])])
 

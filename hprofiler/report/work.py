@@ -12,7 +12,7 @@ from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
 from hprofiler.report.page import PageData
 
-_SHOWN = 8
+_SHOWN = 5
 _BARS = 200
 
 

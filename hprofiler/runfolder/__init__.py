@@ -31,9 +31,9 @@ from typing import BinaryIO
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file, is_folder, is_there
 from hprofiler.base.text import printable
-from hprofiler.runfolder.schema import FORMAT, Coverage, HostRecord, RunRecord, UnknownFormat, pieces, read
+from hprofiler.runfolder.schema import FORMAT, Coverage, RunRecord, UnknownFormat, pieces, read
 
-__all__ = ["FORMAT", "Coverage", "HostRecord", "RunFolder", "RunRecord", "replacing", "safe_name"]
+__all__ = ["FORMAT", "Coverage", "RunFolder", "RunRecord", "replacing", "safe_name"]
 
 _log = logging.getLogger(__name__)
 

@@ -2,103 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
 
 from hprofiler.base import bounded_json
 from hprofiler.base.text import printable
-from hprofiler.model import (
-    Clock,
-    Count,
-    HostFacts,
-    HostResult,
-    Outcome,
-    Pauses,
-    Recording,
-    Sampling,
-    Seconds,
-    Status,
-    Target,
-)
+from hprofiler.model import Count, HostRecord, Sampling, Target
 
 FORMAT = 3
 MOST_BYTES = 2 << 30
 """Longest run.json that is read; a day of a thousand processes has half of that."""
-
-
-class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A host of the run. `inside`: a container, reached through the API server."""
-
-    name: str
-    address: str = ""
-    inside: bool = False
-    labels: Mapping[str, str] = {}
-    facts: HostFacts | None = None
-    timings: Mapping[str, Seconds] = {}
-    bytes_sent: Count = 0
-    bytes_received: Count = 0
-    recordings: tuple[Recording, ...] = ()
-    outcomes: tuple[Outcome, ...] = ()
-    unseen: tuple[str, ...] = ()
-    clock: Clock | None = None
-    pauses: tuple[Pauses, ...] = ()
-
-    def part(self, recordings: Iterable[Recording], outcomes: Iterable[Outcome] | None = None) -> HostPart:
-        """The host with some of its recordings, such as those of one event."""
-        part = {"recordings": tuple(recordings), "pids": self.found}
-        if outcomes is not None:
-            part["outcomes"] = tuple(outcomes)
-        return HostPart(**{**msgspec.structs.asdict(self), **part})
-
-    @property
-    def recorded(self) -> frozenset[int]:
-        """The pids of its recorded processes."""
-        return frozenset(one.process.pid for one in self.recordings)
-
-    @property
-    def found(self) -> frozenset[int]:
-        """The pids of its processes, recorded or failed."""
-        return self.recorded | {one.pid for one in self.outcomes if one.pid is not None}
-
-    @property
-    def processes(self) -> int:
-        """How many processes it has, also those that are known but could not be searched for."""
-        return len(self.found) + len(self.unseen)
-
-    @property
-    def short(self) -> tuple[Outcome, ...]:
-        """The outcomes of processes whose recording ended early."""
-        ended = (one for one in self.outcomes if one.seconds is not None)
-        return tuple(one for one in ended if one.pid in self.recorded)
-
-    @property
-    def idle(self) -> bool:
-        """Reached, and nothing there matched the selector."""
-        return not self.found and any(one.pid is None and one.status is Status.IDLE for one in self.outcomes)
-
-    @property
-    def needless(self) -> bool:
-        """It was not searched, but nothing is missing: its outcomes are notes, not failures."""
-        statuses = {one.status for one in self.outcomes}
-        return not self.processes and not self.idle and statuses == {Status.DEGRADED}
-
-    @property
-    def failed(self) -> bool:
-        """It has a failed outcome of its own."""
-        return any(one.pid is None and one.status is Status.FAILED for one in self.outcomes)
-
-
-class HostPart(HostRecord, frozen=True, kw_only=True):
-    """A host with some of its recordings. `pids` are of all its processes."""
-
-    pids: frozenset[int]
-
-    @property
-    def found(self) -> frozenset[int]:
-        return self.pids
 
 
 @dataclass(frozen=True)
@@ -186,26 +102,6 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         """When the first samples can have been taken, in microseconds since 1970; None if that is unknown."""
         recordings = (one for host in self.hosts for one in host.recordings)
         return min((one.times.start for one in recordings if one.times), default=None)
-
-
-def host_record(result: HostResult) -> HostRecord:
-    """A host in run.json, without command lines, which may contain secrets."""
-    recordings = (replace(one, process=replace(one.process, command="")) for one in result.recordings)
-    return HostRecord(
-        name=result.host.name,
-        address=result.host.address,
-        inside=result.host.inside,
-        labels=result.host.labels,
-        facts=result.facts,
-        timings={stage: round(seconds, 3) for stage, seconds in result.timings.items()},
-        bytes_sent=result.bytes_sent,
-        bytes_received=result.bytes_received,
-        recordings=tuple(recordings),
-        outcomes=result.outcomes,
-        unseen=result.unseen,
-        clock=result.clock,
-        pauses=result.pauses,
-    )
 
 
 def read(text: bytes) -> RunRecord:

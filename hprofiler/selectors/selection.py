@@ -185,6 +185,6 @@ def _refuse_near_name(typed: str, names: Iterable[str]) -> None:
     ]
     if near:
         raise SelectorError(
-            f"no selector is named {typed!r}; near it: {', '.join(near)}",
-            f"`hprofiler selectors` lists all; text:{typed} matches the text in the command line",
+            f"no selector is named {typed!r}, which is too close to the name of one: {', '.join(near)}",
+            f"`hprofiler selectors` lists all; use text:{typed} if you mean text of the command line",
         )

@@ -240,10 +240,10 @@ class _Part:
 
 def _packed(column: tuple[int, ...]) -> int | tuple[str, int, bytes]:
     """Equal values are one number. Others are a type of array, the least of them, and what is above it."""
-    least = min(column)
+    least = int(min(column))  # some are bool
     span = max(column) - least
     if not span:
-        return int(least)  # some are bool
+        return least
     code = "B" if span < 1 << 8 else "H" if span < 1 << 16 else "I" if span < 1 << 32 else "Q"
     values = array(code, [value - least for value in column] if least else column).tobytes()
     if len(values) < _WORTH_PACKING:

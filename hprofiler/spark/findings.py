@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 from hprofiler.base.text import printable
 from hprofiler.model.measures import counted, duration
-from hprofiler.spark.application import Application
+from hprofiler.spark.application import READ_COLUMNS, Application
 from hprofiler.spark.blocked import BlockedTime, StageBlocked, blocked_time
 from hprofiler.spark.event_log import reason_of
 from hprofiler.spark.replay import Replay
@@ -21,6 +22,7 @@ _STAGE = 0.2
 _WAIT = 0.1
 _STRAGGLER = 0.02
 _LEAST_COST = 1000  # milliseconds
+_SKEWED = 5
 _REPLAY = 0.1
 _LONGEST_REASON = 100
 _WAITS = {
@@ -34,6 +36,7 @@ TEXTS = {
     "job-failed": "{failed} of {jobs} failed{where}",
     "stage-share": "{stage} takes {share:.0%} of the job",
     "stage-wait": "{share:.0%} of its task time is {what}",
+    "data-skew": "its task {task} reads {times:.0f} x the median",
     "straggler": "the straggler on {host} costs {cost}",
     "other-straggler": "a straggler of {stage} on {host} costs {cost}",
     "replay-error": "the replay is {share:.0%} off what was measured: bounds are rough",
@@ -113,6 +116,7 @@ def spark_findings(blocked: BlockedTime, found: Stragglers) -> list[SparkFinding
         what, share = _wait(most)
         if share >= _WAIT:
             stands_out.append(SparkFinding("stage-wait", {"what": what, "share": share}))
+        stands_out += _data_skew(blocked, most)
     costs = ((gain, task) for task, gain in found.worst if gain is not None)
     cost, task = max(costs, key=lambda pair: pair[0].time, default=(None, None))
     if cost is not None and task is not None and cost.share >= _STRAGGLER and cost.time >= _LEAST_COST:
@@ -130,6 +134,17 @@ def spark_findings(blocked: BlockedTime, found: Stragglers) -> list[SparkFinding
     if abs(blocked.replay.error) > _REPLAY:
         stands_out.append(SparkFinding("replay-error", {"share": abs(blocked.replay.error)}))
     return stands_out
+
+
+def _data_skew(blocked: BlockedTime, most: StageBlocked) -> list[SparkFinding]:
+    """The task that read far more than the median of its stage."""
+    stage = next(one for one in blocked.replay.stages if one.id == most.stage)
+    read = list(map(sum, zip(*map(stage.column, READ_COLUMNS), strict=True)))
+    usual = median(read) if read else 0
+    if not usual or max(read) <= _SKEWED * usual:
+        return []
+    tid = stage.column("tid")[read.index(max(read))]
+    return [SparkFinding("data-skew", {"task": tid, "times": max(read) / usual})]
 
 
 def _wait(stage: StageBlocked) -> tuple[str, float]:

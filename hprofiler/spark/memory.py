@@ -37,6 +37,8 @@ VERDICTS = {
     "run fewer tasks at a time",
     "memory-not-sampled": "Spark logged no peak memory of {executors}: set "
     "spark.eventLog.logStageExecutorMetrics=true and spark.executor.processTreeMetrics.enabled=true",
+    "memory-too-short": "Spark took no sample of the memory of {executors}, as in runs shorter than its "
+    "heartbeat (10 s): set spark.executor.metrics.pollingInterval",
     "heap-too-small": "an executor’s heap was full ({peak} of {heap}) and its tasks spent {gc_share} of "
     "their time in garbage collection: give more spark.executor.memory, or run fewer tasks at a time",
     "gc-heavy": "an executor’s tasks spent {gc_share} of their time in garbage collection, though its "
@@ -184,7 +186,9 @@ def verdicts(application: Application, executors: list[ExecutorMemory]) -> list[
     for code, count in _ended_for_memory(application).items():
         found.append(Verdict(code, {"executors": count}))
     if not sampled:
-        found.append(Verdict("memory-not-sampled", {"executors": len(executors)}))
+        asked = application.properties.get("spark.eventLog.logStageExecutorMetrics") == "true"
+        code = "memory-too-short" if asked else "memory-not-sampled"
+        found.append(Verdict(code, {"executors": len(executors)}))
         return [*found, _spill(executors)] if spilled else found
     found += _collection(sampled)
     fullest = max(sampled, key=_fullness)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hprofiler.agent import AgentBinaries
 from hprofiler.base import resources
 from hprofiler.base.errors import UsageError
-from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Selector
+from hprofiler.model import Host, HostRecord, Outcome, Process, Recording, Selector
 from hprofiler.model.metrics import Metrics
 from tests.contract.agent_driver import good
 
@@ -46,7 +46,7 @@ class Profiles:
         pass
 
 
-def of_host(result: HostResult) -> list[Outcome]:
+def of_host(result: HostRecord) -> list[Outcome]:
     return [outcome for outcome in result.outcomes if outcome.pid is None]
 
 
@@ -55,5 +55,5 @@ def is_good(line: Outcome) -> bool:
     return good({"status": line.status.value, "reason": line.reason})
 
 
-def of_processes(result: HostResult) -> list[Outcome]:
+def of_processes(result: HostRecord) -> list[Outcome]:
     return [outcome for outcome in result.outcomes if outcome.pid is not None]

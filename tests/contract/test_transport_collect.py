@@ -52,7 +52,7 @@ class Run:
 
         def work():
             args = (hosts, real.text(word), sampling, reach, self.sink, self._hear, self.stop)
-            self._results = {result.host.name: result for result in collect(*args)}
+            self._results = {result.name: result for result in collect(*args)}
 
         self._thread = threading.Thread(target=work)
         self._thread.start()

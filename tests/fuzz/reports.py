@@ -16,11 +16,11 @@ from hprofiler.analysis.facts import read_facts
 from hprofiler.app.run import failures
 from hprofiler.cli.terminal.ledger import print_degraded, print_failures, print_reasons
 from hprofiler.collect.ledger import Ledger, first_failure, with_causes
-from hprofiler.model import Host, HostResult, Outcome, Process, Status
+from hprofiler.model import HostRecord, Outcome, Process, Status
 from hprofiler.report import make_report
 from hprofiler.report.sections import ledger_record
 from hprofiler.runfolder import RunFolder
-from hprofiler.runfolder.schema import RunRecord, host_record
+from hprofiler.runfolder.schema import RunRecord
 from tests.fuzz.invariants import LONGEST, check_text, of_file, ours
 from tests.viewer.made_profile import made_profile
 
@@ -49,10 +49,10 @@ def outcomes(data: bytes) -> None:
             of_host += [told] if told else []
     lines = (*of_host, *ledger.lines(first_failure(of_host)))
     for causes in ([], _CAUSES[:1], _CAUSES):
-        _check_told(HostResult(Host("h", "h"), None, (), with_causes(lines, causes)))
+        _check_told(HostRecord(name="h", outcomes=with_causes(lines, causes)))
 
 
-def _check_told(result: HostResult) -> None:
+def _check_told(result: HostRecord) -> None:
     terminal = io.StringIO()
     with contextlib.redirect_stderr(terminal):
         print_failures(failures([result]), "report.html")
@@ -60,7 +60,7 @@ def _check_told(result: HostResult) -> None:
         print_reasons([result])
     for line in terminal.getvalue().split("\n"):
         check_text(line, _MOST_WORDS)
-    facts = read_facts(RunRecord(hosts=(host_record(result),)))
+    facts = read_facts(RunRecord(hosts=(result,)))
     json.dumps(ledger_record(facts, ()))
     check_text(coverage(facts).text)
 

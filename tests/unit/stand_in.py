@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from hprofiler.agent import AgentBinaries
 from hprofiler.collect import Care, HostProgress, Listener, Reach, Stop, collect
-from hprofiler.model import Host, HostResult, Process, Recording, Sampling, Selector
+from hprofiler.model import Host, HostRecord, Process, Recording, Sampling, Selector
 from hprofiler.model.metrics import Metrics
 from hprofiler.transport import LocalTransport
 
@@ -182,7 +182,7 @@ class Fleet:
         self.listener: Listener = self.progress.append
         self.stop = Stop()
 
-    def collect(self, care: Care | None = None) -> dict[str, HostResult]:
+    def collect(self, care: Care | None = None) -> dict[str, HostRecord]:
         how = (self.sampling, self.reach, self.sink, self.listener, self.stop, care or Care())
         results = collect(self.hosts, ANY, *how)
-        return {result.host.name: result for result in results}
+        return {result.name: result for result in results}

@@ -148,6 +148,18 @@ def test_traffic_of_memory_is_the_machines_or_an_estimate_that_is_called_one() -
     assert counters is not None and counters.memory == {"estimate": 64 * 4 / 2}
 
 
+def test_energy_of_the_machine_is_shown_as_power() -> None:
+    energy = [
+        Series("counters", "machine:energy", name, "counter", "count", (0, *values))
+        for name, values in (("energy_sockets_uj", (90_000_000, 110_000_000)), ("energy_memory_uj", (5, 5)))
+    ]
+    metrics = host(energy)
+    assert column(metrics, "host", "", "power") == [None, 90.000005, 110.000005]
+    counters = metrics.counters()
+    assert counters is not None and counters.watts == pytest.approx(100.000005)
+    assert "100 W" in counters_text(Machines(counters={"n1": counters}))
+
+
 def test_the_table_has_all_hosts_and_each_process(tmp_path: Path) -> None:
     software = group(
         "7", "software", (2 * HALF,) * 2, task_clock_ns=(HALF, HALF), context_switches=(2000, 4000)

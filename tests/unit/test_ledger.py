@@ -17,8 +17,7 @@ from hprofiler.collect import with_causes
 from hprofiler.collect.ledger import Ledger
 from hprofiler.model import (
     Clock,
-    Host,
-    HostResult,
+    HostRecord,
     Note,
     Outcome,
     Process,
@@ -79,11 +78,11 @@ def test_on_a_node_only_an_end_is_explained(gone: bool) -> None:
     assert told == ((explained(line, said),) if gone else (line, ON_NODE))
 
 
-def host(*reasons: str, status: Status = Status.OK, code: str = "") -> HostResult:
+def host(*reasons: str, status: Status = Status.OK, code: str = "") -> HostRecord:
     lines = tuple(
         Outcome("n1", status, "record", reason, "", pid, code=code) for pid, reason in enumerate(reasons, 1)
     )
-    return HostResult(Host("n1", "n1"), None, (), lines)
+    return HostRecord(name="n1", outcomes=lines)
 
 
 @pytest.mark.parametrize(
@@ -141,8 +140,15 @@ def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
     recording = Recording(process, "cpu", "perf", "cycles", 10, Samples(3, 2, 1), 1.0)
     times = SampleTimes(5, 20_000)
     recording = replace(recording, attach_seconds=0.2, bytes_received=99, times=times)
-    result = HostResult(made.host, None, (recording,), made.outcomes, {"connect": 0.25004}, 7, 8)
-    result = replace(result, clock=Clock(0.5, 0.001))
+    result = HostRecord(
+        name="n1",
+        recordings=(recording,),
+        outcomes=made.outcomes,
+        timings={"connect": 0.25},
+        bytes_sent=7,
+        bytes_received=8,
+        clock=Clock(0.5, 0.001),
+    )
     (record,) = host_records([result])
     assert record == {
         "host": "n1",

@@ -15,7 +15,7 @@ from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options.parser import parse
 from hprofiler.collect import AGENT_CPU, Care, fetching
 from hprofiler.collect.limits import first_processes, refuse_busy
-from hprofiler.model import HostFacts, HostResult, Outcome, Process, Status
+from hprofiler.model import HostFacts, HostRecord, Outcome, Process, Status
 from tests.unit.command import hprofiler
 from tests.unit.conftest import MakeFleet
 from tests.unit.limits import Limits
@@ -25,7 +25,7 @@ BEGIN = "hello(); found(7); prepared(7); recording(7)\n"
 END = "outcome(7); say('done', left=[]); read()\n"
 
 
-def host_line(result: HostResult) -> Outcome:
+def host_line(result: HostRecord) -> Outcome:
     (line,) = [line for line in result.outcomes if line.pid is None]
     return line
 

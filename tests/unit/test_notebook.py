@@ -187,6 +187,13 @@ def test_a_block_is_recorded_until_it_ends(made: Record, capsys: Any) -> None:
     assert lines[-1] == f"recorded 1 of 1 process on 1 of 1 host: {run.page}"
 
 
+def test_a_recording_that_was_meant_otherwise(made: Record) -> None:
+    with pytest.raises(AttributeError, match="methods: this is a recording that has not begun: use it in a"):
+        _ = made(BLOCK).methods
+    with pytest.raises(HprofilerError, match="without seconds="), hprofiler.Run():
+        pass
+
+
 @pytest.mark.parametrize(("error", "interrupted"), [(ZeroDivisionError, False), (KeyboardInterrupt, True)])
 def test_a_block_that_fails_keeps_what_was_recorded(
     made: Record, error: type[BaseException], interrupted: bool

@@ -16,7 +16,7 @@ from hprofiler.analysis.findings import about
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import moment
 from hprofiler.collect.ledger import Ledger
-from hprofiler.model import Host, HostResult, Outcome, Process, Recording, Samples, Status
+from hprofiler.model import HostRecord, Outcome, Process, Recording, Samples, Status
 from hprofiler.model.measures import (
     amount,
     counted,
@@ -191,7 +191,7 @@ def test_seconds_of_a_recording_that_was_cut_short(
     """Decided by the fields of the outcome, whatever its reason says."""
     (line,) = lines_of(status, ended)
     assert (line.gone, line.seconds) == (gone, seconds)
-    result = HostResult(Host("n1", "n1"), None, (WHOLE,), (line,))
+    result = HostRecord(name="n1", recordings=(WHOLE,), outcomes=(line,))
     covered = coverage_of(result)
     assert (covered.processes.short, covered.complete) == (int(seconds is not None), seconds is None)
 

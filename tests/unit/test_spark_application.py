@@ -97,6 +97,12 @@ def test_a_damaged_column_is_an_error(column: object) -> None:
         TaskTable.unpacked([msgspec.msgpack.encode(columns)])
 
 
+def test_a_table_with_some_speculative_tasks_is_read_again() -> None:
+    """The event log has true and false for them."""
+    rows = [{"speculative": True}, {"speculative": False}]
+    assert [row["speculative"] for row in TaskTable.unpacked(TaskTable.of(rows).packed()).rows()] == [1, 0]
+
+
 def test_peaks_of_a_stage() -> None:
     assert Stage(1).peaks == {}
 

@@ -80,6 +80,8 @@ PYTHON = {**SAMPLED, "ProcessTreeJVMRSSMemory": 8 * GIB, "ProcessTreePythonRSSMe
     [
         ("memory-not-sampled", {"peak": {}}),
         ("memory-not-sampled", {"peak": {"JVMHeapMemory": 0}}),
+        ("memory-too-short", {"settings": {**ON_YARN, "spark.eventLog.logStageExecutorMetrics": "true"},
+                              "peak": {}}),
         ("heap-too-large", {"peak": FREE}),
         ("heap-too-small", {"peak": {"JVMHeapMemory": 15 * GIB // 2}, "gc_time": 300}),
         ("gc-heavy", {"gc_time": 300}),

@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import argparse
 import json
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hprofiler.app import spark
 from hprofiler.app.spark import add_facts
 from hprofiler.base.errors import UsageError
 from hprofiler.cli.options import spark as spark_options
 from hprofiler.cli.options.parser import parse
-from hprofiler.model import Clock, Host, HostResult, Outcome, Process, Recording, Samples, Target
+from hprofiler.model import Clock, HostRecord, Outcome, Process, Recording, Samples, Target
 from hprofiler.resolve import Located, SparkDriver, YarnOptions, spark_driver
 from hprofiler.resolve.yarn.locating import locate
-from hprofiler.spark import SparkFacts, local_files, read_application, read_facts, saved_application
+from hprofiler.spark import (
+    DriverClock,
+    SparkFacts,
+    local_files,
+    read_application,
+    read_facts,
+    saved_application,
+)
 from tests.unit.test_spark import ANSWERS, BEGIN, END, FILES, ID
 from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, small_cluster
 
 
-def host(name: str, clock: Clock | None = None, **labels: str) -> HostResult:
+def host(name: str, clock: Clock | None = None, **labels: str) -> HostRecord:
     process = Process(name, 7, 1, 0, "etl", "x", labels=labels)
     recording = Recording(process, "cpu", "perf", "x", 1, Samples(1, 1, 0), 1.0)
-    return HostResult(Host(name, name), None, (recording,), (), clock=clock)
+    return HostRecord(name=name, address=name, recordings=(recording,), clock=clock)
 
 
 HERE = (host("127.0.0.1", Clock(0.0, 0.0)),)
@@ -98,10 +107,35 @@ OTHER = Clock(0.0, 0.5)
         ([host("n1", None, role="driver")], None),
     ],
 )
-def test_the_clock_of_the_drivers_host(tmp_path: Path, hosts: list[HostResult], known: float | None) -> None:
+def test_the_clock_of_the_drivers_host(tmp_path: Path, hosts: list[HostRecord], known: float | None) -> None:
     add_facts(FILES / "event_log", tmp_path, hosts, BEGIN, END)
     clock = facts_of(tmp_path).clock
     assert (clock and clock.offset) == known
+
+
+def test_the_clock_of_a_driver_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is visited as localhost, and Spark names it by its address or its name."""
+
+    def clock(driver: str) -> DriverClock | None:
+        content = (FILES / "event_log").read_text().replace('"Host":"127.0.0.1"', f'"Host":"{driver}"')
+        (tmp_path / "log").write_text(content)
+        add_facts(tmp_path / "log", tmp_path, hosts, BEGIN, END)
+        return facts_of(tmp_path).clock
+
+    name = socket.gethostname()
+    hosts = [HostRecord(name=name, address="localhost", clock=CLOCK)]
+    monkeypatch.setattr(spark, "_is_own", lambda driver: driver == "192.0.2.2")
+    found = clock("192.0.2.2")
+    assert found is not None and found.offset == CLOCK.offset
+    assert clock("192.0.2.3") is None
+    hosts = [host("n1", CLOCK)]
+    assert clock("192.0.2.2") == DriverClock(0.0, 0.0, "clock of this machine")
+
+
+def test_addresses_of_this_machine() -> None:
+    assert spark._is_own(socket.gethostname())
+    for other in ("127.0.0.1", "0.0.0.0", "::1", "192.0.2.77", "another-host"):
+        assert not spark._is_own(other), "a loopback address is that of any machine"
 
 
 def test_a_driver_that_does_not_answer_is_a_note(tmp_path: Path) -> None:

@@ -121,6 +121,11 @@ def test_an_attempt_that_is_named(server: Server) -> None:
 def test_an_archive_that_is_none(server: Server) -> None:
     server.set({f"{API}/logs": Answer(b"no archive")})
     notes = read(f"{server.url}/history/{ID}").notes
+    assert [note.code for note in notes] == ["by-rest"], "a driver has no log to give"
+    (attempt,) = ANSWERS[f"/applications/{ID}"]["attempts"]
+    ended = {**attempt, "completed": True, "endTime": attempt["startTime"]}
+    server.set({API: {**ANSWERS[f"/applications/{ID}"], "attempts": [ended]}})
+    notes = read(f"{server.url}/history/{ID}").notes
     assert [note.code for note in notes] == ["by-rest", "not-downloaded"] and "zip" in notes[1].text
 
 

@@ -142,11 +142,11 @@ def test_the_page_has_what_spark_knows(tmp_path: Path) -> None:
     record["hosts"][0]["recordings"][0]["resident_bytes"] = 3 << 29
     rewrite(run, record)
     report = make_report(tmp_path / "run", slices=True)
-    told = report.events[0].findings[1].text
-    assert told == "Stage 3.0 takes 80% of the job; 75% of its task time is shuffle fetch."
+    sentence = report.events[0].findings[1].text
+    assert sentence == "Stage 3.0 takes 80% of the job; 75% of its task time is shuffle fetch."
     page = described(report.page)
     job, curves = page["job"], page["curves"]
-    assert told in job["headline"]
+    assert sentence in job["headline"]
     assert [(one["slice"], one["cells"][:2]) for one in job["stages"]] == [
         ("stage 3.0", ["stage 3.0 collect at A:42", "8 s"])
     ]
@@ -238,6 +238,41 @@ def test_other_processes_have_no_stages(
     report = made_report(tmp_path / "run", facts, labels=labels, slices=slices)
     assert report.events[0].stages is None
     assert described(report.page)["slices"] == []
+
+
+def local_run(folder: Path, *labels: dict[str, str]) -> Report:
+    """An application in local mode, and a process with each of these labels."""
+    facts = msgspec.structs.replace(FACTS, tasks={"driver": FACTS.tasks["1"]})
+    made_report(folder, facts, labels={})
+    run = RunFolder(folder)
+    record = content_of(run)
+    (recording,) = record["hosts"][0]["recordings"]
+    recording["process"]["is_jvm"] = True
+    for number, own in enumerate(labels):
+        process = {**recording["process"], "pid": 90 + number, "labels": own, "is_jvm": "python" not in own}
+        record["hosts"][0]["recordings"].append({**recording, "process": process})
+    rewrite(run, record)
+    return make_report(folder, slices=True)
+
+
+def test_only_one_process_is_the_driver(tmp_path: Path) -> None:
+    assert shares(local_run(tmp_path / "alone")).stages
+    report = local_run(tmp_path / "others", {"executor": "9"}, {"python": "worker"})
+    assert shares(report).stages and not report.analysis.notes
+    report = local_run(tmp_path / "two", {})
+    assert report.events[0].stages is None
+    assert [note.code for note in report.analysis.notes if "2 processes may be" in note.reason] == [
+        "spark-unknown"
+    ]
+
+
+def test_more_cpu_time_than_spark_counts(tmp_path: Path) -> None:
+    assert "another application" not in stages_text(shares(made_report(tmp_path / "own")))
+    idle = Tasks()
+    for tid, stage, attempt, launch, finish, cpu in FACTS.tasks["1"].rows():
+        idle.add(tid, stage, attempt, launch, finish, cpu // 3)
+    other = msgspec.structs.replace(FACTS, tasks={"1": idle})
+    assert "another application" in stages_text(shares(made_report(tmp_path / "other", other)))
 
 
 def test_names_decide_where_stages_overlap(tmp_path: Path) -> None:

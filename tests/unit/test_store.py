@@ -13,6 +13,7 @@ from hprofiler.base.errors import RunFolderError
 from hprofiler.model import (
     Clock,
     HostFacts,
+    HostRecord,
     Note,
     Outcome,
     Pauses,
@@ -23,7 +24,7 @@ from hprofiler.model import (
     Status,
     Target,
 )
-from hprofiler.runfolder import Coverage, HostRecord, RunFolder, RunRecord, safe_name
+from hprofiler.runfolder import Coverage, RunFolder, RunRecord, safe_name
 
 
 def test_new_run_goes_beside_an_old_one(tmp_path):

@@ -165,6 +165,20 @@ def test_a_failed_job_comes_first() -> None:
     assert found[0].code == "job-failed" and found[0].parameters["stage"] == 1
 
 
+def test_a_task_that_reads_far_more_is_named() -> None:
+    made = Made(a=8)
+    made.job(0, 0, 400, (0,))
+    made.stage(0, 0, 400, [*[(0, 100, {"input_bytes": 10})] * 5, (0, 400, {"input_bytes": 170, "tid": 77})])
+    assert "its task 77 reads 17 x the median" in sentence(judge(made.application).findings)
+    made.stage(0, 0, 400, [*[(0, 100, {"input_bytes": 10})] * 5, (0, 400, {"input_bytes": 50})])
+    assert "reads" not in sentence(judge(made.application).findings)
+
+
+def test_an_application_without_a_stage() -> None:
+    made = Made(a=8)
+    assert headline(made.application, figures(made.application), ())[1] == "No stage has started yet."
+
+
 def test_cores_are_those_at_once() -> None:
     made = Made(a=4)
     for number in range(5):

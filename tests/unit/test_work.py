@@ -8,7 +8,8 @@ import pytest
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.diff import compare_paths
-from hprofiler.analysis.work import EventWork, WorkSums
+from hprofiler.analysis.work import RULES_FILE, EventWork, WorkSums, user_rules
+from hprofiler.base.errors import UsageError
 from hprofiler.cli import main
 from hprofiler.report.diff_text import lines, record
 from hprofiler.report.work import work_record, work_text
@@ -81,3 +82,18 @@ def test_conversion_by_category(tmp_path: Path, capsys: pytest.CaptureFixture[st
         "[gc];[GC Thread#N];memcpy 1",
         f"[json];[task-N];{JOB};{JSON} 2",
     ]
+
+
+def test_rules_of_the_user_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = tmp_path / "rules"
+    rules.write_text("# ours\npricing: com.acme.*  org.acme.*\n")
+    monkeypatch.setenv(RULES_FILE, str(rules))
+    user_rules.cache_clear()
+    try:
+        assert WorkSums("cpu").add("n1", 7, profile(tmp_path, json=2, job=1)) == {"json": 2, "pricing": 1}
+        rules.write_text("pricing = com.acme.*\n")
+        user_rules.cache_clear()
+        with pytest.raises(UsageError, match=r"line 1 of .* is not a rule"):
+            user_rules()
+    finally:
+        user_rules.cache_clear()

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hprofiler._flamegraph import Profile
-from hprofiler.model import HostResult
+from hprofiler.model import HostRecord
 from hprofiler.runfolder import FORMAT, Coverage, RunFolder, RunRecord
-from hprofiler.runfolder.schema import host_record, read
+from hprofiler.runfolder.schema import read
 from tests.viewer.made_profile import made_profile
 
 FREQUENCY = 300
@@ -69,8 +69,8 @@ def record_of(content: Mapping[str, Any]) -> RunRecord:
     return read(json.dumps(_filled(content)).encode())
 
 
-def coverage_of(*results: HostResult) -> Coverage:
-    return Coverage.of(list(map(host_record, results)), 1)
+def coverage_of(*results: HostRecord) -> Coverage:
+    return Coverage.of(results, 1)
 
 
 def _filled(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -252,6 +252,16 @@ def test_the_hottest_methods_are_hidden_for_other_scopes(viewer: Viewer, page: P
     assert viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest").is_displayed()
 
 
+def test_methods_have_instructions_per_cycle_where_both_are_recorded(viewer: Viewer, tmp_path: Path) -> None:
+    cycles, instructions = "a;slow 8000\na;fast 2000\n", "a;slow 2000\na;fast 6000\na;other 10\n"
+    host = MadeHost("n1", events={"cycles": {7: cycles}, "instructions": {7: instructions}})
+    show(viewer, run_page(tmp_path, [host], "cycles", "instructions"), "methods")
+    rows = {row[3]: row[:3] for row in table(viewer, "methods")}
+    assert rows["slow"] == ["80.0 %", "80.0 %", "0.25"] and rows["fast"][2] == "3.00" and rows["a"][2] == ""
+    sorted_by(viewer, "methods", "ipc")
+    assert names(viewer, "methods", 3)[:2] == ["fast", "slow"]
+
+
 def test_fifty_thousand_methods_come_a_page_at_a_time(viewer: Viewer, tmp_path: Path) -> None:
     stacks = "".join(f"a;m{number} {1 + number}\n" for number in range(50_000))
     path = folded_page(tmp_path, stacks)

@@ -45,6 +45,24 @@ export function collectMethods(profile) {
   return methods.sort((a, b) => b.total - a.total || b.self - a.self);
 }
 
+/**
+ * Self values divided by those of another event, by name.
+ * @param {Profile} part
+ * @param {Profile} whole
+ * @returns {Map<number, number>} only of methods that both have
+ */
+export function ratiosOf(part, whole) {
+  // Pooled numbers are read one after the other.
+  const selves = new Map(collectMethods(whole).map(({ name, self }) => [name, self]));
+  /** @type {Map<number, number>} */
+  const ratios = new Map();
+  for (const { name, self } of collectMethods(part)) {
+    const divisor = selves.get(name) ?? 0;
+    if (self > 0 && divisor > 0) ratios.set(name, self / divisor);
+  }
+  return ratios;
+}
+
 /** For each node 1 if no frame of its name is above it. */
 export const outermostOf = once((/** @type {Shape} */ tree) => {
   const { count, name, end, parent } = tree;

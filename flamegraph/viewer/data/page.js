@@ -147,6 +147,7 @@ import { readTree } from "./tree.js";
  * @property {Coverage[]} coverage by event
  * @property {Summary[]} summaries by event
  * @property {Run | null} run null if the page is not of one run
+ * @property {[string, string[]][]} [rules] categories of work of the user, and their patterns
  * @property {Machines | null} machines null if no metrics were read
  * @property {Job | null} job null if Spark was not asked, or is not used
  * @property {Curves | null} curves

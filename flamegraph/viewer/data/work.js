@@ -28,11 +28,15 @@ const JAVA_KINDS = new Set([1, 2, 3, 4]);
 const NOT_KNOWN = 255;
 
 /** The rules, which are read when they are first asked for, and the categories by number. */
-const work = { read: () => "", rules: /** @type {FrameRules | null} */ (null), codes: /** @type {string[]} */ ([]) };
+const work = { read: () => "", own: /** @type {RuleTable} */ ([]), rules: /** @type {FrameRules | null} */ (null), codes: /** @type {string[]} */ ([]) };
 
-/** @param {() => string} read gives the rules as JSON */
-export function setFrameRules(read) {
+/**
+ * @param {() => string} read gives the rules as JSON
+ * @param {RuleTable} own those of the user, which come first
+ */
+export function setFrameRules(read, own) {
   work.read = read;
+  work.own = own.map(([code, patterns]) => [code, patterns.map((pattern) => pattern.replaceAll(".", "/"))]);
 }
 
 function frameRules() {
@@ -42,7 +46,7 @@ function frameRules() {
 function categoryCodes() {
   if (work.codes.length) return work.codes;
   const { categories, kernel } = frameRules();
-  const named = [...categories, ...kernel].map(([name]) => name).filter((name) => !TRANSPARENT.has(name));
+  const named = [...categories, ...kernel, ...work.own].map(([name]) => name).filter((name) => !TRANSPARENT.has(name));
   return (work.codes = [...new Set([OTHER, APPLICATION, KERNEL_OTHER, ...named])]);
 }
 
@@ -120,6 +124,8 @@ function categoryOfName(names, name, kind, kernel) {
  */
 function ruleOf(name, java, inKernel) {
   const rules = frameRules();
+  const own = firstRule(work.own, name);
+  if (own !== undefined) return own;
   if (inKernel) return firstRule(rules.kernel, name) ?? "";
   const rule = firstRule(rules.categories, name);
   if (rule !== undefined) return rule;

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hprofiler.analysis.result import EventAnalysis
     from hprofiler.app.run import RunRequest, RunResult
     from hprofiler.collect import Reach
-    from hprofiler.model import HostResult, Recording, Sampling, Selector
+    from hprofiler.model import HostRecord, Recording, Sampling, Selector
     from hprofiler.resolve import Located
 
 FINDINGS_SHOWN = 3
@@ -126,7 +126,7 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
     print(f"report: {result.report.page}")
 
 
-def print_ledger(results: Sequence[HostResult], page: str) -> None:
+def print_ledger(results: Sequence[HostRecord], page: str) -> None:
     """Print what was not recorded, and what is to be known of the rest, on stderr."""
     from hprofiler.app.run import failures
 
@@ -160,7 +160,7 @@ def _print_event(event: EventAnalysis) -> None:
 
 def _print_nothing(result: RunResult, selector: Selector) -> None:
     """Why nothing was recorded, and what to do next."""
-    searched = [one.host.name for one in result.results if one.found_nothing]
+    searched = [one.name for one in result.results if one.found_nothing]
     what = why_nothing(result, selector, searched)
     print(f"hprofiler: nothing recorded: {what}", file=sys.stderr)
     if not result.coverage.processes.found:
@@ -177,7 +177,7 @@ def why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> s
         return f"{result.report.coverage}, but there are no samples: {why}"
     if found:
         return f"none of {found} matching processes could be recorded"
-    missed = [one.host.name for one in result.results if one.host.name not in searched]
+    missed = [one.name for one in result.results if one.name not in searched]
     if searched:
         where = some(searched, _HOSTS_SHOWN, "hosts")
         where += f"; not searched: {some(missed, _HOSTS_SHOWN, 'hosts')}" if missed else ""
@@ -250,7 +250,7 @@ def _process_records(result: RunResult) -> list[dict[str, object]]:
     recordings: dict[tuple[str, int], Recording] = {}
     for host in result.results:
         for recording in host.recordings:
-            recordings.setdefault((host.host.name, recording.process.pid), recording)
+            recordings.setdefault((host.name, recording.process.pid), recording)
     return [
         {"host": host, **members(recording.process, "pid", "label", "labels")}
         for (host, _), recording in recordings.items()

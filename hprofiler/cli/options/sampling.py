@@ -13,7 +13,7 @@ from hprofiler.model.event_names import IN_WORDS, OWN, known_as
 
 ENGINES = ("auto", "async-profiler", "perf", "pyspy")
 MOST_EVENTS = 16
-PRESETS = ("ipc", "topdown", "cache", "memory")
+PRESETS = ("ipc", "topdown", "cache", "memory", "energy")
 MOST_COUNTERS = 32
 _INTERVALS_OF = {
     "alloc_interval": ("alloc", "live", "nativemem"),

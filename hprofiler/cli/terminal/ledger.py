@@ -13,7 +13,7 @@ from hprofiler.cli.terminal.lines import say
 from hprofiler.model import VAGUE_CODES, Status
 
 if TYPE_CHECKING:
-    from hprofiler.model import HostResult, Outcome
+    from hprofiler.model import HostRecord, Outcome
 
 SHOWN = 5
 FAILURES_SHOWN = 20
@@ -57,12 +57,12 @@ def print_failures(failed: Sequence[Outcome], page: str) -> None:
         print(f"  … and {more} more: see {page}", file=sys.stderr)
 
 
-def print_degraded(results: Sequence[HostResult]) -> None:
+def print_degraded(results: Sequence[HostRecord]) -> None:
     """Degraded recordings."""
     _print_notes(one for host in results for one in host.outcomes if one.status is Status.DEGRADED)
 
 
-def print_reasons(results: Sequence[HostResult]) -> None:
+def print_reasons(results: Sequence[HostRecord]) -> None:
     """Notes on recorded processes; each reason by itself, because many share it."""
     _print_notes(
         replace(one, code=note.code, reason=note.reason, remedy=note.remedy, notes=())
@@ -110,13 +110,12 @@ def outcome_record(outcome: Outcome) -> dict[str, object]:
     return {**known, "status": outcome.status.value}
 
 
-def host_records(results: Sequence[HostResult]) -> list[dict[str, object]]:
+def host_records(results: Sequence[HostRecord]) -> list[dict[str, object]]:
     """Hosts for `--json`: outcomes, recordings, timings."""
     return [
         {
-            "host": host.host.name,
-            "timings": {stage: round(seconds, 3) for stage, seconds in host.timings.items()},
-            **members(host, "bytes_sent", "bytes_received"),
+            "host": host.name,
+            **members(host, "timings", "bytes_sent", "bytes_received"),
             "clock": None if host.clock is None else asdict(host.clock),
             "outcomes": [outcome_record(line) for line in host.outcomes],
             "recordings": [

@@ -63,7 +63,7 @@ class Bounds:
 
 OF_MANAGER = Bounds(64 << 20, 30.0)
 OF_NODE = Bounds(4 << 20, 10.0)
-OF_DRIVER = Bounds(16 << 20, 10.0, stays=True)
+OF_DRIVER = Bounds(16 << 20, 20.0, stays=True)  # its first answer may take over 10 s
 """A driver runs its user's code. This is enough for ten thousand executors."""
 
 

@@ -58,7 +58,7 @@ struct Read {
     /// Which counters are missing, and why.
     notes: Vec<Failure>,
     /// Of the last reading.
-    last_note: Option<Failure>,
+    last_notes: Vec<Failure>,
 }
 
 impl MetricsLog {
@@ -89,7 +89,7 @@ impl MetricsLog {
             table: Table::new(EVERY),
             facts: host::facts(),
             notes: Vec::new(),
-            last_note: None,
+            last_notes: Vec::new(),
         }));
         let (end, ended) = channel::<()>();
         let shared = read.clone();
@@ -131,7 +131,7 @@ impl MetricsLog {
                 let every = {
                     let mut read = shared.lock().unwrap_or_else(PoisonError::into_inner);
                     read.table.add(zero + time.as_micros() as i64, reading);
-                    read.last_note = counters.as_ref().and_then(Counters::note);
+                    read.last_notes = counters.as_ref().map_or_else(Vec::new, Counters::notes);
                     read.table.every
                 };
                 if time >= duration {
@@ -172,7 +172,7 @@ impl MetricsLog {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let metrics = (!read.table.is_empty()).then(|| read.table.message(read.facts.clone()));
         let notes = std::mem::take(&mut read.notes);
-        let last = read.last_note.take();
+        let last = std::mem::take(&mut read.last_notes);
         (metrics, notes.into_iter().chain(last).collect())
     }
 }

@@ -1,6 +1,6 @@
 //! Try groups before they are used: what the machine lacks is left out, and a group with too many counters is split.
 
-use super::plan::Group;
+use super::plan::{Group, Place};
 use crate::os::host::kernel_setting;
 use crate::os::perf_event;
 use crate::wire::outcome::{Code, Failure};
@@ -118,6 +118,8 @@ impl LeftOut {
 /// Open a group of the calling thread, or of the machine's processors, and look whether it counts.
 pub fn open_briefly(group: &Group, user_only: bool) -> Result<(), Refusal> {
     if let Some(whose) = group.place.first() {
+        // Devices of the machine refuse to leave the kernel out.
+        let user_only = user_only && group.place == Place::Threads;
         let opened = perf_event::Group::open(&group.encodings(), whose, user_only);
         let opened = opened.map_err(|(place, error)| Refusal::of(place, error))?;
         let counts = opened.read().unwrap_or_default();
@@ -131,14 +133,14 @@ pub fn open_briefly(group: &Group, user_only: bool) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::counters::plan::{Counter, Place};
+    use crate::metrics::counters::plan::Counter;
     use crate::os::perf_event::Encoding;
 
     fn group(name: &str, base: usize, counters: &str) -> Group {
         let counter = |(number, name): (usize, &str)| Counter {
             name: name.to_owned(),
             unit: "count",
-            each: 1,
+            each: 1.0,
             encoding: Encoding::new(4, number as u64),
         };
         Group {

@@ -7,6 +7,8 @@ mod sysfs;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use rustix::process::{getrlimit, Resource};
+
 use super::process::Process;
 use super::table::{Kind, Reading};
 use crate::os::perf_event::{self, Counts, Encoding, Whose, SOFTWARE};
@@ -17,8 +19,8 @@ use crate::wire::outcome::{Code, Failure};
 use plan::{Counter, Group, Place, Plan};
 use sysfs::Machine;
 
-/// Descriptors of all threads' counters. The kernel keeps about a kilobyte for each.
-const MOST_OPEN: usize = 8_000;
+/// Descriptors of all threads' counters, if the agent may open twice as many. The kernel keeps a kilobyte for each.
+const MOST_OPEN: u64 = 8_000;
 const MACHINE: &str = "machine";
 
 impl Place {
@@ -103,6 +105,8 @@ pub struct Counters {
     on_machine: Vec<(usize, perf_event::Group)>,
     /// Threads without counters, because there are too many.
     left_out: usize,
+    /// Processes whose threads the kernel does not let the agent count.
+    refused: HashSet<i32>,
     /// Numbers for formulas.
     pub facts: BTreeMap<&'static str, u64>,
 }
@@ -122,7 +126,7 @@ impl Counters {
             if let Place::Cpus(cpus) = &group.place {
                 let open = |cpu: &i32| {
                     let events = group.encodings();
-                    perf_event::Group::open(&events, Whose::Cpu(*cpu), chosen.user_only).ok()
+                    perf_event::Group::open(&events, Whose::Cpu(*cpu), false).ok()
                 };
                 on_machine.extend(cpus.iter().filter_map(open).map(|opened| (number, opened)));
             }
@@ -134,6 +138,7 @@ impl Counters {
             owners: HashMap::new(),
             on_machine,
             left_out: 0,
+            refused: HashSet::new(),
             facts: slots.into_iter().collect(),
         }
     }
@@ -141,7 +146,8 @@ impl Counters {
     /// Read all counters of these processes, after those of new threads are opened.
     pub fn read(&mut self, processes: &[Process], to: &mut Vec<Reading>) {
         self.left_out = 0;
-        let share = MOST_OPEN / processes.len().max(1);
+        let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 2;
+        let share = MOST_OPEN.min(allowed) as usize / processes.len().max(1);
         for process in processes {
             self.read_process(&process.target, share, to);
         }
@@ -204,9 +210,16 @@ impl Counters {
                 continue;
             }
             let open = |group: &Group| {
+                if !of_threads(group) {
+                    return None;
+                }
                 let whose = Whose::Thread(*thread);
-                let opened = || perf_event::Group::open(&group.encodings(), whose, self.user_only);
-                of_threads(group).then(|| opened().ok()).flatten()
+                let opened = perf_event::Group::open(&group.encodings(), whose, self.user_only);
+                let refusal = |(place, error)| fit::Refusal::of(place, error);
+                if opened.as_ref().err().copied().map(refusal) == Some(fit::Refusal::Forbidden) {
+                    self.refused.insert(pid);
+                }
+                opened.ok() // None also if the thread has ended
             };
             owner
                 .threads
@@ -225,8 +238,9 @@ impl Counters {
         }
     }
 
-    pub fn note(&self) -> Option<Failure> {
-        (self.left_out > 0).then(|| {
+    /// What is not counted.
+    pub fn notes(&self) -> Vec<Failure> {
+        let capped = (self.left_out > 0).then(|| {
             let text = format!(
                 "{} threads are not counted: there are too many",
                 self.left_out
@@ -237,7 +251,15 @@ impl Counters {
             )
             .coded(Code::CountersCapped)
             .with("threads", self.left_out)
-        })
+        });
+        let refused = (!self.refused.is_empty()).then(|| {
+            let number = self.refused.len();
+            let text = format!("the kernel does not let the agent count {number} of the processes");
+            Failure::new(text, "use --become sudo")
+                .coded(Code::NotPermitted)
+                .with("processes", number)
+        });
+        capped.into_iter().chain(refused).collect()
     }
 }
 
@@ -247,7 +269,8 @@ fn add(sum: &mut Counts, more: Option<Counts>) {
     };
     sum.enabled += more.enabled;
     sum.running += more.running;
-    sum.values.resize(more.values.len(), 0);
+    let longest = sum.values.len().max(more.values.len());
+    sum.values.resize(longest, 0);
     for (value, more) in sum.values.iter_mut().zip(more.values) {
         *value = value.saturating_add(more);
     }
@@ -258,7 +281,7 @@ fn put(owner: &str, group: &Group, sum: &Counts, to: &mut Vec<Reading>) {
     to.push(reading(owner, &group.name, "enabled_ns", "ns", sum.enabled));
     to.push(reading(owner, &group.name, "running_ns", "ns", sum.running));
     for (counter, value) in group.counters.iter().zip(&sum.values) {
-        let value = value.saturating_mul(counter.each);
+        let value = (*value as f64 * counter.each) as u64;
         to.push(reading(
             owner,
             &group.name,

@@ -12,7 +12,7 @@ use crate::wire::outcome::{Code, Failure};
 
 /// Counters that most processors have, also where each core runs two threads.
 const USUAL_COUNTERS: usize = 4;
-const LINE: u64 = 64;
+const LINE: f64 = 64.0;
 const TOPDOWN_INTEL: [&str; 5] = [
     "slots",
     "topdown-retiring",
@@ -27,13 +27,13 @@ const SOFTWARE_EVENTS: [(&str, &str, u64); 4] = [
     ("page-faults", "page_faults", 2),
 ];
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Counter {
     /// Of the series.
     pub name: String,
     pub unit: &'static str,
     /// What one event stands for, in the unit.
-    pub each: u64,
+    pub each: f64,
     pub encoding: Encoding,
 }
 
@@ -45,7 +45,7 @@ pub enum Place {
     Cpus(Vec<i32>),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     pub name: String,
     pub place: Place,
@@ -80,6 +80,7 @@ pub fn plan(machine: &Machine, asked: &[String]) -> Plan {
     for name in asked {
         match (name.as_str(), &processor) {
             ("memory", _) => plan.memory(machine, processor.as_ref(), &mut lacking),
+            ("energy", _) => plan.energy(machine),
             ("ipc" | "topdown" | "cache", None) => lacking.push(name.clone()),
             ("ipc", Some(processor)) => plan.ipc(machine.vendor(), processor),
             ("topdown", Some(processor)) => plan.topdown(machine, processor),
@@ -120,7 +121,7 @@ fn counted(name: &str, encoding: Encoding) -> Counter {
     Counter {
         name: name.to_owned(),
         unit: "count",
-        each: 1,
+        each: 1.0,
         encoding,
     }
 }
@@ -230,7 +231,7 @@ impl Plan {
                 Some(Counter {
                     name: format!("memory_{what}{half}_bytes"),
                     unit: "bytes",
-                    each: device.bytes(&event).unwrap_or(LINE),
+                    each: device.scale(&event, "bytes").unwrap_or(LINE),
                     encoding: device.encode(&device.event(&event)?)?,
                 })
             });
@@ -279,6 +280,35 @@ impl Plan {
         }
     }
 
+    /// What the processors' sockets and their memory used, by RAPL.
+    fn energy(&mut self, machine: &Machine) {
+        let before = self.groups.len();
+        for device in machine.devices("power") {
+            let counter = |(name, event): (&str, &str)| {
+                Some(Counter {
+                    each: device.scale(event, "microjoules")?,
+                    ..listed(&device, name, event)?
+                })
+            };
+            let all = [
+                ("energy_sockets_uj", "energy-pkg"),
+                ("energy_memory_uj", "energy-ram"),
+            ];
+            self.on_machine(
+                "energy",
+                &device,
+                all.into_iter().filter_map(counter).collect(),
+            );
+        }
+        if self.groups.len() == before {
+            self.lacks(
+                "energy",
+                "this machine does not count its energy (RAPL)",
+                "leave energy out; virtual machines rarely have it",
+            );
+        }
+    }
+
     fn on_machine(&mut self, name: &str, device: &Device, counters: Vec<Counter>) {
         if counters.is_empty() {
             return;
@@ -321,16 +351,14 @@ impl Plan {
                 continue;
             };
             found = true;
-            let bytes = device.bytes(name);
-            let counter = Counter {
-                name: if bytes.is_some() {
-                    format!("{series}_bytes")
-                } else {
-                    series.clone()
+            let counter = match device.scale(name, "bytes") {
+                Some(each) => Counter {
+                    name: format!("{series}_bytes"),
+                    unit: "bytes",
+                    each,
+                    encoding,
                 },
-                unit: if bytes.is_some() { "bytes" } else { "count" },
-                each: bytes.unwrap_or(1),
-                encoding,
+                None => counted(&series, encoding),
             };
             match device.cpus() {
                 Some(_) => self.on_machine(&series, &device, vec![counter]),

@@ -127,15 +127,17 @@ impl Device {
         is_word.then(|| self.text(&format!("events/{name}")))?
     }
 
-    /// How many bytes one event stands for. None: it does not stand for bytes.
-    pub fn bytes(&self, event: &str) -> Option<u64> {
-        let unit = match self.text(&format!("events/{event}.unit"))?.as_str() {
-            "Bytes" => 1.0,
-            "MiB" => f64::from(1 << 20),
+    /// How many of a unit one event stands for: bytes, or microjoules. None: it stands for something else.
+    pub fn scale(&self, event: &str, unit: &str) -> Option<f64> {
+        let known = self.text(&format!("events/{event}.unit"))?;
+        let factor = match (known.as_str(), unit) {
+            ("Bytes", "bytes") => 1.0,
+            ("MiB", "bytes") => f64::from(1 << 20),
+            ("Joules", "microjoules") => 1e6,
             _ => return None,
         };
         let scale: f64 = self.text(&format!("events/{event}.scale"))?.parse().ok()?;
-        Some((scale * unit).round() as u64)
+        Some(scale * factor)
     }
 
     /// A number that the kernel says of the device, such as the slots of a cycle. arm64 writes it in base 16.

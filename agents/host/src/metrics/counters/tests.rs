@@ -83,6 +83,13 @@ const SAPPHIRE_RAPIDS: &str = "
     uncore_imc_free_running_0:
     type 99
     events/read event=0xff
+    power:
+    type 50
+    cpumask 0,56
+    format/event config:0-7
+    events/energy-pkg event=0x02
+    events/energy-pkg.scale 2.3283064365386962890625e-10
+    events/energy-pkg.unit Joules
     software:
     type 1
 ";
@@ -177,7 +184,7 @@ fn sapphire_rapids() {
     assert_eq!((HARDWARE, CACHE), (0, 3));
     let topdown = &found.groups[2];
     assert_eq!(topdown.base, topdown.counters.len(), "it is not split");
-    assert!(found.groups[5].counters.iter().all(|one| one.each == 64));
+    assert!(found.groups[5].counters.iter().all(|one| one.each == 64.0));
     assert!(found.notes.is_empty() && found.slots.is_none());
 }
 
@@ -257,6 +264,17 @@ fn a_machine_without_hardware_counters() {
     assert!(shown(&found.groups).is_empty());
     let want = [(Code::CounterMissing, "ipc,cache,cycles,memory")];
     assert_eq!(lacking(&found), want);
+}
+
+#[test]
+fn energy_of_the_sockets() {
+    let found = Files::new(SAPPHIRE_RAPIDS).plan("energy");
+    let want = ["energy@[0, 56]: energy_sockets_uj=50/2"];
+    assert_eq!(shown(&found.groups), want);
+    let joule = found.groups[1].counters[0].each * f64::from(2).powi(32);
+    assert!((joule - 1e6).abs() < 1e-3, "{joule}");
+    let none = Files::new(ZEN_4).plan("energy");
+    assert_eq!(lacking(&none), [(Code::CounterMissing, "energy")]);
 }
 
 #[test]
