@@ -142,11 +142,11 @@ def test_the_page_has_what_spark_knows(tmp_path: Path) -> None:
     record["hosts"][0]["recordings"][0]["resident_bytes"] = 3 << 29
     rewrite(run, record)
     report = make_report(tmp_path / "run", slices=True)
-    told = report.events[0].findings[1].text
-    assert told == "Stage 3.0 takes 80% of the job; 75% of its task time is shuffle fetch."
+    sentence = report.events[0].findings[1].text
+    assert sentence == "Stage 3.0 takes 80% of the job; 75% of its task time is shuffle fetch."
     page = described(report.page)
     job, curves = page["job"], page["curves"]
-    assert told in job["headline"]
+    assert sentence in job["headline"]
     assert [(one["slice"], one["cells"][:2]) for one in job["stages"]] == [
         ("stage 3.0", ["stage 3.0 collect at A:42", "8 s"])
     ]
