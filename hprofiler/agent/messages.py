@@ -34,7 +34,7 @@ Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 ClockTime = Annotated[float, Meta(ge=0, le=1e11)]
 """Seconds since 1970."""
 Microseconds = Annotated[int, Meta(ge=0, le=1 << 53)]
-Engine = Literal["async-profiler", "perf"]
+Engine = Literal["async-profiler", "perf", "pyspy"]
 Sources = Annotated[Mapping[Name, Name], Meta(max_length=MAX_EVENTS)]
 """What is used for each event, by its name."""
 Labels = Annotated[Mapping[Name, str], Meta(max_length=64)]
@@ -259,7 +259,7 @@ class CheckedProcess(ProcessOutcome, frozen=True, kw_only=True, tag=False):
     `engine` is what would record it, "" where nothing would.
     """
 
-    engine: Literal["", "async-profiler", "perf"] = ""
+    engine: Literal["", "async-profiler", "perf", "pyspy"] = ""
     sources: Sources = {}
     findings: Annotated[tuple[Finding, ...], Meta(max_length=100)] = ()
 

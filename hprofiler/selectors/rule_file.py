@@ -23,7 +23,7 @@ CAPTURE_KEYS = ("from", "name", "regex")
 SLICE_KEYS = ("prefix", "regex", "name")
 MAX_SLICES = 8
 MAX_PREFIX = 60
-CAPTURE_SOURCES = ("arguments", "options", "environment", "cgroup", "main_class")
+CAPTURE_SOURCES = ("arguments", "options", "environment", "cgroup", "main_class", "parents")
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _LABEL = re.compile(r"[a-z][a-z0-9_]*")

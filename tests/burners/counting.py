@@ -1,15 +1,19 @@
-"""Programs that count what they do, for profiles of any event to be held against: Java, C, Rust, Go."""
+"""Programs that count what they do, to hold profiles of any event against: Java, C, Rust, Go, Python."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from tests.burners import build
 from tests.burners.burner import Program, Wrap
 
 Counts = dict[str, int]
-"""The program's own sums by name; they only grow. Names and units: `truth/*.java`, `native/*`."""
+"""The program's own sums by name; they only grow. Names and units: `truth/*.java`, `native/*`, this
+folder's `shares.py`."""
+SHARES = Path(__file__).with_name("shares.py")
 
 
 class Counting(Program):
@@ -36,6 +40,13 @@ class Native(Counting):
 
     def __init__(self, language: str, load: float = 0.4, wrap: Wrap | None = None) -> None:
         super().__init__([str(build.native(language)), str(load)], wrap)
+
+
+class Python(Counting):
+    """The program of `shares.py` on a Python interpreter; `load` of a core."""
+
+    def __init__(self, python: str = sys.executable, load: float = 0.5, wrap: Wrap | None = None) -> None:
+        super().__init__([python, str(SHARES), str(load)], wrap)
 
 
 def arguments(

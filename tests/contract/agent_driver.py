@@ -306,7 +306,7 @@ class Agent:
         `members` are the sampling's, or those of the request.
         """
         request = self.request(programs, members)
-        used = {"async-profiler": ("async-profiler", "threadnames"), "perf": ("perfmap",)}
+        used = {"async-profiler": ("async-profiler", "threadnames"), "perf": ("perfmap",), "pyspy": ()}
         names = used.get(request["sampling"]["engine"], tuple(LIBRARIES))
         stored = {name: self.library(name) for name in names} if blobs is None else blobs
         self.send("prepare", blobs=stored, **request)

@@ -45,8 +45,9 @@ class Case:
 
     @property
     def found_by(self) -> set[str]:
-        """The selectors that mean it: its own, and `java` where it is a JVM."""
-        return {name for name in (self.selector, "java" if self.main else None) if name}
+        """The selectors that mean it: its own, and `java` or `python` where it is one."""
+        language = "java" if self.main else "python" if self.program.startswith("python") else None
+        return {name for name in (self.selector, language) if name}
 
 
 CASES = [
@@ -56,6 +57,17 @@ CASES = [
 
 def test_every_shipped_selector_has_a_case() -> None:
     assert {case.selector for case in CASES} - {None} == set(shipped()) - {"java"}
+
+
+def test_a_python_worker_is_labelled_with_its_executor(agent, tmp_path):
+    program = tmp_path / "python3"
+    compile_program(program)
+    command = f"{program} -m pyspark.daemon pyspark.worker; exit $?"
+    executor = ["--driver-url", "spark://h:1", "--executor-id", "7", "--app-id", "app-1", "--password", "x"]
+    with ready(["bash", "-c", command, "executor", *executor]) as shell:
+        found = agent.find(**shipped()["pyspark-worker"])["processes"]
+    (worker,) = [one for one in found if one["ppid"] == shell.pid]
+    assert (worker["label"], worker["labels"]["application"]) == ("python of executor 7", "app-1")
 
 
 def test_each_process_is_found_by_its_own_selector_and_java_alone(agent, tmp_path):
@@ -120,9 +132,13 @@ def running(folder: Path, case: Case) -> AbstractContextManager[subprocess.Popen
     program = folder / "bin" / case.program
     program.parent.mkdir(exist_ok=True)
     if not program.exists():
-        source = '#include <stdio.h>\nint main(void) { puts("ready"); fflush(stdout); return getchar() > 0; }'
-        subprocess.run(["cc", "-x", "c", "-o", str(program), "-"], input=source.encode(), check=True)
-    return ready([str(program), *case.arguments.split()])
+        compile_program(program)
+    return ready([str(program), *case.arguments.split()], {**os.environ, **case.environment})
+
+
+def compile_program(path: Path) -> None:
+    source = '#include <stdio.h>\nint main(void) { puts("ready"); fflush(stdout); return getchar() > 0; }'
+    subprocess.run(["cc", "-x", "c", "-o", str(path), "-"], input=source.encode(), check=True)
 
 
 def running_jvm(classes: Path, case: Case) -> AbstractContextManager[subprocess.Popen[bytes]]:

@@ -75,4 +75,4 @@ def test_every_shipped_selector_but_java_names_roots():
     for name, selector in load_selectors([SHIPPED]).items():
         assert bool(selector.roots) == (name != "java"), name
         for root in selector.roots:
-            assert re.fullmatch(r"[\w/$*.:]+", root) and re.match(r"\w", root), root
+            assert re.fullmatch(r"[\w/$*.:<>() ]+", root) and re.match(r"[\w<]", root), root

@@ -254,8 +254,8 @@ impl Profile {
         self.totals.iter().all(|&total| total == 0)
     }
 
-    /// Adds a stack of annotated names, root first, with one amount for each value.
-    pub fn add_stack<S: AsRef<[u8]>>(&mut self, stack: &[S], amounts: &[i64]) -> Result<()> {
+    /// Adds a stack of annotated names, root first, with one amount for each value. Returns the node of its leaf.
+    pub fn add_stack<S: AsRef<[u8]>>(&mut self, stack: &[S], amounts: &[i64]) -> Result<Node> {
         let mut node = ROOT;
         for name in stack {
             let frame = self.frames.intern(name.as_ref())?;
@@ -264,7 +264,7 @@ impl Profile {
         for (value, &amount) in amounts.iter().enumerate() {
             self.add(node, value, amount)?;
         }
-        Ok(())
+        Ok(node)
     }
 
     /// Adds another profile by sum. Labels that are not the same in both are dropped.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FINDINGS_SHOWN = 3
 _HOSTS_SHOWN = 8
 
-# Selectors that match any program only with --engine perf.
+# Selectors that match any program only with --engine perf or pyspy.
 _OF_ANY_PROGRAM = ("text", "regex", "pipe")
 
 
@@ -192,7 +192,7 @@ def _next_steps(result: RunResult, selector: Selector, searched: list[str]) -> I
     if searched:
         yield SEE_WHAT_IS_THERE
         if not selector.native and selector.kind in _OF_ANY_PROGRAM:
-            yield "only JVMs were searched; --engine perf also records other programs"
+            yield "only JVMs were searched; --engine perf also records other programs, and -j python Python"
     elif result.interrupted:
         yield "list what a run would record: hprofiler ps … (same -j and host options)"
     else:

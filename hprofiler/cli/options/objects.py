@@ -57,7 +57,7 @@ def selector(options: argparse.Namespace) -> Selector:
     else:
         chosen = parse_selector(text, directories)
     slices = chosen.slices if getattr(options, "slices", "stage") != "none" else ()
-    return replace(chosen, native=chosen.native or options.engine == "perf", slices=slices)
+    return replace(chosen, native=chosen.native or options.engine in ("perf", "pyspy"), slices=slices)
 
 
 def target(options: argparse.Namespace) -> Located:
@@ -96,8 +96,9 @@ def hosts(options: argparse.Namespace) -> Located:
 
 
 def print_cautions(sampling: Sampling) -> None:
-    """Print warnings about events on stderr. perf tests its events itself."""
-    for caution in map(caution_of, sampling.events if sampling.engine != "perf" else ()):
+    """Print warnings about async-profiler's events on stderr."""
+    by_others = sampling.engine in ("perf", "pyspy")
+    for caution in map(caution_of, () if by_others else sampling.events):
         if caution:
             say("note: ", f"{caution.text}; {caution.remedy}", sys.stderr)
 
@@ -169,7 +170,7 @@ def _binaries(options: argparse.Namespace) -> AgentBinaries:
 
     library = getattr(options, "async_profiler", None)
     blobs = resources.blobs(library)
-    is_sent = hasattr(options, "async_profiler") and options.engine != "perf"
+    is_sent = hasattr(options, "async_profiler") and options.engine not in ("perf", "pyspy")
     if is_sent and getattr(options, "become", None):
         resources.refuse_foreign(blobs["async-profiler"])
     return AgentBinaries(resources.agents(), blobs)

@@ -11,7 +11,7 @@ from hprofiler.base.errors import UsageError
 from hprofiler.cli.options import numbers
 from hprofiler.model.event_names import IN_WORDS, OWN, known_as
 
-ENGINES = ("auto", "async-profiler", "perf")
+ENGINES = ("auto", "async-profiler", "perf", "pyspy")
 MOST_EVENTS = 16
 PRESETS = ("ipc", "topdown", "cache", "memory", "energy")
 MOST_COUNTERS = 32
@@ -99,8 +99,8 @@ def add_engine_to(group: argparse._ActionsContainer) -> None:
         "--engine",
         choices=ENGINES,
         default="auto",
-        help="auto (default): async-profiler for JVMs that allow an attach, else the host's perf; "
-        "perf: perf for all, and -j also matches processes that are not JVMs",
+        help="auto (default): async-profiler for JVMs that allow an attach, py-spy for Python, else the "
+        "host's perf; perf, pyspy: perf or py-spy for all, and -j also matches processes that are not JVMs",
     )
 
 

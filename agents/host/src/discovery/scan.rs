@@ -23,6 +23,8 @@ const MAX_COMMAND: usize = 1 << 20;
 /// processes with very long command lines.
 const ALL_COMMANDS: usize = 64 << 20;
 const LEAST_COMMAND: usize = 2 << 10;
+/// The most ancestors whose command lines are looked at.
+const MOST_PARENTS: usize = 8;
 const MAX_NAME: usize = 255;
 /// How long reading the memory of one process may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -125,10 +127,13 @@ fn seen(
     let pid = memory.pid;
     let dir = format!("/proc/{pid}");
     let status = status::parse(pid, &read_text(format!("{dir}/status"), 1 << 20)?)?;
-    let (mut launch, jvm) = description.map_or_else(Default::default, |it| {
-        let version = it.version;
-        (it.launch, Some(JvmFacts { version }))
-    });
+    let (mut launch, jvm) = match description {
+        Some(it) => {
+            let version = it.version;
+            (it.launch, Some(JvmFacts { version }))
+        }
+        None => (command_line::of_native(&memory.command), None),
+    };
     if !memory.whole {
         launch.missing = Some("its command line is too long");
     }
@@ -281,6 +286,24 @@ pub fn environment(process: &Seen) -> BTreeMap<String, String> {
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
         })
         .collect()
+}
+
+/// The command lines of a process's parent, its parent's parent and so on, a line each, with secrets masked.
+pub fn parents(process: &Seen) -> String {
+    let mut lines = String::new();
+    let mut pid = process.ppid;
+    for _ in 0..MOST_PARENTS {
+        let parent = worker_pool::run(PATIENCE, move || {
+            Memory::read(pid, &AtomicUsize::new(MAX_COMMAND))
+        });
+        let Ok(Some(parent)) = parent else {
+            break;
+        };
+        lines += &mask::words(&parent.command).join(" ");
+        lines.push('\n');
+        pid = parent.stat.ppid;
+    }
+    lines
 }
 
 /// This process and its ancestors.

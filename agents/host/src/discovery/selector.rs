@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use regex::{Regex, RegexBuilder};
 
-use crate::discovery::scan::{environment, Seen};
+use crate::discovery::scan::{environment, parents, Seen};
 use crate::jvm::command_line::Launch;
 use crate::os::proc::{mask, read_text};
 use crate::wire::outcome::{Code, Failure};
@@ -144,6 +144,7 @@ impl<'a> Facts<'a> {
             Source::Environment => self.variable(name)?,
             Source::Cgroup => self.cgroup().to_owned(),
             Source::MainClass => self.launch().main_class().to_owned(),
+            Source::Parents => parents(self.process),
         })
     }
 }

@@ -15,6 +15,14 @@ pub struct Launch {
     pub missing: Option<&'static str>,
 }
 
+/// That of a program other than a JVM, whose words are all arguments.
+pub fn of_native(command: &[String]) -> Launch {
+    Launch {
+        arguments: command.get(1..).unwrap_or_default().to_vec(),
+        ..Launch::default()
+    }
+}
+
 /// The launcher's options whose value is the next argument.
 const TAKES_VALUE: [&str; 19] = [
     "-cp",

@@ -37,7 +37,7 @@ pub fn build_profile_message(
     let mut bytes = Vec::new();
     let written = recorded.profile.write_compact(&mut bytes);
     written.map_err(|error| Failure::plain(format!("the profile cannot be written: {error}")))?;
-    let expected = expected(&recorded, clock, job.sampling.frequency);
+    let expected = expected(&recorded, clock);
     let head = ProfileHead {
         pid: job.chosen.pid,
         event: recorded.event,
@@ -61,13 +61,13 @@ pub fn build_profile_message(
 }
 
 /// The samples of the CPU time that the source can see.
-fn expected(recorded: &EventProfile, clock: &Clock, frequency: u32) -> u64 {
+fn expected(recorded: &EventProfile, clock: &Clock) -> u64 {
     let seconds = match (recorded.event.as_str(), recorded.source.as_str()) {
         ("cpu", USER_CODE) => clock.user_seconds,
         ("cpu", _) => clock.cpu_seconds,
         _ => 0.0,
     };
-    (seconds * f64::from(frequency)).round() as u64
+    (seconds * 1e9 / recorded.interval.max(1) as f64).round() as u64
 }
 
 /// Every source loses some CPU time: timers most, perf events the time of taking a sample, those without the kernel all

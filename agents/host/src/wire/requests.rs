@@ -170,6 +170,8 @@ pub enum Source {
     Environment,
     Cgroup,
     MainClass,
+    /// The command lines of its ancestors.
+    Parents,
 }
 
 /// What to record, and of which processes.

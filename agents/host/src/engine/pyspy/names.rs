@@ -1,0 +1,70 @@
+//! Names of Python frames.
+
+use py_spy::Frame;
+
+/// `function (file)`; Python 3.11 and later also names the function's class.
+pub fn frame(frame: &Frame) -> String {
+    match short_path(&frame.filename) {
+        "" => frame.name.clone(),
+        file => format!("{} ({file})", frame.name),
+    }
+}
+
+/// A module's path within the folder of packages that contains it; the file's name alone if that is not in one. Files
+/// are not looked at.
+fn short_path(path: &str) -> &str {
+    let is_root = |folder: &str| {
+        let version = folder.strip_prefix("python");
+        let is_version = |text: &str| {
+            text.bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'.')
+        };
+        ["site-packages", "dist-packages"].contains(&folder)
+            || folder.ends_with(".zip")
+            || folder.ends_with(".egg")
+            || version.is_some_and(is_version)
+    };
+    let mut rest = path;
+    let mut short = path.rsplit('/').next().unwrap_or(path);
+    while let Some((folder, inner)) = rest.split_once('/') {
+        if is_root(folder) {
+            short = inner;
+        }
+        rest = inner;
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_begin_below_the_folder_of_packages() {
+        for (path, want) in [
+            ("/usr/lib/python3.11/threading.py", "threading.py"),
+            (
+                "/usr/lib/python3/dist-packages/numpy/core/x.py",
+                "numpy/core/x.py",
+            ),
+            (
+                "/v/lib/python3.11/site-packages/pandas/io.py",
+                "pandas/io.py",
+            ),
+            (
+                "/spark/python/lib/pyspark.zip/pyspark/worker.py",
+                "pyspark/worker.py",
+            ),
+            ("/spark/python/pyspark/worker.py", "pyspark/worker.py"),
+            ("/home/me/jobs/etl.py", "etl.py"),
+            ("etl.py", "etl.py"),
+            (
+                "<frozen importlib._bootstrap>",
+                "<frozen importlib._bootstrap>",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(short_path(path), want);
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! A thread that takes samples of one Python process and adds them to profiles at once.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use flamegraph::{NameRules, Profile, Row, TimesBuilder, ValueType};
+use py_spy::{PythonSpy, StackTrace};
+
+use super::names::frame;
+use super::tasks::{Task, Tasks};
+use crate::engine::api::{EventProfile, Shared};
+use crate::os::threads::{no_thread, unbroken, STACK};
+use crate::wire::outcome::Failure;
+
+/// The frame of a running thread that has no Python frames, such as one of NumPy's or Arrow's own.
+const NATIVE: &str = "native code";
+/// Names of threads whose group is remembered; more are forgotten, and worked out anew.
+const MOST_REMEMBERED: usize = 1 << 12;
+
+/// What is recorded: an event, and the time between two samples of a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    pub name: &'static str,
+    pub every: Duration,
+}
+
+/// What a recording has taken.
+pub struct Samples {
+    events: Vec<Sampled>,
+    begin: Instant,
+    /// Microseconds since 1970 at the begin.
+    start: i64,
+    seconds: f64,
+    /// How often stacks were read, and how often they could not be.
+    pub reads: u64,
+    pub errors: u64,
+    pub process_ended: bool,
+}
+
+struct Sampled {
+    event: Event,
+    next: Instant,
+    /// How often a sample was due, and how often stacks were read for it.
+    rounds: u64,
+    reads: u64,
+    taken: u64,
+    profile: Profile,
+    timeline: Vec<u64>,
+    times: Option<TimesBuilder>,
+}
+
+/// A running recording. It ends by itself after its time limit.
+pub struct Sampler {
+    stop: Option<Sender<()>>,
+    samples: Receiver<Result<Samples, Failure>>,
+    full: Arc<AtomicBool>,
+}
+
+impl Sampler {
+    pub fn start(
+        spy: PythonSpy,
+        tasks: Tasks,
+        events: &[Event],
+        times: bool,
+        limit: Duration,
+        shared: Arc<Shared>,
+    ) -> Result<Self, Failure> {
+        let (stop, stopped) = channel();
+        let (sender, samples) = channel();
+        let (full, pid) = (Arc::new(AtomicBool::new(false)), spy.pid);
+        let mut work = Work {
+            samples: Samples::begin(events, times, &shared),
+            spy,
+            tasks,
+            groups: HashMap::new(),
+            cells: shared.limits.cells(events.len()),
+            full: full.clone(),
+            shared,
+        };
+        let run = move || {
+            let done = unbroken(|| work.run(&stopped, limit));
+            // The receiver may be gone.
+            let _ = sender.send(done.map(|()| work.samples));
+        };
+        let thread = thread::Builder::new().name(format!("python {pid}"));
+        let thread = thread.stack_size(STACK).spawn(run);
+        thread.map_err(|error| no_thread(pid, &error))?;
+        Ok(Self {
+            stop: Some(stop),
+            samples,
+            full,
+        })
+    }
+
+    /// Whether it has ended because its call tree was too large.
+    pub fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// None: the process's memory did not answer in time.
+    pub fn stop(&mut self, patience: Duration) -> Option<Result<Samples, Failure>> {
+        self.stop = None;
+        self.samples.recv_timeout(patience).ok()
+    }
+}
+
+struct Work {
+    samples: Samples,
+    spy: PythonSpy,
+    tasks: Tasks,
+    /// The root frames of threads by their names.
+    groups: HashMap<String, String>,
+    cells: usize,
+    full: Arc<AtomicBool>,
+    shared: Arc<Shared>,
+}
+
+impl Work {
+    fn run(&mut self, stop: &Receiver<()>, limit: Duration) {
+        let end = self.samples.begin + limit;
+        loop {
+            let next = self.samples.events.iter().map(|event| event.next).min();
+            let next = next.unwrap_or(end).min(end);
+            let left = next.saturating_duration_since(Instant::now());
+            if stop.recv_timeout(left) != Err(RecvTimeoutError::Timeout) || Instant::now() >= end {
+                break;
+            }
+            self.shared.limits.rest();
+            let due = self.samples.due(Instant::now());
+            let Some(tasks) = self.tasks.read() else {
+                self.samples.process_ended = true;
+                break;
+            };
+            self.sample(&due, &tasks);
+            let nodes = self
+                .samples
+                .events
+                .iter()
+                .map(|event| event.profile.node_count());
+            if nodes.sum::<usize>() * 2 > self.cells {
+                self.full.store(true, Ordering::Relaxed);
+                break;
+            }
+        }
+        self.samples.seconds = self.samples.begin.elapsed().as_secs_f64();
+    }
+
+    fn sample(&mut self, due: &[usize], tasks: &HashMap<i32, Task>) {
+        let of_all = due
+            .iter()
+            .any(|&event| self.samples.events[event].is_wall());
+        // An idle process is not read for its CPU time.
+        if !of_all && !tasks.values().any(|task| task.running) {
+            return;
+        }
+        let now = Instant::now();
+        self.samples.reads += 1;
+        let Ok(traces) = self.spy.get_stack_traces() else {
+            self.samples.errors += 1;
+            return;
+        };
+        for &event in due {
+            self.samples.events[event].reads += 1;
+        }
+        let mut unseen: HashMap<i32, &Task> =
+            tasks.iter().map(|(&tid, task)| (tid, task)).collect();
+        for trace in traces {
+            let tid = self.thread_of(&trace, tasks);
+            let task = tid.and_then(|tid| unseen.remove(&tid));
+            let runs = task.map_or(trace.owns_gil, |task| task.running);
+            let name = trace.thread_name.as_deref();
+            let name = name
+                .or(task.map(|task| &*task.name))
+                .unwrap_or("unknown thread");
+            let mut stack = vec![self.group(name)];
+            match trace.frames.is_empty() {
+                true => stack.push(NATIVE.to_owned()),
+                false => stack.extend(trace.frames.iter().rev().map(frame)),
+            }
+            for &event in due {
+                if runs || self.samples.events[event].is_wall() {
+                    self.samples.add(event, now, &stack);
+                }
+            }
+        }
+        for task in unseen.into_values().filter(|task| task.running) {
+            let stack = [self.group(&task.name), NATIVE.to_owned()];
+            for &event in due {
+                if !self.samples.events[event].is_wall() {
+                    self.samples.add(event, now, &stack);
+                }
+            }
+        }
+    }
+
+    /// The process's own number of a Python thread. None: it is not known.
+    fn thread_of(&mut self, trace: &StackTrace, tasks: &HashMap<i32, Task>) -> Option<i32> {
+        match trace.os_thread_id {
+            Some(number) => i32::try_from(number).ok(),
+            None => self.tasks.described_at(trace.thread_id, tasks),
+        }
+    }
+
+    fn group(&mut self, name: &str) -> String {
+        if self.groups.len() >= MOST_REMEMBERED {
+            self.groups.clear();
+        }
+        let group = self.groups.entry(name.to_owned());
+        let of_name = || format!("[{}]", NameRules::builtin().thread_group(name));
+        group.or_insert_with(of_name).clone()
+    }
+}
+
+impl Sampled {
+    fn is_wall(&self) -> bool {
+        self.event.name == "wall"
+    }
+
+    /// Set the time of the next sample. Gaps vary between half and one and a half of the interval, so that samples do
+    /// not keep step with a program that works at regular times.
+    fn schedule(&mut self, now: Instant) {
+        const GOLDEN: f64 = 0.618_033_988_749_895;
+        let varied = 0.5 + (self.rounds as f64 * GOLDEN).fract();
+        self.rounds += 1;
+        self.next = now.max(self.next + self.event.every.mul_f64(varied));
+    }
+}
+
+impl Samples {
+    fn begin(events: &[Event], times: bool, shared: &Shared) -> Self {
+        let begin = Instant::now();
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        let rows = shared.limits.rows() / events.len().max(1);
+        let of_event = |event: &Event| {
+            let (count, amount) = match event.name {
+                "wall" => ("wall_samples", "wall"),
+                _ => ("samples", "cpu"),
+            };
+            let values = [(count, "count"), (amount, "nanoseconds")];
+            Sampled {
+                event: event.clone(),
+                next: begin,
+                rounds: 0,
+                reads: 0,
+                taken: 0,
+                profile: Profile::new(values.map(|(name, unit)| ValueType::new(name, unit)).into()),
+                timeline: Vec::new(),
+                times: times.then(|| TimesBuilder::new(rows, 1)),
+            }
+        };
+        Self {
+            events: events.iter().map(of_event).collect(),
+            begin,
+            start: since_1970.unwrap_or_default().as_micros() as i64,
+            seconds: 0.0,
+            reads: 0,
+            errors: 0,
+            process_ended: false,
+        }
+    }
+
+    /// The events to be sampled now, by index.
+    fn due(&mut self, now: Instant) -> Vec<usize> {
+        let mut due = Vec::new();
+        for (index, event) in self.events.iter_mut().enumerate() {
+            if event.next <= now {
+                event.schedule(now);
+                due.push(index);
+            }
+        }
+        due
+    }
+
+    fn add(&mut self, event: usize, now: Instant, stack: &[String]) {
+        let since = now.duration_since(self.begin);
+        let event = &mut self.events[event];
+        let amounts = [1, event.event.every.as_nanos() as i64];
+        // More names or larger sums than a profile can have do not fit into the agent's memory either.
+        let Ok(node) = event.profile.add_stack(stack, &amounts) else {
+            return;
+        };
+        event.taken += 1;
+        let second = since.as_secs() as usize;
+        if event.timeline.len() <= second {
+            event.timeline.resize(second + 1, 0);
+        }
+        event.timeline[second] += 1;
+        if let Some(times) = &mut event.times {
+            let row = Row {
+                node,
+                samples: 1,
+                ..Row::default()
+            };
+            times.add(0, since.as_micros() as i64, row);
+        }
+    }
+
+    pub fn profiles(self, source: &str) -> flamegraph::Result<Vec<EventProfile>> {
+        let (start, seconds) = (self.start, self.seconds);
+        let profile = |mut sampled: Sampled| {
+            let mut interval = sampled.event.every.as_nanos() as u64;
+            if sampled.is_wall() && sampled.taken > 0 {
+                // A sample stands for the time between two reads, which a busy agent makes longer.
+                interval = (seconds * 1e9 / sampled.reads as f64) as u64;
+                let total = sampled.taken.saturating_mul(interval) as i64;
+                sampled.profile = sampled.profile.with_total(1, total)?;
+            }
+            let times = sampled.times.as_mut();
+            let times = times.map(|times| times.times(0, start, Vec::new(), Some));
+            sampled.profile.set_times(times);
+            Ok(EventProfile {
+                event: sampled.event.name.to_owned(),
+                source: source.to_owned(),
+                interval,
+                profile: sampled.profile,
+                taken: sampled.taken,
+                timeline: sampled.timeline,
+            })
+        };
+        self.events.into_iter().map(profile).collect()
+    }
+}

@@ -1,0 +1,89 @@
+//! The threads of a process by the kernel's account: which of them run, and their names.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use crate::os::proc::stat;
+use crate::os::proc::target::Target;
+
+/// The bytes of a C library's description of a thread in which the thread's number is searched.
+const DESCRIPTION: usize = 1024;
+
+pub struct Task {
+    pub running: bool,
+    pub name: String,
+}
+
+/// The threads of one process. They are known by the number that the process itself sees, which differs in a container.
+pub struct Tasks {
+    target: Target,
+    memory: File,
+    /// The process's own number of each thread, by the agent's.
+    numbers: HashMap<i32, i32>,
+    /// The number of a thread, by what Python before 3.11 knows of it: the address of its description.
+    described: HashMap<u64, i32>,
+}
+
+impl Tasks {
+    /// `memory` is the process's `/proc/PID/mem`.
+    pub fn of(target: Target, memory: File) -> Self {
+        Self {
+            target,
+            memory,
+            numbers: HashMap::new(),
+            described: HashMap::new(),
+        }
+    }
+
+    /// None: the process has ended.
+    pub fn read(&mut self) -> Option<HashMap<i32, Task>> {
+        self.target.stat()?;
+        let listed = std::fs::read_dir(format!("/proc/{}/task", self.target.pid)).ok()?;
+        let numbers = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        let tasks = numbers.filter_map(|number| {
+            let line = self.target.read(&format!("task/{number}/stat"), 4096)?;
+            let name = &line[line.find('(')? + 1..line.rfind(')')?];
+            let task = Task {
+                running: stat::parse(&line)?.state == 'R',
+                name: name.to_owned(),
+            };
+            Some((self.own_number(number)?, task))
+        });
+        Some(tasks.collect())
+    }
+
+    fn own_number(&mut self, number: i32) -> Option<i32> {
+        if self.target.status.namespace_pid == self.target.pid {
+            return Some(number);
+        }
+        if let Some(&known) = self.numbers.get(&number) {
+            return Some(known);
+        }
+        let status = self
+            .target
+            .read(&format!("task/{number}/status"), 1 << 16)?;
+        let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        let own = line?.split_ascii_whitespace().last()?.parse().ok()?;
+        self.numbers.insert(number, own);
+        Some(own)
+    }
+
+    /// The number of a thread whose description in the C library is at this address. The description contains the
+    /// number, at a place that depends on the library.
+    pub fn described_at(&mut self, address: u64, tasks: &HashMap<i32, Task>) -> Option<i32> {
+        let known = self.described.get(&address);
+        if let Some(known) = known.filter(|known| tasks.contains_key(known)) {
+            return Some(*known);
+        }
+        let mut bytes = [0; DESCRIPTION];
+        let read = self.memory.read_at(&mut bytes, address).ok()?;
+        let numbers = bytes[..read].chunks_exact(4);
+        let numbers = numbers.map(|four| i32::from_ne_bytes([four[0], four[1], four[2], four[3]]));
+        let number = numbers
+            .into_iter()
+            .find(|number| tasks.contains_key(number))?;
+        self.described.insert(address, number);
+        Some(number)
+    }
+}

@@ -1,0 +1,71 @@
+"""A program for any CPython from 3.8: its thread python-worker-1 spends CPU time in known shares.
+
+70 % in the function `hot`, 20 % in the method `Warm.burn` below four calls of `deeper`, 10 % in `cool`,
+whose work is native code that runs without the GIL. Protocol as in Burner.java; the argument is the load, 0.5
+of a core.
+"""
+
+import hashlib
+import os
+import sys
+import threading
+import time
+
+PERCENT = {"hot": 70, "warm": 20, "cool": 10}
+ROUND = 0.02
+USED = dict.fromkeys(PERCENT, 0)
+TEXT = bytes(1 << 18)
+
+
+def hot(until):
+    x = 1
+    while time.thread_time_ns() < until:
+        for i in range(2000):
+            x = (x * 1103515245 + i) & 0x7FFFFFFF
+
+
+class Warm:
+    def burn(self, until):
+        x = 1
+        while time.thread_time_ns() < until:
+            for i in range(2000):
+                x = (x ^ i) + (x >> 3)
+
+
+def deeper(depth, until):
+    if depth:
+        deeper(depth - 1, until)
+    else:
+        Warm().burn(until)
+
+
+def cool(until):
+    while time.thread_time_ns() < until:
+        hashlib.sha256(TEXT)
+
+
+def work(load):
+    burns = {"hot": hot, "warm": lambda until: deeper(3, until), "cool": cool}
+    while True:
+        begin = time.monotonic()
+        for name, burn in burns.items():
+            # What one took too much of a round, it gets less of the next.
+            share = PERCENT[name] * sum(USED.values()) // 100 - USED[name] + int(PERCENT[name] * ROUND * 1e7)
+            before = time.thread_time_ns()
+            burn(before + max(0, share))
+            USED[name] += time.thread_time_ns() - before
+        spent = time.monotonic() - begin
+        time.sleep(spent * (1 - load) / load)
+
+
+def print_counters():
+    print("counters " + " ".join(f"{name}={used}" for name, used in USED.items()), flush=True)
+
+
+if __name__ == "__main__":
+    worker = threading.Thread(target=work, args=(float(sys.argv[1]),), name="python-worker-1", daemon=True)
+    worker.start()
+    print(f"ready pid={os.getpid()}", flush=True)
+    for _ in sys.stdin:
+        print_counters()
+    print_counters()

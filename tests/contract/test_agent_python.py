@@ -1,0 +1,146 @@
+"""CPython processes recorded by py-spy: known shares, times, waits, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.burners.counting import Counts, Python, grown
+from tests.contract.agent_driver import Agent, Recorded, good, near, running
+from tests.contract.conftest import OTHER_USER
+from tests.lab import procs
+from tests.needed import lacking
+
+WORKS = {"hot": "hot (shares.py)", "warm": "burn (shares.py)", "cool": "cool (shares.py)"}
+FREQUENCY = 99
+WORK = 1.5e9
+"""Nanoseconds of CPU time to record: about 150 samples."""
+THREAD = "[python-worker-N]"
+
+
+@pytest.fixture
+def program() -> Iterator[type[Python]]:
+    started: list[Python] = []
+
+    def start(*arguments: object, **options: object) -> Python:
+        started.append(Python(*arguments, **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.kill()
+
+
+def record(agent: Agent, program: Python, **members: object) -> tuple[Recorded, Counts]:
+    """A recording of some work, and what the program did meanwhile."""
+    before = program.counters()
+    agent.begin(program, **{"engine": "pyspy", "frequency": FREQUENCY, "duration": 300, **members})
+
+    def burnt() -> Counts:
+        return grown(program.counters(), before)
+
+    procs.wait_for("work", lambda: sum(burnt().values()) > WORK, timeout=2 * procs.PATIENCE)
+    return agent.stop().of(program), burnt()
+
+
+def assert_shares(done: Recorded, burnt: Counts) -> None:
+    taken, total = done.head()["samples"]["taken"], sum(burnt.values())
+    for work, name in WORKS.items():
+        share = done.share(name, among=tuple(WORKS.values()))
+        assert near(share, burnt[work] / total, taken), (work, share, burnt, done.stacks())
+
+
+def test_shares_are_those_that_were_burnt(agent, program):
+    burner = program(load=0.8)
+    assert agent.found(burner)[0]["jvm"] is None
+    done, burnt = record(agent, burner, engine="auto")
+    assert good(done.outcome) and done.head()["samples"]["taken"] > 100, done.outcome
+    assert (done.head()["engine"], done.head()["source"]) == ("pyspy", "py-spy")
+    assert_shares(done, burnt)
+    nanoseconds = sum(count for _, count in done.stacks(value=1))
+    assert nanoseconds == pytest.approx(sum(burnt.values()), rel=0.2)
+    _, warm = max((count, stack) for stack, count in done.stacks() if stack[-1].endswith(WORKS["warm"]))
+    assert warm[0] == THREAD and [frame for frame in warm if "deeper" in frame] == ["deeper (shares.py)"] * 4
+    assert done.share("[MainThread]") < 0.3, "it mostly waits for a line"
+    times = done.profile().times
+    assert times and (times.end - times.start) / 1e6 == pytest.approx(done.head()["seconds"], abs=1)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a pid namespace")
+def test_threads_of_a_container_are_told_apart(agent, program):
+    """There they have other numbers, and the thread that waits must not count as running."""
+    enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    burner = program(load=0.8, wrap=lambda words: [*enter, *words])
+    done, burnt = record(agent, burner)
+    assert burner.pid != burner.outer.pid and good(done.outcome)
+    assert_shares(done, burnt)
+    assert done.share(THREAD) > 0.7, done.stacks()
+
+
+def test_threads_that_wait_are_in_wall_clock_samples(agent, program):
+    done, _ = record(agent, program(load=0.2), events=["wall", "cpu"])
+    assert good(done.outcome)
+    assert done.share("[MainThread]", "wall") == pytest.approx(0.5, abs=0.02), "two threads, all the time"
+    each = sum(count for stack, count in done.stacks("wall", 1) if stack[0] == THREAD)
+    assert each / 1e9 == pytest.approx(done.head("wall")["seconds"], rel=0.1)
+    assert done.share("[MainThread]") < 0.4
+
+
+def test_a_process_that_ends_keeps_its_samples(agent, program):
+    burner = program(load=0.9)
+    agent.begin(burner, engine="pyspy", frequency=FREQUENCY, duration=120)
+    start = burner.counters()["hot"]
+    procs.wait_for("half a second of work", lambda: burner.counters()["hot"] > start + 5e8)
+    burner.kill()
+    done = agent.collect().of(burner)
+    assert done.outcome["ended"] == "process" and done.share("hot (shares.py)") > 0.4, done.outcome
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a process of another user")
+def test_a_user_without_rights_is_told_what_to_do(new_agent, program):
+    outcome = new_agent(user=OTHER_USER).refuse(program(), engine="pyspy")
+    assert outcome["code"] == "not-permitted" and "--become sudo" in outcome["remedy"], outcome
+
+
+def test_what_is_no_python_is_refused(agent):
+    with running("sleep", "600") as process:
+        (found,) = agent.find(native=True, kind="pids", pids=[process.pid])["processes"]
+        assert agent.refuse(found, engine="pyspy")["code"] == "not-python"
+
+
+def test_higher_frequencies_are_lowered(agent, program):
+    done, burnt = record(agent, program(), frequency=997)
+    assert done.outcome["code"] == "frequency-lowered", done.outcome
+    assert done.head()["interval"] == 10_000_000
+    assert done.head()["samples"]["expected"] == pytest.approx(sum(burnt.values()) / 1e7, rel=0.3)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("release", ["3.8", "3.9", "3.10", "3.12", "3.13", "3.14"])
+def test_shares_on_other_releases(agent, program, release):
+    done, burnt = record(agent, program(interpreter(release), load=0.8))
+    assert good(done.outcome), done.outcome
+    assert_shares(done, burnt)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("release", ["3.6", "3.7"])
+def test_old_releases_are_refused(agent, program, release):
+    outcome = agent.refuse(program(interpreter(release)), engine="pyspy")
+    assert outcome["code"] == "python-unsupported", outcome
+
+
+def interpreter(release: str) -> str:
+    """The interpreter of a release, as pyenv or the distribution installs it."""
+    patterns = (".pyenv/versions", f"{release}.*/bin/python{release}")
+    found = [*Path.home().joinpath(patterns[0]).glob(patterns[1]), Path(f"/usr/bin/python{release}")]
+    for python in found:
+        if python.is_file() and subprocess.run([python, "-c", ""], check=False).returncode == 0:
+            return str(python)
+    lacking(f"no Python {release} on this machine")
+    return sys.executable
