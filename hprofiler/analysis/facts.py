@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from hprofiler.base.time_range import TimeRange
-from hprofiler.model import HostRecord, Outcome, Process, Recording
+from hprofiler.model import HERE, HostRecord, Outcome, Process, Recording
 from hprofiler.runfolder import RunRecord
 from hprofiler.spark import SparkFacts
 from hprofiler.spark.findings import Judged
@@ -66,7 +66,12 @@ class RunFacts:
 
     @cached_property
     def drivers(self) -> frozenset[tuple[str, int]]:
-        """Host and PID of what may be the Spark driver: JVMs of no executor, else any such process."""
+        """Host and PID of what may be the Spark driver: the process that it is known to be, JVMs of no
+        executor, else any such process."""
+        if self.spark and self.spark.driver_pid:
+            here = (host for host in self.hosts if host.address == HERE)
+            own = {(host.name, one.pid) for host in here for one in host.recordings}
+            return frozenset(one for one in own if one[1] == self.spark.driver_pid)
         unlabelled = [
             (host.name, one)
             for host in self.hosts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from operator import attrgetter
@@ -25,7 +25,7 @@ from hprofiler.base.errors import UsageError
 from hprofiler.model import HostRecord, Outcome, Recording, Status
 from hprofiler.model.measures import measure_of
 from hprofiler.runfolder import RunFolder
-from hprofiler.spark import SparkError, saved_application
+from hprofiler.spark import SparkError, SparkFacts, saved_application
 from hprofiler.spark import read_facts as read_spark_facts
 from hprofiler.spark.findings import judge, sentence
 
@@ -198,21 +198,31 @@ def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolde
             host = facts.hosts[0].name if facts.hosts else ""
             note = Outcome(host, Status.DEGRADED, "report", error.reason, error.remedy, code=error.code)
             facts = replace(facts, notes=(note,))
-    if facts.spark and "driver" in facts.spark.tasks and len(facts.drivers) > 1:
-        reason = (
-            f"samples are not divided by Spark stage: {len(facts.drivers)} processes may be the driver of "
-            f"{facts.spark.application}, and run its tasks"
-        )
-        note = Outcome(
-            facts.hosts[0].name,
-            Status.DEGRADED,
-            "report",
-            reason,
-            "record it alone: -j pid:N",
-            code="spark-unknown",
-        )
-        facts = replace(facts, notes=(*facts.notes, note))
+    if facts.spark and "driver" in facts.spark.tasks and (facts.spark.driver_pid or facts.drivers):
+        facts = replace(facts, notes=(*facts.notes, *_about_drivers(facts, facts.spark)))
     return run_folder, facts
+
+
+def _about_drivers(facts: RunFacts, spark: SparkFacts) -> Iterator[Outcome]:
+    """Whether it is known which process ran the tasks of an application in local mode."""
+    if len(facts.drivers) == 1:
+        return
+    if spark.driver_pid:
+        reason, remedy = (
+            f"is process {spark.driver_pid}, which was not recorded",
+            f"-j pid:{spark.driver_pid}",
+        )
+    else:
+        reason, remedy = f"may be any of {len(facts.drivers)} processes", "record it alone: -j pid:N"
+    yield Outcome(
+        facts.hosts[0].name,
+        Status.DEGRADED,
+        "report",
+        f"samples are not divided by Spark stage: the driver of {spark.application}, which runs its tasks, "
+        f"{reason}",
+        remedy,
+        code="spark-unknown",
+    )
 
 
 def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink) -> AnalysisResult:

@@ -143,6 +143,7 @@ def _run_into(
             folder.write(msgspec.structs.replace(record, hosts=results))
         names = (request.raw_names, request.threads, request.trim)
         report = make_report(folder.path, *names, slices=request.slices)
+        results = _with_lines(results, report.analysis.facts.notes)
     except (RunFolderError, OSError) as error:
         raise PicturesError(f"cannot make the report: {error}", later) from error
     except KeyboardInterrupt as interrupt:

@@ -7,15 +7,14 @@ import logging
 import time
 from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
-from ipaddress import ip_address
 from pathlib import Path
-from socket import AF_INET, AF_INET6, SOCK_DGRAM, gethostname, socket
 
 import msgspec
 
+from hprofiler.app.spark_driver import driver_process, is_own, short_name
 from hprofiler.base.errors import HprofilerError
 from hprofiler.base.text import printable
-from hprofiler.model import HostRecord, Outcome, Status
+from hprofiler.model import HERE, HostRecord, Outcome, Status
 from hprofiler.resolve import SparkDriver
 from hprofiler.spark import (
     Answer,
@@ -50,8 +49,10 @@ def add_facts(
     host = results[0].name
     try:
         facts, application = _known(source, _clocks(results), since, until)
+        if any(result.address == HERE for result in results):
+            facts = msgspec.structs.replace(facts, driver_pid=driver_process(application))
         write_facts(facts, folder)
-        if application is not None:
+        if all(note.code != "too-slow" for note in application.notes):
             save_application(application, folder)
     except HprofilerError as error:
         reason = f"samples are not divided by Spark stage: {printable(error.reason)}"
@@ -77,7 +78,7 @@ def add_facts(
 
 def _known(
     source: SparkDriver | Path, clock_of: ClockOf, since: float, until: float
-) -> tuple[SparkFacts, Application | None]:
+) -> tuple[SparkFacts, Application]:
     if isinstance(source, Path):
         application = read_application(local_files(source))
         facts = facts_of(application, since, until, clock_of)
@@ -98,8 +99,7 @@ def _known(
         application, since, until, lambda driver: clock_of(driver) or driver_clock(ask, application.id)
     )
     facts = msgspec.structs.replace(facts, source="the driver's REST interface")
-    whole = all(note.code != "too-slow" for note in application.notes)
-    return facts, application if whole else None
+    return facts, application
 
 
 def _seconds(date: str | None) -> float | None:
@@ -121,37 +121,15 @@ def _clocks(results: Iterable[HostRecord]) -> ClockOf:
         source = f"clock of {result.name}"[:1000]
         clock = DriverClock(result.clock.offset, result.clock.uncertainty, source)
         for name in (result.name, result.address):
-            by_name.setdefault(_short(name), clock)
+            by_name.setdefault(short_name(name), clock)
         labels = [result.labels, *(one.process.labels for one in result.recordings)]
         if any(one.get("role") == "driver" for one in labels):
             of_driver = clock
 
     def of(driver: str) -> DriverClock | None:
-        known = of_driver or by_name.get(_short(driver))
-        if known is None and _is_own(driver):
-            return by_name.get("localhost", DriverClock(0.0, 0.0, "clock of this machine"))
+        known = of_driver or by_name.get(short_name(driver))
+        if known is None and is_own(driver):
+            return by_name.get(HERE, DriverClock(0.0, 0.0, "clock of this machine"))
         return known
 
     return of
-
-
-def _is_own(host: str) -> bool:
-    """Whether it is this machine's name, or an address of it that others know, too."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return _short(host) == _short(gethostname())
-    if address.is_loopback or address.is_unspecified:
-        return False
-    with socket(AF_INET if address.version == 4 else AF_INET6, SOCK_DGRAM) as probe:
-        try:
-            probe.bind((host, 0))
-        except OSError:
-            return False
-    return True
-
-
-def _short(host: str) -> str:
-    """A host's name without its domain; an address as it is."""
-    first = host.lower().partition(".")[0]
-    return host.lower() if first.isdecimal() or ":" in host else first

@@ -19,6 +19,7 @@ from hprofiler.model.recording import (
     Seconds,
 )
 from hprofiler.model.target import (
+    HERE,
     MANAGER_PORT,
     OWNER,
     PROCESS,
@@ -33,6 +34,7 @@ from hprofiler.model.target import (
 
 __all__ = [
     "DOING",
+    "HERE",
     "MANAGER_PORT",
     "OWNER",
     "PROCESS",

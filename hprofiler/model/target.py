@@ -15,6 +15,8 @@ RUN_FOR = "run_for"
 """Label of a container: its application's user, who is trusted before other users."""
 MANAGER_PORT = "manager_port"
 """Label of a container: the port of its node's manager."""
+HERE = "localhost"
+"""The address of this machine, which is reached without SSH."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from hprofiler.cli.options import audit as audited
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.parser import parse
 from hprofiler.collect import HostProgress, Reach, Stop
-from hprofiler.model import PROCESS, Host
+from hprofiler.model import HERE, PROCESS, Host
 from hprofiler.notebook.display import Progress, explained, show
 from hprofiler.notebook.run import Run
 from hprofiler.notebook.session import Session, read_session
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 LIMIT = 3600.0
 """Seconds after which the recording of a block ends, if the block does not."""
-_HERE = "localhost"
 _TICK = 0.1
 _TOGETHER = 5.0  # seconds within which hosts that start together do so
 _AT_ONCE = 10.0  # seconds in which a run ends that was asked to end at once
@@ -159,7 +158,7 @@ def _plan(spark: object, words: Sequence[str]) -> _Plan:
     options = _parsed(["run", *session.words, *words])
     host, _ = session.driver or ("", 0)
     if options.yarn is not None and is_host(host) and "=" in (options.host_map or "="):
-        options.host_map = ",".join(filter(None, (options.host_map, f"{host}={_HERE}")))
+        options.host_map = ",".join(filter(None, (options.host_map, f"{host}={HERE}")))
     if options.slices != "none" and not options.no_timeline:
         options.spark = options.spark or session.page
     selector, sampling = chosen.selector(options), chosen.sampling(options)
@@ -190,7 +189,7 @@ def _with_driver(located: Located, session: Session) -> Located:
         return located
     name = this_machine().hosts[0].name
     labels = {"role": "driver", "executor": "driver", PROCESS: "driver"}
-    driver = Host(name, _HERE, containers={f"spark_driver_{session.driver[1]}": labels})
+    driver = Host(name, HERE, containers={f"spark_driver_{session.driver[1]}": labels})
     return replace(located, hosts=[driver, *located.hosts])
 
 
@@ -198,7 +197,7 @@ def _with_this_machine(reach: Reach, become: str | None) -> Reach:
     """Reach this machine without SSH."""
 
     def is_here(host: Host) -> bool:
-        return (host.address, host.user, host.port) == (_HERE, None, None)
+        return (host.address, host.user, host.port) == (HERE, None, None)
 
     return replace(
         reach,

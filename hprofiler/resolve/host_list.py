@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from hprofiler.base.errors import UsageError
 from hprofiler.base.paths import at_home
-from hprofiler.model import Host, Target
+from hprofiler.model import HERE, Host, Target
 from hprofiler.resolve.host_names import (
     MAX_HOSTS,
     HostEntry,
@@ -43,7 +43,7 @@ def in_file(options: TargetOptions) -> Located:
 
 def this_machine() -> Located:
     name = socket.gethostname() or "localhost"
-    return Located(Target("local", name), [Host(name, "localhost")])
+    return Located(Target("local", name), [Host(name, HERE)])
 
 
 def parse_host_map(text: str) -> dict[str, HostEntry]:

@@ -112,7 +112,8 @@ class Tasks(msgspec.Struct):
 class SparkFacts(msgspec.Struct, frozen=True, kw_only=True):
     """An application. `source` is where it was read; `read` when, in milliseconds since 1970 by the
     coordinator's clock. `tasks` are by executor id, those of the recording. `damaged` counts lines of an
-    event log that could not be read. `clock` is None if nothing is known of the driver's clock. `notes` say
+    event log that could not be read. `driver_pid` is the driver's process, if that is on the
+    coordinator's machine and known. `clock` is None if nothing is known of the driver's clock. `notes` say
     what is missing.
     """
 
@@ -124,6 +125,7 @@ class SparkFacts(msgspec.Struct, frozen=True, kw_only=True):
     source: Text = ""
     read: Number = 0
     driver: Text = ""
+    driver_pid: Number = 0
     clock: DriverClock | None = None
     executors: tuple[Executor, ...] = ()
     jobs: tuple[Job, ...] = ()

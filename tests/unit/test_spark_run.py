@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,10 +14,12 @@ from typing import Any
 import pytest
 
 from hprofiler.app import spark
+from hprofiler.app import spark_driver as spark_driver_here
 from hprofiler.app.spark import add_facts
 from hprofiler.base.errors import UsageError
 from hprofiler.cli.options import spark as spark_options
 from hprofiler.cli.options.parser import parse
+from hprofiler.model import HERE as HERE_ADDRESS
 from hprofiler.model import Clock, HostRecord, Outcome, Process, Recording, Samples, Target
 from hprofiler.resolve import Located, SparkDriver, YarnOptions, spark_driver
 from hprofiler.resolve.yarn.locating import locate
@@ -124,7 +128,7 @@ def test_the_clock_of_a_driver_on_this_machine(tmp_path: Path, monkeypatch: pyte
 
     name = socket.gethostname()
     hosts = [HostRecord(name=name, address="localhost", clock=CLOCK)]
-    monkeypatch.setattr(spark, "_is_own", lambda driver: driver == "192.0.2.2")
+    monkeypatch.setattr(spark, "is_own", lambda driver: driver == "192.0.2.2")
     found = clock("192.0.2.2")
     assert found is not None and found.offset == CLOCK.offset
     assert clock("192.0.2.3") is None
@@ -133,9 +137,26 @@ def test_the_clock_of_a_driver_on_this_machine(tmp_path: Path, monkeypatch: pyte
 
 
 def test_addresses_of_this_machine() -> None:
-    assert spark._is_own(socket.gethostname())
+    assert spark_driver_here.is_own(socket.gethostname())
     for other in ("127.0.0.1", "0.0.0.0", "::1", "192.0.2.77", "another-host"):
-        assert not spark._is_own(other), "a loopback address is that of any machine"
+        assert not spark_driver_here.is_own(other), "a loopback address is that of any machine"
+
+
+def test_the_process_of_a_driver_on_this_machine(tmp_path: Path) -> None:
+    """It listens at the port of its block manager."""
+    log = (FILES / "event_log").read_text()
+    port = re.search(r'"Host":"127.0.0.1","Port":([0-9]+)', log)
+    assert port is not None
+    here = [HostRecord(name="n1", address=HERE_ADDRESS, clock=CLOCK)]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        listened = str(server.getsockname()[1])
+        (tmp_path / "log").write_text(log.replace(port.group(1), listened))
+        add_facts(tmp_path / "log", tmp_path, here, BEGIN, END)
+        assert facts_of(tmp_path).driver_pid == os.getpid()
+        add_facts(tmp_path / "log", tmp_path, [host("n1", CLOCK)], BEGIN, END)
+        assert facts_of(tmp_path).driver_pid == 0, "this machine was not visited"
+    add_facts(tmp_path / "log", tmp_path, here, BEGIN, END)
+    assert facts_of(tmp_path).driver_pid == 0, "it has ended"
 
 
 def test_a_driver_that_does_not_answer_is_a_note(tmp_path: Path) -> None:

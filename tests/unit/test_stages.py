@@ -240,13 +240,14 @@ def test_other_processes_have_no_stages(
     assert described(report.page)["slices"] == []
 
 
-def local_run(folder: Path, *labels: dict[str, str]) -> Report:
-    """An application in local mode, and a process with each of these labels."""
-    facts = msgspec.structs.replace(FACTS, tasks={"driver": FACTS.tasks["1"]})
+def local_run(folder: Path, *labels: dict[str, str], pid: int = 0) -> Report:
+    """An application in local mode, and a process with each of these labels; `pid` is known to be it."""
+    facts = msgspec.structs.replace(FACTS, tasks={"driver": FACTS.tasks["1"]}, driver_pid=pid)
     made_report(folder, facts, labels={})
     run = RunFolder(folder)
     record = content_of(run)
     (recording,) = record["hosts"][0]["recordings"]
+    record["hosts"][0]["address"] = "localhost"
     recording["process"]["is_jvm"] = True
     for number, own in enumerate(labels):
         process = {**recording["process"], "pid": 90 + number, "labels": own, "is_jvm": "python" not in own}
@@ -261,9 +262,17 @@ def test_only_one_process_is_the_driver(tmp_path: Path) -> None:
     assert shares(report).stages and not report.analysis.notes
     report = local_run(tmp_path / "two", {})
     assert report.events[0].stages is None
-    assert [note.code for note in report.analysis.notes if "2 processes may be" in note.reason] == [
+    assert [note.code for note in report.analysis.notes if "any of 2 processes" in note.reason] == [
         "spark-unknown"
     ]
+
+
+def test_a_driver_that_is_known(tmp_path: Path) -> None:
+    report = local_run(tmp_path / "one of two", {}, pid=7)
+    assert shares(report).stages and not report.analysis.notes
+    report = local_run(tmp_path / "another", pid=6)
+    assert report.events[0].stages is None
+    assert "is process 6, which was not recorded" in report.analysis.notes[0].reason
 
 
 def test_more_cpu_time_than_spark_counts(tmp_path: Path) -> None:

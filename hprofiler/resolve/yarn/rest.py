@@ -208,11 +208,12 @@ class Rest:
         bounds: Bounds,
         login: tuple[str, str] | None,
     ) -> tuple[requests.Response, bytes]:
+        seconds = bounds.seconds if bounds.stays else ANSWER_SECONDS
         try:
             with self._session.get(
                 url,
                 params=parameters,
-                timeout=(CONNECT_SECONDS, ANSWER_SECONDS),
+                timeout=(CONNECT_SECONDS, seconds),
                 stream=True,
                 verify=self._verify,
                 auth=login or (self._spnego and self._spnego()),
@@ -229,7 +230,7 @@ class Rest:
             reason = f"{shown(url)} cannot be reached within {CONNECT_SECONDS:g} s"
             raise YarnError(reason, _REACHABLE) from error
         except requests.exceptions.Timeout as error:
-            raise YarnError(f"{shown(url)} did not answer within {ANSWER_SECONDS:g} s", _REACHABLE) from error
+            raise YarnError(f"{shown(url)} did not answer within {seconds:g} s", _REACHABLE) from error
         except (OSError, ValueError) as error:
             raise YarnError(f"{shown(url)} cannot be reached: {_cause(error)}", _REACHABLE) from error
 
