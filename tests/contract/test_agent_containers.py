@@ -100,6 +100,8 @@ def test_helpers_are_ignored_with_a_reason_and_shells_in_silence(agent, burn):
         assert (ignored["pid"], ignored["container"]) == (worker.pid, ONE)
         assert ignored["reason"].startswith("Python worker: not a JVM (python")
         assert pids(find(agent, ONE, native=True)) == sorted([mine.outer.pid, worker.pid])
+        of_python = {"kind": "rule", "any": [{"program": ["python*"]}]}
+        assert pids(find(agent, ONE, selector=of_python)) == [worker.pid]
         named = {"kind": "pids", "pids": [wrapper.pid]}
         assert pids(find(agent, ONE, selector=named, native=True)) == [wrapper.pid]
 
