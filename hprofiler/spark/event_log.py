@@ -579,6 +579,7 @@ class EventReader:
         if not executor.removed:
             executor.active_tasks += 1
             executor.total_tasks += 1
+        self._seen(info.launch)
         if len(self._running) < _MOST_RUNNING:
             self._running[info.tid] = (stage, self._head(info, RUNNING))
 

@@ -411,6 +411,12 @@ def test_the_reason_of_a_failure_is_one_line(failure: str, reason: str) -> None:
     assert reason_of(failure) == reason
 
 
+def test_the_launch_of_a_task_is_an_event(tmp_path: Path) -> None:
+    """In a log that ends there, nothing ran longer than until then."""
+    started = stage_event("StageSubmitted", 0)
+    assert read(tmp_path, START, started, task("TaskStart", 0, **{"Launch Time": 7000})).until == 7000
+
+
 def test_secrets_are_masked(tmp_path: Path) -> None:
     secret = {
         "spark.hadoop.fs.s3a.secret.key": "s",
