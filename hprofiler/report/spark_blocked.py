@@ -23,10 +23,10 @@ def blocked_lines(blocked: BlockedTime) -> list[str]:
     if not blocked.task_time or not replay.measured:
         return []
     error = f"{100 * replay.error:+.1f}%"
-    headings = ("task time", "", "gain at most", "", "blocked on")
+    headings = ("blocked", "task time %", "at most", "job %", "blocked on")
     rows: list[Sequence[str]] = [headings, *(_resource_row(one, blocked) for one in blocked.resources)]
     lines = [
-        "blocked time, and by how much the job would be shorter at most if no task ever waited:",
+        "blocked time; the job would be shorter by at most this if no task waited:",
         *table_lines(rows, right=range(4), indent=2),
         f"  {NEVER_ADD_UP}",
         f"  By a replay on {counted(replay.slots.most, 'slots')}, which takes {_time(replay.as_it_was)}; "
@@ -57,14 +57,12 @@ def _resource_row(one: Blocked, blocked: BlockedTime) -> list[str]:
 
 
 def _pause_lines(blocked: BlockedTime) -> list[str]:
-    if not blocked.pauses:
+    by_tasks = next((one.time or 0.0 for one in blocked.resources if one.resource.name == "gc"), 0.0)
+    if not 0 < blocked.gc_pauses < by_tasks:
         return []
-    by_tasks = _time(sum(one.counted for one in blocked.pauses))
-    by_executors = _time(sum(one.at_least for one in blocked.pauses))
-    most = blocked.pauses[0]
     return [
-        f"  GC counts a pause for each task that runs: {by_tasks} of tasks are at least {by_executors} of "
-        f"executors, most of it on executor {printable(most.executor)} ({_time(most.at_least)})."
+        f"  Each running task counts the same GC pause: the tasks' {_time(by_tasks)} are at least "
+        f"{_time(blocked.gc_pauses)} of real pauses."
     ]
 
 

@@ -135,7 +135,7 @@ STAGE_HEADINGS = (
     "written",
     "shuffle read",
     "shuffle written",
-    "spilled",
+    "disk spill",
     "peak memory",
 )
 """Of a stage’s cells."""
@@ -150,7 +150,7 @@ _SHOWN_HEADINGS = (
     "fetch wait",
     "skew",
     "of data",
-    "spilled",
+    "disk spill",
     "stage",
 )
 
@@ -319,7 +319,7 @@ def memory_lines(memory: Memory) -> list[str]:
     sampled = [one for one in memory.executors if one.peak or one.resident]
     sampled.sort(key=lambda one: one.peak.get("JVMHeapMemory", 0) / (one.limits.heap or 1), reverse=True)
     if sampled:
-        headings = ("heap", "of", "pool", "of", "off heap", "resident", "of", "spilled", "executor")
+        headings = ("heap", "of", "pool", "of", "off heap", "resident", "of", "disk spill", "executor")
         rows: list[Sequence[str]] = [headings]
         for one in sampled[:_EXECUTORS_SHOWN]:
             limits = one.limits

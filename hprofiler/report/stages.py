@@ -23,10 +23,7 @@ _OTHER_APPLICATION = (
 )
 _MOST_SPANS = 5000
 _TEXTS = {**BLOCKED_ON, UNSAMPLED: "local disk reads and time without samples"}
-_NEVER_ADD_UP = (
-    "  Blocked is by stacks, of the recorded time. Spark counts whole waits, of all run time, in some places."
-    "\n  Both see the same waits by other means: they never add up."
-)
+_TWO_WAYS = "  They measure the same waits in two ways: do not add them."
 
 Span = tuple[float, float, str]
 
@@ -87,7 +84,7 @@ def stages_text(shares: StageShares) -> str:
     if sampled > _TOO_MUCH * max(1.0, counted_by_spark):
         lines.append(f"  {_OTHER_APPLICATION}")
     lines += [f"  {line}" for line in gain_lines(shares)]
-    return "\n".join([*lines, *([_NEVER_ADD_UP] if has_waits else [])])
+    return "\n".join([*lines, *([_TWO_WAYS] if has_waits else [])])
 
 
 def gain_lines(shares: StageShares) -> list[str]:

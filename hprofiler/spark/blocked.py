@@ -11,7 +11,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from heapq import heappush, heapreplace
 from typing import Any
 
 from hprofiler.spark.application import Application
@@ -67,12 +66,12 @@ def _python(stage: ReplayStage) -> Sequence[float]:
 
 RESOURCES = (
     Resource(
-        "network", _fetch, "waits for shuffle blocks of other hosts", "input and output over the network"
+        "network", _fetch, "waits for shuffle blocks of other executors", "input and output over the network"
     ),
     Resource(
         "disk",
         _disk,
-        "shuffle writes, and waits for shuffle blocks of other hosts, which may wait for a disk there",
+        "shuffle writes, and waits for shuffle blocks of other executors, which may wait for a disk there",
         "input, output, spills and shuffle blocks of the same host",
     ),
     Resource("gc", _gc, "all collectors’ time while a task ran", ""),
@@ -122,21 +121,6 @@ class StageBlocked:
 
 
 @dataclass(frozen=True)
-class Pauses:
-    """Garbage collection of an executor, in milliseconds.
-
-    Each task counts every pause while it runs; `counted` is their sum. `at_least` is the largest sum of
-    tasks that ran one after the other: the executor's pauses took no less. `total` is the executor's own
-    count, 0 if Spark did not log it.
-    """
-
-    executor: str
-    counted: int
-    at_least: int
-    total: int
-
-
-@dataclass(frozen=True)
 class Use:
     """How much all tasks used, also failed and repeated ones: bytes of disk and network, CPU and slots. Times
     are milliseconds.
@@ -172,12 +156,13 @@ class Use:
 
 @dataclass(frozen=True)
 class BlockedTime:
-    """The blocked time of an application. `stages` are in the order of their ids."""
+    """The blocked time of an application. `stages` are in the order of their ids. `gc_pauses` are
+    milliseconds by the executors' own count, as Spark sampled it; 0 if it did not."""
 
     replay: Replay
     resources: tuple[Blocked, ...]
     stages: tuple[StageBlocked, ...]
-    pauses: tuple[Pauses, ...]
+    gc_pauses: int
     use: Use
 
     @property
@@ -215,7 +200,7 @@ def blocked_time(application: Application, replay: Replay) -> BlockedTime:
         replay,
         tuple(resources),
         tuple(_of_stage(replay, number, waits) for number in range(len(replay.stages))),
-        tuple(_pauses(application, replay)),
+        sum(one.peak.get("TotalGCTime", 0) for one in application.workers),
         _use(application, replay),
     )
 
@@ -230,34 +215,6 @@ def _of_stage(replay: Replay, number: int, waits: dict[str, list[float]]) -> Sta
         sum(stage.duration),
         {name: times[number] for name, times in waits.items()},
     )
-
-
-def _pauses(application: Application, replay: Replay) -> list[Pauses]:
-    """The garbage collection of each executor that had any, most first."""
-    tasks: dict[int, list[tuple[int, int, int]]] = {}
-    for stage in replay.stages:
-        columns = zip(stage.column("executor"), stage.launch, stage.duration, _gc(stage), strict=True)
-        for executor, launch, time, gc in columns:
-            if gc:
-                tasks.setdefault(executor, []).append((launch, launch + time, int(gc)))
-    pauses = []
-    for number, rows in tasks.items():
-        id_ = application.executor_ids[number] if number < len(application.executor_ids) else str(number)
-        known = application.executors.get(id_)
-        total = known.peak.get("TotalGCTime", 0) if known else 0
-        pauses.append(Pauses(id_, sum(gc for _, _, gc in rows), _longest_chain(rows), total))
-    return sorted(pauses, key=lambda one: (-one.at_least, one.executor))
-
-
-def _longest_chain(rows: list[tuple[int, int, int]]) -> int:
-    """The largest sum of tasks that ran one after the other, each on the slot that was free longest."""
-    slots: list[tuple[int, int]] = []
-    for launch, end, gc in sorted(rows):
-        if slots and slots[0][0] <= launch:
-            heapreplace(slots, (end, slots[0][1] + gc))
-        else:
-            heappush(slots, (end, gc))
-    return max((total for _, total in slots), default=0)
 
 
 def _use(application: Application, replay: Replay) -> Use:
@@ -313,10 +270,7 @@ def blocked_record(blocked: BlockedTime) -> dict[str, Any]:
             }
             for stage in blocked.stages
         ],
-        "gcByExecutor": [
-            {"id": one.executor, "counted": one.counted, "atLeast": one.at_least, "totalGCTime": one.total}
-            for one in blocked.pauses
-        ],
+        "gcPauses": blocked.gc_pauses,
         "use": {
             "diskBytes": use.disk,
             "networkBytes": use.network,

@@ -187,8 +187,8 @@ def verdicts(application: Application, executors: list[ExecutorMemory]) -> list[
         found.append(Verdict(code, {"executors": count}))
     if not sampled:
         asked = application.properties.get("spark.eventLog.logStageExecutorMetrics") == "true"
-        code = "memory-too-short" if asked else "memory-not-sampled"
-        found.append(Verdict(code, {"executors": len(executors)}))
+        why = "memory-too-short" if asked else "memory-not-sampled"
+        found.append(Verdict(why, {"executors": len(executors)}))
         return [*found, _spill(executors)] if spilled else found
     found += _collection(sampled)
     fullest = max(sampled, key=_fullness)

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from hprofiler.cli.commands.spark import print_answer
+from hprofiler.report.spark_blocked import blocked_lines
 from hprofiler.spark.application import FAILED
 from hprofiler.spark.blocked import BlockedTime, blocked_record, blocked_time
 from hprofiler.spark.figures import figures
@@ -72,8 +73,11 @@ def test_stages_have_shares_of_their_task_time() -> None:
 
 
 def test_a_pause_is_one_for_the_executor() -> None:
-    (pauses,) = analyzed(shuffle()).pauses
-    assert (pauses.executor, pauses.counted, pauses.at_least) == ("a", 4400, 2300)
+    made = shuffle()
+    assert "real pauses" not in "\n".join(blocked_lines(analyzed(made))), "nobody sampled them"
+    made.application.executors["a"].peak = {"TotalGCTime": 2300}
+    assert "the tasks' 4.4 s are at least 2.3 s of real pauses." in "\n".join(blocked_lines(analyzed(made)))
+    assert blocked_record(analyzed(made))["gcPauses"] == 2300
 
 
 def test_use_of_disk_network_and_cpu() -> None:
@@ -122,4 +126,4 @@ def test_sections_of_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
     }
     print_answer(application, figures(application), as_json=False)
     text = capsys.readouterr().out
-    assert "Stage 1.0 takes 67% of the job; " in text and "blocked time, and by how much" in text
+    assert "Stage 1.0 takes 67% of the job; " in text and "blocked time; the job would be shorter" in text

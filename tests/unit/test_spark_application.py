@@ -133,6 +133,6 @@ def test_the_terminal_and_the_page_have_the_same_cells() -> None:
     stage = Stage(0, start=1000, end=2000, status="COMPLETE", tasks=TaskTable.of(rows), resubmitted=1)
     found = figures(Application(stages={stage.key: stage}))
     ((_, cells),) = stage_rows(found, 1)
-    assert (cells["failed"], cells["killed"], cells["spilled"]) == ("2", "1", "1 MiB")
+    assert (cells["failed"], cells["killed"], cells["disk spill"]) == ("2", "1", "1 MiB")
     head, line = (line.split() for line in stage_lines(found)[1:])
     assert head[2:5] == ["tasks", "failed", "killed"] and line[3:6] == ["1", "2", "1"] and "MiB" in line

@@ -261,6 +261,10 @@ mod tests {
                 "other",
             ),
             ("main;work", "other"),
+            (
+                "[MainThread];process (pyspark/worker.py);Frame.apply (pandas/core/frame.py)",
+                "python-work",
+            ),
         ] {
             assert_eq!(category(stack), expected, "{stack}");
         }
