@@ -10,6 +10,7 @@ from hprofiler.analysis.words import percent, plain
 from hprofiler.analysis.work import EventWork, Sums, largest_first
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
+from hprofiler.model.measures import counted
 from hprofiler.report.page import PageData
 
 _SHOWN = 5
@@ -35,7 +36,7 @@ def work_text(work: EventWork) -> str:
     lines += table_lines(rows, right=(0,), indent=4)
     rest = sum(value for _, value in named[_SHOWN:])
     if rest:
-        lines.append(f"    {plain(percent(rest, total))} in {len(named) - _SHOWN} others")
+        lines.append(f"    {plain(percent(rest, total))} in {counted(len(named) - _SHOWN, 'others')}")
     return "\n".join(lines)
 
 

@@ -93,7 +93,7 @@ def test_arrows_stay_in_what_is_zoomed(viewer: Viewer, page: Path) -> None:
 def test_views_are_a_row_of_tabs(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     tab_to(viewer, "view-graph")
-    for view in ("time", "reversed", "sandwich", "methods", "hosts", "compare", "run", "graph"):
+    for view in ("time", "reversed", "sandwich", "methods", "hosts", "compare", "work", "run", "graph"):
         viewer.press(Keys.ARROW_RIGHT)
         assert viewer.focused() == f"view-{view}"
         assert viewer.element(f"view-{view}").get_attribute("aria-selected") == "true"
