@@ -69,7 +69,7 @@ def agents():
 def test_it_runs_with_few_programs(bare, binaries, burn, shell):
     burner, before = burn(), agents()
     with closing(AgentSession.open(bare(shell), binaries)) as session:
-        assert session.hello.facts.user
+        assert session.hello.host.user
         assert burner.outer.pid in {process.pid for process in session.list().processes}
         assert agents() <= before
         session.bye()
