@@ -71,6 +71,7 @@ function shortcutsOf(explorer) {
     { keys: ["i"], what: "root at the top or the bottom", act: () => store.set({ flame: !store.state.flame }) },
     { keys: ["p"], what: "colours by kind or by package", act: () => explorer.turnColor("package") },
     { keys: ["k"], what: "colours by category of work", act: () => explorer.turnColor("category") },
+    { keys: ["y"], what: "colours by instructions per cycle, where both are recorded", act: () => explorer.turnColor("ipc") },
     { keys: ["e"], what: "fill the window", act: () => explorer.expand() },
     { keys: ["t"], what: "dark or light", act: () => part("theme", HTMLButtonElement).click() },
     { keys: ["?"], what: "this list", act: () => explorer.help() },
