@@ -1,6 +1,7 @@
 // @ts-check
 /** What every view is given: the page, its tree, what is chosen, and graphs that behave like all the others. */
 
+import { ratiosOf } from "../data/methods.js";
 import { Numbers } from "../data/numbers.js";
 import { BufferPool } from "../data/profile.js";
 import { bandsText, parseBands, parseRange, rangeText } from "../data/range.js";
@@ -8,10 +9,12 @@ import { Scopes } from "../data/scopes.js";
 import { Store } from "../data/state.js";
 import { Times } from "../data/times.js";
 import { categoryLabel, categoryNumber, isCategory, isWork } from "../data/work.js";
+import { Coloring } from "../graph/colors.js";
 import { Graph } from "../graph/graph.js";
 
 /** @import { PageInfo } from "../data/page.js" */
 /** @import { Scope } from "../data/scopes.js" */
+/** @import { Profile } from "../data/profile.js" */
 /** @import { Matches } from "../data/search.js" */
 /** @import { State, ViewName } from "../data/state.js" */
 /** @import { Tree } from "../data/tree.js" */
@@ -52,6 +55,8 @@ export class Context {
     this.store = new Store();
     /** What the search field asks for, by name; null when it asks for nothing. @type {Matches | null} */
     this.matches = null;
+    /** The instructions per cycle of a profile's methods. @type {{of: Profile | null, found: Map<number, number> | null}} */
+    this.ratios = { of: null, found: null };
     /** @type {Graph[]} */
     this.graphs = [];
     /** The graph that keys and the status line are about. @type {Graph | null} */
@@ -191,6 +196,37 @@ export class Context {
    */
   columns(scope) {
     return this.numbers.columns(scope, this.event, this.thread);
+  }
+
+  /**
+   * The instructions per cycle of the methods shown, by name; null unless both are recorded and one of them is shown.
+   */
+  get ipc() {
+    const { profile, ratios } = this;
+    if (profile !== ratios.of) this.ratios = { of: profile, found: this.readIpc() };
+    return this.ratios.found;
+  }
+
+  readIpc() {
+    const { event, page, numbers, scope, thread } = this;
+    // Of a perf.data file, whose other values count samples; else of a run.
+    const amount = (/** @type {string[]} */ names) =>
+      [...names.map((name) => `${name}_period`), ...names]
+        .map((name) => page.events.findIndex((one) => one.name === name)).find((found) => found >= 0) ?? -1;
+    const cycles = amount(["cycles", "cpu-cycles"]);
+    const instructions = amount(["instructions"]);
+    if (cycles < 0 || instructions < 0 || (event !== cycles && event !== instructions)) return null;
+    return ratiosOf(numbers.profileOf(scope, instructions, thread), numbers.profileOf(scope, cycles, thread));
+  }
+
+  /**
+   * The colours that were chosen, for what is shown.
+   * @param {boolean} dark
+   */
+  coloring(dark) {
+    const { color } = this.state;
+    if (color !== "ipc") return new Coloring(dark, color);
+    return this.ipc ? new Coloring(dark, color, this.ipc) : new Coloring(dark, "kind");
   }
 
   /** Columns of what is shown whose samples' times are not known. */

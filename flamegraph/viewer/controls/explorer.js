@@ -66,7 +66,7 @@ export class Explorer {
     store.changed = () => this.show();
     startTabs((view) => context.has(view), (view) => store.go({ view }));
     startTheme(() => {
-      if (!this.onPaper) this.recolor(store.state);
+      if (!this.onPaper) this.recolor();
     });
     startKeys(this);
     /** @type {Record<string, () => void>} */
@@ -76,6 +76,7 @@ export class Explorer {
       turn: () => store.set({ flame: !store.state.flame }),
       color: () => this.turnColor("package"),
       "by-category": () => this.turnColor("category"),
+      "by-ipc": () => this.turnColor("ipc"),
       expand: () => this.expand(),
       "copy-name": () => void copyName(context.active, this.shown()),
       "copy-stack": () => void copyStack(context.active, this.shown()),
@@ -92,7 +93,7 @@ export class Explorer {
       this.onPaper = false;
       takeFromPaper(context, !GRAPHS.includes(this.view ?? ""));
       this.legend = [];
-      this.recolor(store.state);
+      this.recolor();
     });
     this.show();
   }
@@ -178,7 +179,7 @@ export class Explorer {
     const chosen = scope.key !== scopes.whole.key || thread >= 0 || (state.view === "compare" && state.with !== "");
     this.summaries.show(event, state.view === INITIAL.view && !chosen, context.part !== "");
     part("wider", HTMLSpanElement).textContent = context.page.events[event].wider;
-    this.recolor(state);
+    this.recolor();
     if (within instanceof HTMLElement && within.hidden) this.enter();
   }
 
@@ -220,9 +221,12 @@ export class Explorer {
       tools: searched, "scope-note": searched || nothing, status: graphs,
       turn: graphs && view !== "sandwich", color: graphs && view !== "compare",
       "by-category": graphs && view !== "compare", legend: graphs && view !== "compare",
+      "by-ipc": graphs && view !== "compare" && this.context.ipc !== null,
     };
     for (const [id, wanted] of Object.entries(shown)) part(id, HTMLElement).hidden = !wanted;
-    const pressed = { turn: flame, color: color === "package", "by-category": color === "category", expand: full };
+    const pressed = {
+      turn: flame, color: color === "package", "by-category": color === "category", "by-ipc": color === "ipc", expand: full,
+    };
     for (const [id, on] of Object.entries(pressed)) part(id, HTMLElement).setAttribute("aria-pressed", String(on));
     part("explorer", HTMLElement).classList.toggle("nothing", nothing);
     part("explorer", HTMLElement).classList.toggle("expanded", full);
@@ -245,16 +249,17 @@ export class Explorer {
     this.store.go({ view: "sandwich", method });
   }
 
-  /** @param {"package" | "category"} by; again: by kind */
+  /** @param {"package" | "category" | "ipc"} by; again: by kind */
   turnColor(by) {
     this.store.set({ color: this.store.state.color === by ? "kind" : by });
   }
 
-  /** @param {State} state */
-  recolor(state) {
+  /** In the colours chosen, light or dark. */
+  recolor() {
     const { context } = this;
     const dark = isDark();
-    if (dark !== this.coloring.dark || state.color !== this.coloring.by) this.coloring = new Coloring(dark, state.color);
+    const coloring = context.coloring(dark);
+    if (!coloring.isLike(this.coloring)) this.coloring = coloring;
     for (const graph of context.graphs) graph.recolor(this.coloring);
     if (this.view) this.views.get(this.view)?.view.recolor?.(dark);
     const shown = this.legend[0] === context.profile && this.legend[1] === this.coloring;

@@ -72,6 +72,7 @@ function shortcutsOf(explorer) {
     { keys: ["p"], what: "colours by kind or by package", act: () => explorer.turnColor("package") },
     { keys: ["k"], what: "colours by category of work", act: () => explorer.turnColor("category") },
     { keys: ["K"], shown: ["Shift", "k"], what: "only the frame's category of work, or all again", act: () => explorer.turnMeant() },
+    { keys: ["y"], what: "colours by instructions per cycle, where both are recorded", act: () => explorer.turnColor("ipc") },
     { keys: ["e"], what: "fill the window", act: () => explorer.expand() },
     { keys: ["t"], what: "dark or light", act: () => part("theme", HTMLButtonElement).click() },
     { keys: ["?"], what: "this list", act: () => explorer.help() },

@@ -26,7 +26,7 @@
  * @property {number} rows how many of a table are shown; 0 leaves it to the table
  * @property {string} folds names of the folding pieces that the reader opened or closed
  * @property {boolean} full whether the view fills the window
- * @property {"kind" | "package" | "category"} color
+ * @property {"kind" | "package" | "category" | "ipc"} color
  * @property {boolean} intensity whether the map of durations shows time, not events
  * @property {boolean} normalize whether a comparison is of shares, not of amounts
  */
@@ -51,6 +51,8 @@ const LISTED_BY = /** @type {const} */ ([
 export const MOST_ROWS = 5000;
 const VIEWS = ["graph", "time", "reversed", "sandwich", "methods", "hosts", "compare", "work", "machines", "spark", "run"];
 
+const COLORS_BY = ["kind", "package", "category", "ipc"];
+
 /** @param {string} hash */
 export function parseHash(hash) {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
@@ -63,7 +65,7 @@ export function parseHash(hash) {
     else if (Number.isInteger(Number(text)) && Number(text) >= 0) state[key] = Number(text);
   }
   if (!VIEWS.includes(state.view)) state.view = INITIAL.view;
-  if (state.color !== "package" && state.color !== "category") state.color = "kind";
+  if (!COLORS_BY.includes(state.color)) state.color = "kind";
   state.rows = Math.min(state.rows, MOST_ROWS);
   return state;
 }
