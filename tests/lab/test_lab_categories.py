@@ -81,8 +81,8 @@ THREADS_OF = {"gc": ("VM Thread",), "jit": ("C1 Compiler", "C2 Compiler")}
 
 @pytest.mark.parametrize(("category", "published"), [("gc", "gc_"), ("jit", "jit_us")])
 def test_collectors_and_compilers_are_beside_what_the_jvm_publishes(category: str, published: str) -> None:
-    """CPU time by threads is the truth. The JVM itself publishes how long collections and compilations lasted,
-    which is the same only while these threads need not wait for a processor."""
+    """CPU time by threads is the truth. The JVM publishes how long collections and compilations lasted, which
+    is the same only while these threads need not wait for a processor."""
     try:
         java = software.software().java_home / "bin" / "java"
         jar = software.compiled("jvm-burner", [SOURCE.with_name("JvmBurner.java")], Path("/"))
@@ -117,8 +117,8 @@ def test_collectors_and_compilers_are_beside_what_the_jvm_publishes(category: st
 
 
 def scheduled(pid: int) -> dict[str, tuple[float, float]]:
-    """Seconds of CPU time, and of waiting for a processor, of its threads by name; without the attach listener,
-    which works for hprofiler."""
+    """Seconds of CPU time, and of waiting for a processor, by name of its threads. The attach listener is not
+    there: it works for hprofiler."""
     found: dict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
     for task in Path(f"/proc/{pid}/task").iterdir():
         name = (task / "comm").read_text().strip()
