@@ -10,10 +10,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hprofiler._flamegraph import Profile
+from hprofiler._flamegraph import MethodSums, Profile
 
 SIGMAS = 4.5
-_EVERYTHING = 2**31 - 1
 # A method shows how processes vary if it has this many samples a process. All methods together weigh as much
 # as this many processes of its own.
 _ENOUGH = 5.0
@@ -25,24 +24,27 @@ class Sums:
     """Sums over processes: a method's cost, its square, and its product with the total and with a sample."""
 
     cost: int = 0
-    squared: int = 0
-    weighted: int = 0
+    squared: float = 0.0
+    weighted: float = 0.0
     sampled: float = 0.0
 
     def add(self, cost: int, whole: int, per_sample: float) -> None:
         self.cost += cost
-        self.squared += cost * cost
-        self.weighted += cost * whole
+        self.squared += float(cost) * cost
+        self.weighted += float(cost) * whole
         self.sampled += cost * per_sample
 
 
 class Kind:
-    """Processes that do the same: each method's sums, of its own cost ("own") and of its total ("all")."""
+    """Processes that do the same: each method's sums, of its own cost ("own") and of its total ("all").
 
-    def __init__(self) -> None:
-        self.parts = 0
-        self._whole = Sums()
-        self._sums: dict[str, dict[str, Sums]] = {"own": {}, "all": {}}
+    `whole` are the sums of the processes' totals.
+    """
+
+    def __init__(self, parts: int = 0, whole: Sums | None = None, methods: MethodSums | None = None) -> None:
+        self.parts = parts
+        self.whole = whole or Sums()
+        self.methods = methods or MethodSums()
 
     @property
     def freedom(self) -> int:
@@ -51,46 +53,37 @@ class Kind:
     def add(self, profile: Profile, per_sample: float) -> None:
         whole = profile.total()
         self.parts += 1
-        self._whole.add(whole, whole, per_sample)
-        own, total = self._sums["own"], self._sums["all"]
-        for method in profile.top(_EVERYTHING):
-            name, cost = method.name, method.self_value
-            _add(total, name, method.total_value, whole, per_sample)
-            if cost:
-                _add(own, name, cost, whole, per_sample)
+        self.whole.add(whole, whole, per_sample)
+        self.methods.add(profile, per_sample)
 
     def names(self) -> Iterable[str]:
-        return self._sums["all"]
+        return self.methods.names()
 
     def sums(self, which: str, name: str) -> Sums | None:
-        return self._sums[which].get(name)
+        both = self.methods.of(name)
+        found = both and Sums(*both[which == "all"])
+        return found if found and found.cost else None
 
     def by_chance(self, sums: Sums) -> float:
         """The variance of a method's cost that is due to sampling."""
-        return sums.sampled * (1 - sums.cost / self._whole.cost)
+        return sums.sampled * (1 - sums.cost / self.whole.cost)
 
     def between(self, sums: Sums) -> float:
         """The variance of a method's cost between processes, each by what it used; 0 for one process."""
         if self.parts < 2:
             return 0.0
-        share, whole = sums.cost / self._whole.cost, self._whole
+        share, whole = sums.cost / self.whole.cost, self.whole
         apart = sums.squared - 2 * share * sums.weighted + share * share * whole.squared
         return max(apart, 0.0) * self.parts / (self.parts - 1)
 
     def ratios(self) -> Iterable[float]:
         """Variance between processes / variance by sampling, for each method with enough samples."""
-        least = _ENOUGH * self.parts * self._whole.sampled / self._whole.cost
-        for sums in self._sums["own"].values():
+        least = _ENOUGH * self.parts * self.whole.sampled / self.whole.cost
+        for row in self.methods.own():
+            sums = Sums(*row)
             chance = self.by_chance(sums)
             if sums.cost >= least and chance > 0:
                 yield self.between(sums) / chance
-
-
-def _add(to: dict[str, Sums], name: str, cost: int, whole: int, per_sample: float) -> None:
-    sums = to.get(name)
-    if sums is None:
-        sums = to[name] = Sums()
-    sums.add(cost, whole, per_sample)
 
 
 class Spread:
