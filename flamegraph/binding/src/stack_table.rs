@@ -165,15 +165,13 @@ impl MethodSums {
                 let of = || sums.all().iter().map(move |both| both[place]);
                 let costs = bytes(py, of().map(|sum| sum.cost), i64::to_le_bytes);
                 made.set_item(format!("{which}_cost"), costs)?;
-                let numbers: [(&str, fn(SumsOf) -> f64); 3] = [
-                    ("squared", |sum| sum.squared),
-                    ("weighted", |sum| sum.weighted),
-                    ("sampled", |sum| sum.sampled),
-                ];
-                for (name, number) in numbers {
+                let put = |name: &str, number: fn(SumsOf) -> f64| {
                     let column = bytes(py, of().map(number), f64::to_le_bytes);
-                    made.set_item(format!("{which}_{name}"), column)?;
-                }
+                    made.set_item(format!("{which}_{name}"), column)
+                };
+                put("squared", |sum| sum.squared)?;
+                put("weighted", |sum| sum.weighted)?;
+                put("sampled", |sum| sum.sampled)?;
             }
             PyResult::Ok(())
         })?;
