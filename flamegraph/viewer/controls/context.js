@@ -8,6 +8,7 @@ import { bandsText, parseBands, parseRange, rangeText } from "../data/range.js";
 import { Scopes } from "../data/scopes.js";
 import { Store } from "../data/state.js";
 import { Times } from "../data/times.js";
+import { categoryLabel, categoryNumber, isCategory, isWork } from "../data/work.js";
 import { Coloring } from "../graph/colors.js";
 import { Graph } from "../graph/graph.js";
 
@@ -123,10 +124,34 @@ export class Context {
     return this.page.time ? parseBands(this.state.band) : null;
   }
 
-  /** What part of the recording is shown: "12.40–13.10 s, 1.02 to 2.05 ms each"; "" for all of it. */
+  /** The category of work shown; -1 for all. */
+  get category() {
+    const { category } = this.state;
+    const known = category && isWork(this.page.events[this.event].name) && isCategory(category);
+    return known ? categoryNumber(category) : -1;
+  }
+
+  /**
+   * Which nodes of a column are of the category shown; null for all.
+   * @param {number} column
+   */
+  chosenIn(column) {
+    const { category, recorded } = this;
+    if (category < 0) return null;
+    const of = recorded.categoriesIn(column);
+    return (/** @type {number} */ node) => of[node] === category;
+  }
+
+  /** Whether only a part of the time is shown, or only some durations. */
+  get inTime() {
+    return this.range !== null || this.bands !== null;
+  }
+
+  /** What part of the recording is shown: "12.40–13.10 s, 1.02 to 2.05 ms each, JSON"; "" for all of it. */
   get part() {
-    const { range, bands } = this;
-    return [range && rangeText(range), bands && `${bandsText(bands)} each`].filter(Boolean).join(", ");
+    const { range, bands, category } = this;
+    const parts = [range && rangeText(range), bands && `${bandsText(bands)} each`, category >= 0 && categoryLabel(category)];
+    return parts.filter(Boolean).join(", ");
   }
 
   /** The numbers of what part of the recording is shown. */
@@ -135,15 +160,17 @@ export class Context {
   }
 
   /**
-   * The numbers of a range, of the durations shown.
+   * The numbers of a range, of the durations and the category shown.
    * @param {string} time as in the state
+   * @param {number} [category]
    */
-  numbersOf(time) {
+  numbersOf(time, category = this.category) {
     const { bands, page } = this;
     const range = page.time ? parseRange(time) : null;
-    if (!range && !bands) return this.recorded;
-    const key = `${range?.from} ${range?.to} ${bands?.least} ${bands?.most}`;
-    const numbers = this.parts.get(key) ?? new Numbers(this.scopes, this.times, this.pool, { range, bands });
+    if (!range && !bands && category < 0) return this.recorded;
+    const key = `${range?.from} ${range?.to} ${bands?.least} ${bands?.most} ${category}`;
+    const selection = range || bands ? { range, bands } : null;
+    const numbers = this.parts.get(key) ?? new Numbers(this.scopes, this.times, this.pool, selection, category);
     this.parts.delete(key);
     this.parts.set(key, numbers);
     for (const old of [...this.parts.keys()].slice(0, -KEPT_PARTS)) this.parts.delete(old);

@@ -1,7 +1,9 @@
 // @ts-check
 /** Ties the page together: the state says what to show, the views say what the user did. */
 
-import { ALL_TIME, INITIAL, parseHash, UNZOOMED } from "../data/state.js";
+import { ofMemory } from "../data/frame_kinds.js";
+import { ALL_PARTS, ALL_TIME, INITIAL, parseHash, UNZOOMED } from "../data/state.js";
+import { categoriesOf, categoryCode, isWork } from "../data/work.js";
 import { startExport } from "../export/export_menu.js";
 import { Coloring, showLegend } from "../graph/colors.js";
 import { copyName, copyStack, hideTooltip, showFrame, showTooltip } from "../graph/frame_details.js";
@@ -130,7 +132,7 @@ export class Explorer {
   moved(graph) {
     if (graph !== this.context.active) return;
     const { state } = this.store;
-    const unzoomed = Object.entries({ ...UNZOOMED, ...ALL_TIME }).every(([key, value]) => state[/** @type {keyof State} */ (key)] === value);
+    const unzoomed = Object.entries({ ...UNZOOMED, ...ALL_PARTS }).every(([key, value]) => state[/** @type {keyof State} */ (key)] === value);
     showFrame(graph, this.shown());
     part("back", HTMLButtonElement).disabled = this.store.steps === 0;
     part("reset", HTMLButtonElement).disabled = unzoomed && !graph?.zoomed && state.q === "";
@@ -263,7 +265,21 @@ export class Explorer {
     const shown = this.legend[0] === context.profile && this.legend[1] === this.coloring;
     if (shown || part("legend", HTMLUListElement).hidden) return;
     this.legend = [context.profile, this.coloring];
-    showLegend(context.profile, this.coloring);
+    showLegend(context.profile, this.coloring, (category) => this.turnCategory(categoryCode(category)));
+  }
+
+  /** @param {string} code of the only category that is shown; again: all */
+  turnCategory(code) {
+    this.store.go({ category: this.store.state.category === code ? "" : code });
+  }
+
+  /** Shows the category of the frame that a key acts on alone, or all categories again. */
+  turnMeant() {
+    const { active, category, event, page, tree } = this.context;
+    if (category >= 0) return this.store.go({ category: "" });
+    const node = this.meant();
+    if (active?.profile?.shape !== tree || node < 1 || !isWork(page.events[event].name)) return;
+    this.turnCategory(categoryCode(categoriesOf(tree, !ofMemory(page.events[event].type))[node]));
   }
 
   expand() {
@@ -278,7 +294,7 @@ export class Explorer {
   }
 
   reset() {
-    this.store.go({ ...UNZOOMED, ...ALL_TIME, q: "" });
+    this.store.go({ ...UNZOOMED, ...ALL_PARTS, q: "" });
     this.zoomOut();
   }
 
@@ -288,13 +304,14 @@ export class Explorer {
     if (active && active.zoomed > 0) active.events.zoom(0);
   }
 
-  /** Ends the search, else the zoom, else the range, else the full window. In a field Esc only leaves the field. */
+  /** Ends the search, else the zoom, else the category, else the range, else the full window. In a field Esc only leaves the field. */
   escape() {
     hideTooltip();
     const { state } = this.store;
     if (state.q) this.store.set({ q: "" });
     else if (this.context.active?.zoomed) this.zoomOut();
     else if (state.zoom) this.store.go({ zoom: 0 });
+    else if (this.context.category >= 0) this.store.go({ category: "" });
     else if (this.context.part) this.store.go(ALL_TIME);
     else if (state.full) this.expand();
   }

@@ -1,14 +1,14 @@
 // @ts-check
 /** Colours of frames by kind, by package, by category of work or by instructions per cycle, and the legend. */
 
-import { filled, make, part } from "../controls/dom.js";
+import { filled, linkButton, make, part } from "../controls/dom.js";
 import { percent } from "../data/format.js";
 import { FAMILIES, FAMILY_KEYS, familyNumber, ofMemory, packageNumber, packagesOf } from "../data/frame_kinds.js";
 import { categoriesOf, categoryCode, categoryLabel } from "../data/work.js";
 
 /** @import { Profile } from "../data/profile.js" */
 
-/** `total` is of all stacks that have any of it. @typedef {{label: string, color: string, self: number, total: number}} Part */
+/** `part` is its number; `total` is of all stacks that have any of it. @typedef {{part: number, label: string, color: string, self: number, total: number}} Part */
 
 const SHADES = 6;
 /** A hue for any package: far enough apart to be distinct, and none is the colour of a match. */
@@ -155,17 +155,20 @@ const MOST = 14;
 /**
  * @param {Profile} profile
  * @param {Coloring} coloring
+ * @param {(category: number) => void} [choose] what a click on a category does
  */
-export function showLegend(profile, coloring) {
+export function showLegend(profile, coloring, choose) {
   const parts = coloring.parts(profile);
   const whole = profile.sum();
   const others = parts.slice(MOST);
-  const rest = { label: `${others.length} others`, color: coloring.rest, self: 0, total: -1 };
+  const rest = { label: `${others.length} others`, color: coloring.rest, self: 0, total: -1, part: -1 };
   for (const { self } of others) rest.self += self;
-  const items = [...parts.slice(0, MOST), ...(others.length ? [rest] : [])].map(({ color, label, self, total }) => {
+  const items = [...parts.slice(0, MOST), ...(others.length ? [rest] : [])].map(({ part, color, label, self, total }) => {
     const swatch = make("i");
     swatch.style.background = color;
-    const item = filled("li", "", swatch, make("bdi", "", label), " ", make("b", "", percent(self, whole)));
+    const content = [swatch, make("bdi", "", label), " ", make("b", "", percent(self, whole))];
+    const chosen = choose && coloring.by === "category" && part >= 0;
+    const item = filled("li", "", ...(chosen ? [linkButton("Only this category, in every view", () => choose(part), ...content)] : content));
     if (total >= 0) item.title = `${percent(self, whole)} self; on ${percent(total, whole)} of all stacks`;
     return item;
   });
