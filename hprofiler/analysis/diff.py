@@ -16,7 +16,6 @@ from hprofiler.analysis.diff_sides import Listener, Side, Source, open_side
 from hprofiler.analysis.noise import Noise, Spread
 from hprofiler.analysis.work import is_work
 from hprofiler.base.errors import UsageError
-from hprofiler.base.time_range import TimeRange
 from hprofiler.model import HostRecord, Recording
 from hprofiler.model.event_names import known_as
 
@@ -50,16 +49,23 @@ def compare_paths(
     absolute: bool,
     listener: Listener,
     take: PageTaker | None = None,
-    times: tuple[TimeRange | None, TimeRange | None] = (None, None),
 ) -> Changes:
-    """Compare two run folders or files in one event; None is the first that both have.
+    """Compare two run folders or files. Raises UsageError for what is neither, else as `compare_sources`."""
+    return compare_sources((open_side(before), open_side(after)), event, absolute, listener, take)
 
-    With `times` only samples of a range of each side are compared.
 
-    `take` gets all profiles as they are read. Raises UsageError for what is not a profile, or where nothing
-    can be compared; ProfileError where there are no samples.
+def compare_sources(
+    sources: tuple[Source, Source],
+    event: str | None,
+    absolute: bool,
+    listener: Listener,
+    take: PageTaker | None = None,
+) -> Changes:
+    """Compare two sides in one event; None is the first that both have.
+
+    `take` gets all profiles as they are read. Raises UsageError where nothing can be compared; ProfileError
+    for what is not a profile, or has no samples.
     """
-    sources = (open_side(before, times[0]), open_side(after, times[1]))
     chosen = _event(sources, event)
     takers = [None if take is None else partial(take, run, one.start) for run, one in enumerate(sources)]
     columns = [one.column(chosen, absolute) for one in sources]
@@ -133,8 +139,12 @@ class Changes:
     absolute: bool
     methods: tuple[MethodChange, ...]
     noise: Noise
-    diff: Diff
     categories: tuple[tuple[str, Moved], ...] = ()
+
+    @cached_property
+    def diff(self) -> Diff:
+        """Both sides' trees."""
+        return self.before.profile.diff(self.after.profile, normalize=not self.absolute)
 
     @property
     def whole(self) -> float:
@@ -210,21 +220,20 @@ class Changes:
 
 def compare(event: str, before: Side, after: Side, absolute: bool = False) -> Changes:
     """Both sides have samples, and the same value."""
-    noise = Noise(before.spread, after.spread, absolute)
+    noise = Noise(before.spread, after.spread, absolute=absolute)
     sides = (before.spread, after.spread)
     methods = [
         MethodChange(name, *(_moved(name, which, sides, noise) for which in ("own", "all")))
         for name in sorted(before.spread.names() | after.spread.names())
     ]
     methods.sort(key=lambda one: -abs(one.own.change))
-    diff = before.profile.diff(after.profile, normalize=not absolute)
     categories = _categories(before.categories, after.categories, absolute) if is_work(event) else ()
-    return Changes(event, before, after, absolute, tuple(methods), noise, diff, tuple(categories))
+    return Changes(event, before, after, absolute, tuple(methods), noise, tuple(categories))
 
 
 def _categories(before: Spread, after: Spread, absolute: bool) -> list[tuple[str, Moved]]:
     """Codes of categories of work, those that changed most first."""
-    noise = Noise(before, after, absolute)
+    noise = Noise(before, after, absolute=absolute)
     names = sorted(before.names() | after.names())
     moved = [(name[1:-1], _moved(name, "own", (before, after), noise)) for name in names]
     return sorted(moved, key=lambda pair: -abs(pair[1].change))
@@ -313,7 +322,7 @@ def split_by_certainty(
     sampling explains. Growth is certain if at least half of the method's cost after is of roles with `FEWEST`
     processes on both sides. A file does not say how many processes it has, so its growth counts as certain.
     """
-    if changes.before.facts is None or changes.after.facts is None:
+    if changes.before.of_file or changes.after.of_file:
         return list(grown), []
     sure = [one for one in grown if _of_several(changes, one.name)]
     return sure, [one for one in grown if one not in sure]
@@ -324,7 +333,7 @@ def hidden(changes: Changes, limit: float) -> tuple[MethodChange, float] | None:
 
     Only where a run has fewer than `FEWEST` processes: more than that show by their spread what is chance.
     """
-    if changes.before.facts is None or changes.after.facts is None or fewest(changes) >= FEWEST:
+    if changes.before.of_file or changes.after.of_file or fewest(changes) >= FEWEST:
         return None
     for one in changes.may_have_grown_over(limit):
         moved = max(one.own, one.total, key=lambda moved: moved.change)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.coverage import coverage as coverage_of
@@ -43,11 +44,13 @@ class Side:
     """All of one side: the sum of its parts, and how much each method's cost varies from part to part.
 
     `categories` has the same of categories of work. `problems` are stored profiles that could not be used.
+    Of a file it is not known how many processes it has.
     """
 
     name: str
     merged: Profile | None = None
     facts: RunFacts | None = None
+    of_file: bool = False
     spread: Spread = field(default_factory=Spread)
     categories: Spread = field(default_factory=Spread)
     problems: list[Outcome] = field(default_factory=list)
@@ -95,7 +98,7 @@ class Side:
     def in_words(self) -> str:
         """ "results (39,123 samples, 4 processes)"."""
         amounts = self._amounts()
-        if self.facts is not None:
+        if not self.of_file:
             amounts.append(counted(self.spread.parts, "processes"))
         return f"{self.name} ({', '.join(amounts)})"
 
@@ -115,6 +118,23 @@ class Side:
         if self.column[1] != "count" and self.spread.samples:
             amounts.append(counted(self.spread.samples, "samples"))
         return amounts
+
+
+class Source(Protocol):
+    """What can be a side. `events` have the value that is compared of each, `start` is when second 0 is, in
+    microseconds since 1970."""
+
+    name: str
+    events: dict[str, Column]
+
+    @property
+    def start(self) -> int | None: ...
+
+    def has(self, event: str) -> bool: ...
+
+    def column(self, event: str, in_time: bool) -> Column | None: ...
+
+    def read(self, event: str, column: Column, listener: Listener, taker: Taker | None = None) -> Side: ...
 
 
 class RunSource:
@@ -217,7 +237,7 @@ class FileSource:
 
     def read(self, event: str, column: Column, listener: Listener, taker: Taker | None = None) -> Side:
         """The file's value of an event, whose name may be the value's own."""
-        side = Side(self.name)
+        side = Side(self.name, of_file=True)
         profile = self._profile.canonical()
         if taker is not None:
             taker(profile.select(self.events[event][0]), None, None)
@@ -231,9 +251,6 @@ class FileSource:
         column = measure_of(event).columns[0] if event in _TIMES else self.events[event]
         known = column[1] == "count" and column not in _ESTIMATES and column in self._profile.values
         return self._profile.total(column[0]) if known else 0
-
-
-Source = RunSource | FileSource
 
 
 def open_side(path: Path, time: TimeRange | None = None) -> Source:

@@ -13,6 +13,7 @@ from hprofiler.model import HERE, HostRecord, Outcome, Process, Recording
 from hprofiler.runfolder import RunRecord
 from hprofiler.spark import SparkFacts
 from hprofiler.spark.findings import Judged
+from hprofiler.spark.replay import Replay
 
 ASYNC_PROFILER = "async-profiler"
 PERF = "perf"
@@ -58,6 +59,7 @@ class RunFacts:
     time: TimeRange | None = None
     spark: SparkFacts | None = None
     job: Judged | None = None
+    replay: Replay | None = None
     slices: bool = True
     notes: tuple[Outcome, ...] = ()
 

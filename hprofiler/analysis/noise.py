@@ -25,8 +25,8 @@ class Sums:
     """Sums over processes: a method's cost, its square, and its product with the total and with a sample."""
 
     cost: int = 0
-    squared: int = 0
-    weighted: int = 0
+    squared: float = 0
+    weighted: float = 0
     sampled: float = 0.0
 
     def add(self, cost: int, whole: int, per_sample: float) -> None:
@@ -37,11 +37,14 @@ class Sums:
 
 
 class Kind:
-    """Processes that do the same: each method's sums, of its own cost ("own") and of its total ("all")."""
+    """Processes that do the same: each method's sums, of its own cost ("own") and of its total ("all").
 
-    def __init__(self) -> None:
-        self.parts = 0
-        self._whole = Sums()
+    `whole` has the sums of the processes' totals.
+    """
+
+    def __init__(self, parts: int = 0, whole: Sums | None = None) -> None:
+        self.parts = parts
+        self.whole = whole or Sums()
         self._sums: dict[str, dict[str, Sums]] = {"own": {}, "all": {}}
 
     @property
@@ -51,13 +54,17 @@ class Kind:
     def add(self, profile: Profile, per_sample: float) -> None:
         whole = profile.total()
         self.parts += 1
-        self._whole.add(whole, whole, per_sample)
+        self.whole.add(whole, whole, per_sample)
         own, total = self._sums["own"], self._sums["all"]
         for method in profile.top(_EVERYTHING):
             name, cost = method.name, method.self_value
             _add(total, name, method.total_value, whole, per_sample)
             if cost:
                 _add(own, name, cost, whole, per_sample)
+
+    def put(self, which: str, name: str, sums: Sums) -> None:
+        """A method's sums over all processes, as they were stored."""
+        self._sums[which][name] = sums
 
     def names(self) -> Iterable[str]:
         return self._sums["all"]
@@ -67,19 +74,19 @@ class Kind:
 
     def by_chance(self, sums: Sums) -> float:
         """The variance of a method's cost that is due to sampling."""
-        return sums.sampled * (1 - sums.cost / self._whole.cost)
+        return sums.sampled * (1 - sums.cost / self.whole.cost)
 
     def between(self, sums: Sums) -> float:
         """The variance of a method's cost between processes, each by what it used; 0 for one process."""
         if self.parts < 2:
             return 0.0
-        share, whole = sums.cost / self._whole.cost, self._whole
+        share, whole = sums.cost / self.whole.cost, self.whole
         apart = sums.squared - 2 * share * sums.weighted + share * share * whole.squared
         return max(apart, 0.0) * self.parts / (self.parts - 1)
 
     def ratios(self) -> Iterable[float]:
         """Variance between processes / variance by sampling, for each method with enough samples."""
-        least = _ENOUGH * self.parts * self._whole.sampled / self._whole.cost
+        least = _ENOUGH * self.parts * self.whole.sampled / self.whole.cost
         for sums in self._sums["own"].values():
             chance = self.by_chance(sums)
             if sums.cost >= least and chance > 0:
@@ -94,7 +101,10 @@ def _add(to: dict[str, Sums], name: str, cost: int, whole: int, per_sample: floa
 
 
 class Spread:
-    """One side: its processes by kind, whose costs are not expected to be alike."""
+    """One side: its processes by kind, whose costs are not expected to be alike.
+
+    `measured` is how much all its methods vary, as `pooled` gives it, where not all of them are here.
+    """
 
     def __init__(self) -> None:
         self.parts = 0
@@ -102,6 +112,7 @@ class Spread:
         self.total = 0
         self.known = True
         self.kinds: dict[str, Kind] = {}
+        self.measured: tuple[float, float] | None = None
         self._sampled = 0.0
 
     def add(self, profile: Profile, samples: int, kind: str = "") -> None:
@@ -116,6 +127,15 @@ class Spread:
         per_sample = whole / samples if samples else 0.0
         self._sampled += whole * per_sample
         self.kinds.setdefault(kind, Kind()).add(profile, per_sample)
+
+    def add_kind(self, name: str, kind: Kind, samples: int, known: bool) -> None:
+        """All processes of a kind that is not here yet, as their sums were stored."""
+        self.parts += kind.parts
+        self.samples += samples
+        self.total += kind.whole.cost
+        self.known = self.known and known
+        self._sampled += kind.whole.sampled
+        self.kinds[name] = kind
 
     def names(self) -> set[str]:
         return {name for kind in self.kinds.values() for name in kind.names()}
@@ -148,20 +168,29 @@ class Spread:
         chance = sum(kind.by_chance(sums) for kind, sums in several)
         return sum(kind.between(sums) for kind, sums in several) / chance if chance > 0 else None
 
+    def pooled(self) -> tuple[float, float]:
+        """The sum of all methods' ratios, each times its degrees of freedom; the sum of these."""
+        if self.measured is not None:
+            return self.measured
+        ratios = [
+            (times, kind.freedom) for kind in self.kinds.values() if kind.freedom for times in kind.ratios()
+        ]
+        return sum(times * freedom for times, freedom in ratios), sum(freedom for _, freedom in ratios)
+
     def _all(self, which: str, name: str) -> list[tuple[Kind, Sums]]:
         found = ((kind, kind.sums(which, name)) for kind in self.kinds.values())
         return [(kind, sums) for kind, sums in found if sums is not None]
 
 
 class Noise:
-    """The largest change of a method that chance explains."""
+    """The largest change of a method that chance explains; of one side, how far off its value may be."""
 
-    def __init__(self, before: Spread, after: Spread, absolute: bool) -> None:
-        self._sides = (before, after)
+    def __init__(self, *sides: Spread, absolute: bool = False) -> None:
+        self._sides = sides
         self.absolute = absolute
-        self.known = before.known and after.known
-        self._pooled = _pooled(kind for side in self._sides for kind in side.kinds.values())
-        freedom = before.freedom + after.freedom
+        self.known = all(side.known for side in sides)
+        self._pooled = _pooled(sides)
+        freedom = sum(side.freedom for side in sides)
         self._limit = _limit(_POOLED + freedom) if freedom else SIGMAS
         self.counted_alone = not freedom
         # Of paths, which are many.
@@ -223,11 +252,10 @@ def _scaled(values: Iterable[float], factors: Iterable[float]) -> float:
     return sum(value * factor for value, factor in zip(values, factors, strict=False))
 
 
-def _pooled(kinds: Iterable[Kind]) -> float:
+def _pooled(sides: Iterable[Spread]) -> float:
     """The mean ratio of all methods, weighted by degrees of freedom; at least 1."""
-    ratios = [(times, kind.freedom) for kind in kinds if kind.freedom for times in kind.ratios()]
-    weight = sum(freedom for _, freedom in ratios)
-    return max(1.0, sum(times * freedom for times, freedom in ratios) / weight) if weight else 1.0
+    sums, weights = zip(*(side.pooled() for side in sides), strict=True)
+    return max(1.0, sum(sums) / sum(weights)) if sum(weights) else 1.0
 
 
 def _limit(freedom: int) -> float:

@@ -236,10 +236,9 @@ class StageSums:
                 )
             )
         stages.sort(key=lambda one: (-one.samples, one.name))
-        job = self._facts.job
-        if job is None or not is_wall:
+        replay = self._facts.replay
+        if replay is None or not is_wall:
             return StageShares(tuple(stages), several, self._none)
-        replay = job.blocked.replay
         return StageShares(
             tuple(stages), several, self._none, _gains(stages, replay), self._is_recorded(spark, replay)
         )

@@ -197,7 +197,7 @@ def _side(side: Side) -> dict[str, object]:
         "name": side.name,
         "total": side.spread.total,
         "samples": side.spread.samples if side.spread.known else None,
-        "processes": side.spread.parts if side.facts else None,
+        "processes": None if side.of_file else side.spread.parts,
         "unusable": len(side.problems),
         "partial": side.partial or None,
     }

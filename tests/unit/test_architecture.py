@@ -31,8 +31,12 @@ ALLOWED = {
     "collect": (BASE | {"transport", "agent"}, set()),
     "spark": (BASE | {"runfolder"}, {"msgspec", "zstandard", "cramjam"}),
     "analysis": (BASE | {"runfolder", "spark", "_flamegraph"}, set()),
-    "report": (BASE | {"analysis", "spark", "runfolder", "_flamegraph"}, set()),
-    "app": (BASE | {"__init__", "resolve", "collect", "spark", "runfolder", "report"}, {"msgspec", "fsspec"}),
+    "report": (BASE | {"analysis", "archive", "spark", "runfolder", "_flamegraph"}, set()),
+    "archive": (BASE | {"analysis", "spark", "runfolder", "_flamegraph"}, {"duckdb", "fsspec", "pyarrow"}),
+    "app": (
+        BASE | {"__init__", "resolve", "collect", "spark", "runfolder", "report", "archive"},
+        {"msgspec", "fsspec"},
+    ),
 }
 ALLOWED["cli"] = ({*ALLOWED, "_flamegraph"}, {"argcomplete", "rich"})
 ALLOWED["notebook"] = ({*ALLOWED, "_flamegraph"}, {"pandas"})
@@ -110,7 +114,7 @@ def test_help_imports_nothing_heavy():
     code += "try: hprofiler.cli.main(['--help'])\nexcept SystemExit: pass\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
-    heavy = {"paramiko", "requests", "lightkube", "rich", "yaml", "cryptography", "ssl", "asyncio"}
+    heavy = {"paramiko", "requests", "lightkube", "rich", "yaml", "cryptography", "ssl", "asyncio", "duckdb"}
     assert not loaded & {*heavy, "hprofiler._flamegraph", "hprofiler.collect"}
 
 

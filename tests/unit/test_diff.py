@@ -297,7 +297,7 @@ def test_runs_of_unequal_length_have_no_change_beyond_noise(shares, few, many):
             side.add(folded("".join(f"main;m{n} {count}\n" for n, count in drawn.items())), samples)
             sides.append(side)
         for before, after in (sides, sides[::-1]):
-            noise = Noise(before, after, False)
+            noise = Noise(before, after)
             for name in before.names() | after.names():
                 shares_of = [side.cost("own", name) / side.total for side in (before, after)]
                 assert abs(shares_of[1] - shares_of[0]) <= noise.of("own", name), name

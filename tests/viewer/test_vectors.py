@@ -34,7 +34,7 @@ def noise_of(case: dict[str, Any]) -> dict[str, Any]:
     for side, processes in zip(sides, case["sides"], strict=True):
         for one in processes:
             side.add(Profile.from_bytes(one["stacks"].encode(), "folded"), one["samples"], one["kind"])
-    noise = Noise(*sides, case["absolute"])
+    noise = Noise(*sides, absolute=case["absolute"])
     return {
         "known": noise.known,
         "counted_alone": noise.counted_alone,

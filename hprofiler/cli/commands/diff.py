@@ -26,7 +26,8 @@ _FAILED_SHOWN = 5
 def command(options: argparse.Namespace) -> int:
     outputs = [_output(Path(name)) for name in options.output]
     times = _times(options.time)
-    from hprofiler.analysis.diff import compare_paths, split_by_certainty
+    from hprofiler.analysis.diff import compare_sources, split_by_certainty
+    from hprofiler.analysis.diff_sides import open_side
     from hprofiler.report.diff_page import two_runs
 
     before, after = Path(options.before), Path(options.after)
@@ -34,7 +35,8 @@ def command(options: argparse.Namespace) -> int:
     page = two_runs(before, after, options.title) if pages else None
     with counters() as listener:
         take = page.take if page else None
-        changes = compare_paths(before, after, options.event, options.absolute, listener, take, times)
+        sources = (open_side(before, times[0]), open_side(after, times[1]))
+        changes = compare_sources(sources, options.event, options.absolute, listener, take)
     for output in outputs:
         _write(changes, page if output.suffix == _PAGE else None, output, options.title)
     grown = [] if options.fail_over is None else changes.grew_over(options.fail_over)

@@ -1,0 +1,259 @@
+"""Where an archive is: a folder, or an address of fsspec (object stores, HDFS). Files are written once.
+
+    PLACE/hprofiler-archive.json                                    the version
+    PLACE/TABLE/month=2026-11/application=NAME/RUN.parquet          one run, as it was added
+    PLACE/TABLE/month=2026-11/application=NAME/compact-HASH.parquet many runs
+
+A run is in the archive when a file of `runs` has it: that is written last, and deleted first.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from hprofiler.archive.schema import MARKER, VERSION
+from hprofiler.base.errors import HprofilerError, UsageError
+from hprofiler.base.paths import at_home
+
+VARIABLE = "HPROFILER_ARCHIVE"
+COMPACT = "compact-"
+_LOCK = "compact.lock"
+_PART = ".part"
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*(?=://)", re.IGNORECASE)
+# A name of a file has at most 255 bytes on most file systems.
+_LONGEST = 200
+
+
+class ArchiveError(HprofilerError):
+    """The archive, or a file of it, cannot be read or written."""
+
+
+@dataclass(frozen=True, order=True)
+class File:
+    """A file of each table, without the table's name: `month` is 2026-11, `stem` a run or compact-HASH."""
+
+    month: str
+    application: str
+    stem: str
+
+    @classmethod
+    def of(cls, started: datetime, application: str, stem: str) -> File:
+        return cls(f"{started:%Y-%m}", quote(application, safe="")[:_LONGEST], stem)
+
+    @classmethod
+    def parse(cls, path: str) -> File | None:
+        match = re.fullmatch(r"[a-z]+/month=([^/]*)/application=([^/]*)/([^/.][^/]*)\.parquet", path)
+        return cls(match[1], match[2], match[3]) if match else None
+
+    def path(self, table: str) -> str:
+        return f"{table}/month={self.month}/application={self.application}/{self.stem}.parquet"
+
+    @property
+    def is_compact(self) -> bool:
+        return self.stem.startswith(COMPACT)
+
+    @property
+    def name(self) -> str:
+        """The application's name, as far as it fits."""
+        return unquote(self.application)
+
+
+class Place:
+    """A folder. `path` is how DuckDB names a file of it."""
+
+    filesystem: Any = None
+    """What DuckDB reads it by; None for folders."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._root = at_home(address)
+
+    def path(self, name: str) -> str:
+        return str(self._root / name)
+
+    def name_of(self, path: str) -> str:
+        """The reverse of `path`."""
+        return str(Path(path).relative_to(self._root))
+
+    def files(self, folder: str) -> list[tuple[str, float]]:
+        """All files below a folder, sorted, and when each was written (seconds since 1970)."""
+        found = []
+        for path in sorted((self._root / folder).rglob("*")):
+            with suppress(FileNotFoundError):
+                if path.is_file():
+                    found.append((str(path.relative_to(self._root)), path.stat().st_mtime))
+        return found
+
+    def has_other_files(self) -> bool:
+        """Whether anything is in it, but for a file that another process writes."""
+        return self._root.is_dir() and any(not path.name.endswith(_PART) for path in self._root.iterdir())
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a small file; None if there is none."""
+        try:
+            return (self._root / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Path]:
+        """A file to write, which is at its name when the block succeeds, whole or not at all."""
+        path = self._root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}{_PART}")
+        try:
+            yield aside
+            aside.replace(path)
+        finally:
+            aside.unlink(missing_ok=True)
+
+    def delete(self, name: str) -> None:
+        (self._root / name).unlink(missing_ok=True)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """One process at a time may replace files."""
+        with (self._root / _LOCK).open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ArchiveError(
+                    f"another process compacts or prunes {self.address}", "wait for it"
+                ) from None
+            yield
+
+
+class _Address(Place):
+    """What fsspec knows: `s3://bucket/archive`, `hdfs://…`, `memory://…`."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        try:
+            import fsspec
+        except ImportError as error:
+            remedy = "pip install 'hprofiler[fsspec]', and the library for this kind of address (s3fs, gcsfs)"
+            raise UsageError(f"{address} needs the library fsspec", remedy) from error
+        try:
+            self.filesystem, self._folder = fsspec.core.url_to_fs(address)
+        except (ImportError, ValueError) as error:
+            raise UsageError(f"cannot open {address}: {error}", "install the library for it") from error
+        protocol = self.filesystem.protocol
+        self._protocol = protocol if isinstance(protocol, str) else protocol[0]
+        self._folder = self._folder.rstrip("/")
+
+    def path(self, name: str) -> str:
+        return f"{self._protocol}://{self._folder}/{name}"
+
+    def name_of(self, path: str) -> str:
+        return path.removeprefix(f"{self._protocol}://{self._folder}/")
+
+    def files(self, folder: str) -> list[tuple[str, float]]:
+        self.filesystem.invalidate_cache()
+        found = self.filesystem.find(f"{self._folder}/{folder}", detail=True)
+        return [(path[len(self._folder) + 1 :], _written(found[path])) for path in sorted(found)]
+
+    def has_other_files(self) -> bool:
+        try:
+            return any(not name.endswith(_PART) for name in self.filesystem.ls(self._folder, detail=False))
+        except FileNotFoundError:
+            return False
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            content: bytes = self.filesystem.cat_file(f"{self._folder}/{name}")
+        except FileNotFoundError:
+            return None
+        return content
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Path]:
+        target = f"{self._folder}/{name}"
+        with tempfile.TemporaryDirectory(prefix="hprofiler-archive-") as folder:
+            path = Path(folder, "file")
+            yield path
+            aside = f"{target}.{socket.gethostname()}.{os.getpid()}{_PART}"
+            self.filesystem.makedirs(target.rpartition("/")[0], exist_ok=True)
+            self.filesystem.put_file(str(path), aside)
+            self.filesystem.mv(aside, target)
+
+    def delete(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            self.filesystem.rm_file(f"{self._folder}/{name}")
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        held = self.read(_LOCK)
+        if held is not None:
+            raise ArchiveError(
+                f"another process compacts or prunes {self.address}: {held.decode(errors='replace')}",
+                f"wait for it; if it was killed, delete {self.path(_LOCK)}",
+            )
+        with self.writing(_LOCK) as path:
+            path.write_text(f"pid {os.getpid()} on {socket.gethostname()}, since {time.ctime()}")
+        try:
+            yield
+        finally:
+            self.delete(_LOCK)
+
+
+def _written(info: dict[str, Any]) -> float:
+    """When a file was written; libraries disagree on the name. Now, if that is not known."""
+    for name in ("mtime", "LastModified", "last_modified", "updated", "created"):
+        value = info.get(name)
+        if isinstance(value, datetime):
+            return value.timestamp()
+        if isinstance(value, (int, float)):
+            return float(value)
+    return time.time()
+
+
+def place_of(address: str) -> Place:
+    """The place of an address; `file://` is a folder. It may not exist yet."""
+    scheme = match.group().lower() if (match := _SCHEME.match(address)) else ""
+    if scheme == "file":
+        path = address.partition("://")[2]
+        return Place(path[path.find("/") :])
+    return _Address(address) if scheme else Place(address)
+
+
+def open_place(address: str, create: bool = False) -> Place:
+    """An archive. Raises UsageError for what is none, ArchiveError for one of another version."""
+    place = place_of(address)
+    try:
+        marker = place.read(MARKER)
+        if marker is None and create:
+            if any(True for _ in place.files("")):
+                raise UsageError(
+                    f"{address} is not an archive, and not empty", "choose a new or empty folder"
+                )
+            with place.writing(MARKER) as path:
+                path.write_text(json.dumps({"version": VERSION}) + "\n")
+            return place
+    except OSError as error:
+        raise ArchiveError(f"cannot open {address}: {error.strerror or error}") from error
+    if marker is None:
+        remedy = f"hprofiler archive add RUN --to {address} makes one"
+        raise UsageError(f"{address} is not an archive: it has no {MARKER}", remedy)
+    try:
+        version = json.loads(marker)["version"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise ArchiveError(f"{place.path(MARKER)} is damaged") from error
+    if version != VERSION:
+        raise ArchiveError(
+            f"{address} has version {version} of the tables, and this hprofiler knows {VERSION}",
+            "use a newer hprofiler",
+        )
+    return place
