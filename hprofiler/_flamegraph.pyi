@@ -468,6 +468,8 @@ class Profile:
         """The reverse call tree: every stack from its leaf to its root."""
     def scale(self, factor: float) -> Profile:
         """All values times a factor above 0. Totals are rounded once; stacks add up to them exactly."""
+    def with_total(self, value: _Value, total: int) -> Profile:
+        """One value in proportion such that its total is this; stacks add up to it exactly."""
     def select(self, values: _Value | Sequence[_Value]) -> Profile:
         """These values only, in this order, and the stacks that have any of them."""
     def canonical(self, rules: str | None = None) -> Profile:
