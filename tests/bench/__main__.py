@@ -33,6 +33,7 @@ BENCHES: dict[str, Callable[[], list[Row]]] = {
     "engine-unknown": one_jvm.unknown_frames,
     "core-merge": core.merge,
     "core-merge-many": core.merge_many,
+    "core-categories": core.categories,
     "core-folded": core.folded,
     "core-svg": core.svg,
     "core-wire": core.wire,
