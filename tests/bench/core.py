@@ -96,7 +96,9 @@ def categories() -> list[Row]:
     pairs = [tuple(map(float, line.split())) for line in printed.splitlines()]
     merged, summed = (statistics.median(times) for times in zip(*pairs, strict=True))
     measured = f"{summed:.3f} s, {summed / merged:.2f} × the merge ({merged:.2f} s)"
-    return [Row(f"{HOSTS} hosts' cluster by category of work", measured, "less than the merge", summed < merged)]
+    return [
+        Row(f"{HOSTS} hosts' cluster by category of work", measured, "less than the merge", summed < merged)
+    ]
 
 
 def folded() -> list[Row]:
