@@ -89,7 +89,7 @@ def merge_many() -> list[Row]:
 
 
 def categories() -> list[Row]:
-    """What a cluster's work was, beside the merge of the same: with 20 hosts it has more than 1,000,000 nodes."""
+    """What a cluster's work was, beside the merge of the same: 20 hosts have more than 1,000,000 nodes."""
     profiles = core_cluster.messages(HOSTS)
     command = [*PROGRAM, "work", str(ROUNDS), *map(str, profiles)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout

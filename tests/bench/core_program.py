@@ -2,7 +2,7 @@
 
 python -m tests.bench.core_program report FOLDER PROFILE...      profiles → cluster SVG, pprof, viewer data
 python -m tests.bench.core_program read ROUNDS FILE [OPTION...]  prints each round's seconds
-python -m tests.bench.core_program work ROUNDS PROFILE...        prints each round's seconds of merge and categories
+python -m tests.bench.core_program work ROUNDS PROFILE...        prints seconds of merges and categories
 """
 
 from __future__ import annotations
