@@ -16,7 +16,7 @@ SIGMAS = 4.5
 _EVERYTHING = 2**31 - 1
 # A method shows how processes vary if it has this many samples a process. All methods together weigh as much
 # as this many processes of its own.
-_ENOUGH = 5.0
+ENOUGH = 5.0
 _POOLED = 10
 
 
@@ -86,7 +86,7 @@ class Kind:
 
     def ratios(self) -> Iterable[float]:
         """Variance between processes / variance by sampling, for each method with enough samples."""
-        least = _ENOUGH * self.parts * self.whole.sampled / self.whole.cost
+        least = ENOUGH * self.parts * self.whole.sampled / self.whole.cost
         for sums in self._sums["own"].values():
             chance = self.by_chance(sums)
             if sums.cost >= least and chance > 0:
