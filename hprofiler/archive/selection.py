@@ -25,12 +25,15 @@ _LIKE = 0.6
 
 @dataclass(frozen=True)
 class Asked:
-    """The archive and the runs of a question: of one application, with an event, started since (UTC)."""
+    """The archive and the runs of a question: of an application, with an event, started in a time (UTC), with
+    an id."""
 
     place: str
     application: str | None = None
     event: str | None = None
     since: datetime | None = None
+    until: datetime | None = None
+    run: str | None = None
 
 
 @contextmanager
@@ -45,8 +48,14 @@ def chosen_runs(asked: Asked, one_application: bool) -> Iterator[tuple[DuckDBPyC
         duckdb.execute(
             'CREATE TEMP TABLE chosen AS SELECT run, started, seconds, application, "user", hosts, processes '
             "FROM runs WHERE application = coalesce($application, application) "
-            "AND started >= coalesce($since, started)",
-            {"application": asked.application, "since": asked.since},
+            "AND started >= coalesce($since, started) AND started < coalesce($until, TIMESTAMP 'infinity') "
+            "AND run = coalesce($run, run)",
+            {
+                "application": asked.application,
+                "since": asked.since,
+                "until": asked.until,
+                "run": asked.run,
+            },
         )
         applications = _column(duckdb, "SELECT DISTINCT application FROM chosen ORDER BY 1")
         if not applications:
@@ -79,18 +88,29 @@ def chosen_event(duckdb: DuckDBPyConnection, asked: Asked) -> str:
 
 
 def _of(asked: Asked) -> str:
-    """ "of etl since 2026-11-20 "."""
-    since = f"since {asked.since:%Y-%m-%d %H:%M} UTC " if asked.since else ""
-    return f"of {asked.application} {since}" if asked.application else since
+    """ "of etl since 2026-11-20 00:00 UTC "."""
+    words = [f"of {asked.application}"] if asked.application else []
+    if asked.run:
+        words.append(f"with the id {asked.run}")
+    if asked.since:
+        words.append(f"{'from' if asked.until else 'since'} {_moment(asked.since)}")
+    if asked.until:
+        words.append(f"until {_moment(asked.until)}")
+    return "".join(f"{word} " for word in words)
+
+
+def _moment(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def _nothing(asked: Asked) -> Exception:
     """What there is instead of the runs that are asked for."""
     with opened(asked.place) as duckdb:
-        rows = duckdb.execute(
-            "SELECT application, max(started) FROM runs GROUP BY ALL ORDER BY max(started) DESC"
-        ).fetchall()
-    newest = dict(rows)
+        newest = dict(
+            duckdb.execute(
+                "SELECT application, max(started) FROM runs GROUP BY ALL ORDER BY max(started) DESC"
+            ).fetchall()
+        )
     if not newest:
         remedy = f"hprofiler archive add RUN --to {asked.place}"
         return ArchiveError(f"{asked.place} has no run yet", remedy)
@@ -100,9 +120,9 @@ def _nothing(asked: Asked) -> Exception:
         there = some(list(newest), _SHOWN, "applications")
         return UsageError(f"{asked.place} has no run of {asked.application!r}{meant}", f"it has {there}")
     last = newest[asked.application] if asked.application else next(iter(newest.values()))
+    reason = f"{asked.place} has no run {_of(asked).strip()}; the newest started {_moment(last)}"
     return ArchiveError(
-        f"{asked.place} has no run {_of(asked).strip()}: the newest started {last:%Y-%m-%d %H:%M} UTC",
-        "choose an earlier --since",
+        reason, "choose another time" if asked.until or asked.run else "choose an earlier --since"
     )
 
 

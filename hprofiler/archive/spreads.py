@@ -91,6 +91,41 @@ def spreads_of(duckdb: DuckDBPyConnection, names: Collection[str] | None = None)
     return spreads
 
 
+# Of each process the cost of each category; a sample stands for what it does on average in the run.
+_WORK = """
+CREATE TEMP TABLE costs AS
+WITH costs AS (
+  SELECT run, process, category, sum(value) AS cost FROM work WHERE event = $event GROUP BY ALL
+)
+SELECT part, role, run, process, category, cost,
+  sum(cost) OVER (PARTITION BY run, process) AS whole, per_sample
+FROM costs JOIN grouped USING (run) JOIN processes USING (run, process)
+JOIN events ON events.run = costs.run AND events.event = $event WHERE cost > 0
+"""
+_WORK_KINDS = """
+SELECT part, role, count(*), sum(whole / per_sample)::BIGINT,
+  sum(whole), sum(whole::DOUBLE * whole), sum(whole::DOUBLE * whole), sum(whole * per_sample)
+FROM (SELECT DISTINCT part, role, run, process, whole, per_sample FROM costs) GROUP BY part, role
+"""
+_WORK_SUMS = """
+SELECT part, role, category,
+  sum(cost), sum(cost::DOUBLE * cost), sum(cost::DOUBLE * whole), sum(cost * per_sample)
+FROM costs GROUP BY part, role, category
+"""
+
+
+def categories_of(duckdb: DuckDBPyConnection, event: str) -> dict[int, Spread]:
+    """The spread of categories of work, by their names in brackets, of each part that has any."""
+    spreads: dict[int, Spread] = {}
+    duckdb.execute(_WORK, {"event": event})
+    for part, role, processes, samples, *sums in duckdb.execute(_WORK_KINDS).fetchall():
+        spreads.setdefault(part, Spread()).add_kind(role, Kind(processes, Sums(*sums)), samples, True)
+    for part, role, category, *sums in duckdb.execute(_WORK_SUMS).fetchall():
+        for which in ("own", "all"):
+            spreads[part].kinds[role].put(which, f"[{category}]", Sums(*sums))
+    return spreads
+
+
 def may_have_grown(duckdb: DuckDBPyConnection) -> set[str]:
     """Methods that may cost more in some part than before: all that did so beyond chance, and others."""
     return {name for (name,) in duckdb.execute(_CANDIDATES).fetchall()}

@@ -88,7 +88,6 @@ def _print(
     failed: list[MethodChange],
     unsure: list[MethodChange],
 ) -> None:
-    from hprofiler.analysis.diff import WHY
     from hprofiler.report.diff_text import lines, record
 
     for reason in _problems(changes)[:_FAILED_SHOWN]:
@@ -99,6 +98,13 @@ def _print(
         print_json(record(changes, options.top, failed, unsure))
     else:
         print("\n".join(lines(changes, options.top)))
+    print_failed(changes, failed, unsure)
+
+
+def print_failed(changes: Changes, failed: list[MethodChange], unsure: list[MethodChange]) -> None:
+    """Name on stderr what grew by more than the limit."""
+    from hprofiler.analysis.diff import WHY
+
     _print_grown([f"{_grew(one)}: {_growth(one, changes)}" for one in failed])
     _print_grown([f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {WHY}" for one in unsure])
 

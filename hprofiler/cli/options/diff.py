@@ -62,7 +62,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--fail-over",
-        type=_share,
+        type=share,
         metavar="P%",
         help="exit with status 1 if a method's share grew by more than P percentage points, and by more than "
         "chance explains",
@@ -80,8 +80,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
 
 
-def _share(text: str) -> float:
-    """0.05 of "5%" or "5"."""
+def share(text: str) -> float:
+    """A share of "5%" or "5": 0.05."""
     found = re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?)\s*%?", text.strip())
     if not found or not 0 <= float(found[1]) <= 100:
         raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0% to 100%")
