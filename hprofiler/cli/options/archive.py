@@ -35,7 +35,7 @@ def add_grew_to(parser: argparse.ArgumentParser) -> None:
         "--fail-over",
         type=share,
         metavar="P%",
-        help="exit with status 1 if a method's share on the newest day is more than P percentage points above "
+        help="exit with status 1 if a method's share on the newest day is over P percentage points above "
         "that before, and by more than chance explains",
     )
     parser.epilog = (
