@@ -19,6 +19,8 @@ _ENOUGH_HOSTS = 4
 # The standard deviation of a normal distribution is so many times its median distance from the median.
 _NORMAL = 1.4826
 MACHINE = "machine"
+BANDWIDTH = "memory_bandwidth"
+"""The fact: bytes a second that the machine can read from its memory at most."""
 """The owner of what is counted for the machine as a whole; others are processes, by pid."""
 LINE = 64
 """Bytes of a cache line: what a load that missed the last cache brings."""
@@ -213,11 +215,15 @@ def low_ipc(by_host: Mapping[str, float]) -> list[tuple[str, float, float, float
 
 @dataclass(frozen=True)
 class HostCounters:
-    """What was counted on a host in so many seconds: by each recorded process, and by the machine."""
+    """What was counted on a host in so many seconds: by each recorded process, and by the machine.
+
+    `bandwidth` is the fact BANDWIDTH, 0 where it is unknown.
+    """
 
     seconds: float
     processes: Mapping[str, Groups]
     machine: Groups = field(default_factory=dict)
+    bandwidth: int = 0
 
     @property
     def all(self) -> dict[str, Group]:
@@ -249,3 +255,9 @@ class HostCounters:
         if not found and estimated and "llc_misses" in estimated.counts:
             found["estimate"] = LINE * estimated.counts["llc_misses"] / self.seconds
         return found
+
+    @property
+    def memory_of_peak(self) -> float | None:
+        """What the machine's memory traffic is of the most that it can be, in percent."""
+        traffic = sum(value for kind, value in self.memory.items() if kind != "estimate")
+        return 100 * traffic / self.bandwidth if traffic and self.bandwidth else None

@@ -13,9 +13,11 @@ from hprofiler.model import HERE, HostRecord, Outcome, Process, Recording
 from hprofiler.runfolder import RunRecord
 from hprofiler.spark import SparkFacts
 from hprofiler.spark.findings import Judged
+from hprofiler.spark.replay import Replay
 
 ASYNC_PROFILER = "async-profiler"
 PERF = "perf"
+PYSPY = "pyspy"
 """The engines of recordings."""
 # The roots of the job's stacks if the selector names none.
 ANY_ROOT = ("*.run", "*.main")
@@ -57,6 +59,7 @@ class RunFacts:
     time: TimeRange | None = None
     spark: SparkFacts | None = None
     job: Judged | None = None
+    replay: Replay | None = None
     slices: bool = True
     notes: tuple[Outcome, ...] = ()
 
@@ -80,6 +83,11 @@ class RunFacts:
         ]
         jvms = [pair for pair in unlabelled if pair[1].process.is_jvm]
         return frozenset((name, one.pid) for name, one in jvms or unlabelled)
+
+    @cached_property
+    def is_mixed(self) -> bool:
+        """Whether several engines sampled CPU time, which miss different parts of it."""
+        return self.event == "cpu" and len({one.engine for one in self.recordings}) > 1
 
     @property
     def expected(self) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from hprofiler.analysis import counters
-from hprofiler.analysis.counters import MACHINE, RATIOS, Group, HostCounters, ratio, with_slots
+from hprofiler.analysis.counters import BANDWIDTH, MACHINE, RATIOS, Group, HostCounters, ratio, with_slots
 from hprofiler.model.metrics import Metrics, Series
 
 Values = Sequence[float | None]
@@ -132,7 +132,7 @@ class HostMetrics:
         seconds = self.times[-1] - self.times[0] if self.times else 0.0
         if seconds <= 0 or not (machine or any(processes.values())):
             return None
-        return HostCounters(seconds, processes, machine)
+        return HostCounters(seconds, processes, machine, self.facts.get(BANDWIDTH, 0))
 
     def _sums(self, owner: str) -> dict[str, Group]:
         found: dict[str, Group] = {}
@@ -377,6 +377,14 @@ def _of_machine(*begins: str) -> Callable[[HostMetrics, str], Values]:
     return formula
 
 
+_traffic = _of_machine("memory_read", "memory_written", "memory_bytes")
+
+
+def _traffic_of_peak(host: HostMetrics, id: str) -> Values:
+    traffic, peak = _traffic(host, id), host.facts.get(BANDWIDTH, 0)
+    return _scaled(100 / peak, traffic) if peak else [None] * len(traffic)
+
+
 def _memory_estimate(host: HostMetrics, id: str) -> Values:
     """By the loads of the recorded processes that missed the last cache."""
     groups = [group for owner in host.owners() for group in host.groups(owner) if group.endswith(":memory")]
@@ -413,7 +421,8 @@ FORMULAS: Mapping[tuple[str, str], tuple[str, Callable[[HostMetrics, str], Value
     ("mount", "wait"): ("ms", _wait),
     **{("process", one.name): (one.unit, _of_counters(one.name, whole_host=False)) for one in RATIOS},
     **{("host", one.name): (one.unit, _of_counters(one.name, whole_host=True)) for one in RATIOS},
-    ("host", "memory_traffic"): ("B/s", _of_machine("memory_read", "memory_written", "memory_bytes")),
+    ("host", "memory_traffic"): ("B/s", _traffic),
+    ("host", "memory_traffic_of_peak"): ("%", _traffic_of_peak),
     ("host", "memory_traffic_read"): ("B/s", _of_machine("memory_read")),
     ("host", "memory_traffic_written"): ("B/s", _of_machine("memory_written")),
     ("host", "memory_traffic_estimate"): ("B/s", _memory_estimate),

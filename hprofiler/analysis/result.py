@@ -28,6 +28,7 @@ from hprofiler.runfolder import RunFolder
 from hprofiler.spark import SparkError, SparkFacts, saved_application
 from hprofiler.spark import read_facts as read_spark_facts
 from hprofiler.spark.findings import judge, sentence
+from hprofiler.spark.replay import Replay
 
 # How many of a host's methods are remembered to say where a method of the cluster is hot.
 _REMEMBERED = 200
@@ -192,8 +193,9 @@ def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolde
     if slices:
         try:
             application = saved_application(run_folder.path)
-            job = judge(application) if application else None
-            facts = replace(facts, spark=read_spark_facts(run_folder.path), job=job)
+            replay = Replay(application) if application else None
+            job = judge(application, replay) if application and replay else None
+            facts = replace(facts, spark=read_spark_facts(run_folder.path), job=job, replay=replay)
         except SparkError as error:
             host = facts.hosts[0].name if facts.hosts else ""
             note = Outcome(host, Status.DEGRADED, "report", error.reason, error.remedy, code=error.code)

@@ -45,7 +45,7 @@ class Series(msgspec.Struct, frozen=True):
 class Metrics(msgspec.Struct, frozen=True):
     """`every`: seconds from reading to reading, as planned. `time` has the first reading's time, then
     differences, in microseconds since 1970 on the coordinator's clock. `facts` are numbers for formulas:
-    `ticks_per_second`, `cpus`, `memory_total`.
+    `ticks_per_second`, `cpus`, `memory_total`, `memory_bandwidth`, `slots_per_cycle`.
     """
 
     every: Annotated[float, Meta(gt=0, le=1e6)]

@@ -59,6 +59,7 @@ _COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "memory_read": ("memory read", _bytes),
     "memory_written": ("memory written", _bytes),
     "memory_total": ("memory traffic", _bytes),
+    "memory_of_peak": ("of peak", _share),
     "memory_estimate": ("memory (estimate)", _bytes),
     "power": ("power", lambda value: f"{value:.0f} W"),
     "context_switches": ("switches/s", _rate),
@@ -82,7 +83,8 @@ class Row:
 def _of_machine(one: HostCounters) -> dict[str, float]:
     """What is counted for the machine as a whole."""
     found = {f"memory_{kind}": value for kind, value in one.memory.items()}
-    return found if one.watts is None else {**found, "power": one.watts}
+    others = {"memory_of_peak": one.memory_of_peak, "power": one.watts}
+    return found | {name: value for name, value in others.items() if value is not None}
 
 
 def _figures(groups: Groups, seconds: float, of_machine: Mapping[str, float]) -> dict[str, float]:
@@ -167,6 +169,7 @@ def counters_record(machines: Machines) -> dict[str, object]:
             "all": _record(one.all, one.seconds),
             "processes": {pid: _record(groups, one.seconds) for pid, groups in one.processes.items()},
             "memory_bytes_per_second": one.memory,
+            "memory_percent_of_peak": one.memory_of_peak,
             "watts": one.watts,
         }
         for host, one in machines.counters.items()

@@ -29,7 +29,7 @@ def blocked_lines(blocked: BlockedTime) -> list[str]:
         "blocked time; the job would be shorter by at most this if no task waited:",
         *table_lines(rows, right=range(4), indent=2),
         f"  {NEVER_ADD_UP}",
-        f"  By a replay on {counted(replay.slots.most, 'slots')}, which takes {_time(replay.as_it_was)}; "
+        f"  By a replay on {counted(replay.slots, 'slots')}, which takes {_time(replay.as_it_was)}; "
         f"{_time(replay.measured)} were measured ({error}).",
     ]
     if replay.left_out.count:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hprofiler.spark.application import Application
-from hprofiler.spark.replay import Gain, Replay, ReplayStage
+from hprofiler.spark.replay import Gain, Replay, Replayed, ReplayStage
 
 NEVER_ADD_UP = (
     "These never add up: a pause of the collector may fall into a wait for the network, a remote read is "
@@ -159,7 +159,7 @@ class BlockedTime:
     """The blocked time of an application. `stages` are in the order of their ids. `gc_pauses` are
     milliseconds by the executors' own count, as Spark sampled it; 0 if it did not."""
 
-    replay: Replay
+    replay: Replayed
     resources: tuple[Blocked, ...]
     stages: tuple[StageBlocked, ...]
     gc_pauses: int
@@ -197,7 +197,7 @@ def blocked_time(application: Application, replay: Replay) -> BlockedTime:
         gain = replay.gain(shorter) if shorter else Gain(0.0, 0.0)
         resources.append(Blocked(resource, sum(sums), gain))
     return BlockedTime(
-        replay,
+        replay.in_short(),
         tuple(resources),
         tuple(_of_stage(replay, number, waits) for number in range(len(replay.stages))),
         sum(one.peak.get("TotalGCTime", 0) for one in application.workers),
@@ -236,13 +236,13 @@ def _use(application: Application, replay: Replay) -> Use:
 
 
 def blocked_record(blocked: BlockedTime) -> dict[str, Any]:
-    """The section of `--json`. Times are milliseconds, shares parts of one."""
+    """The section of `--json`, its stages an iterator. Times are milliseconds, shares parts of one."""
     replay, use = blocked.replay, blocked.use
     return {
         "measured": replay.measured,
         "replayed": replay.as_it_was,
         "replayError": replay.error,
-        "slots": replay.slots.most,
+        "slots": replay.slots,
         "taskTime": blocked.task_time,
         "leftOut": {
             kind: {"tasks": count, "time": replay.left_out.time[kind]}
@@ -260,16 +260,7 @@ def blocked_record(blocked: BlockedTime) -> dict[str, Any]:
             for one in blocked.resources
         ],
         "neverAddUp": NEVER_ADD_UP,
-        "stages": [
-            {
-                "stageId": stage.stage,
-                "attemptIds": list(stage.attempts),
-                "share": stage.share,
-                "taskTime": stage.task_time,
-                "blocked": stage.waits,
-            }
-            for stage in blocked.stages
-        ],
+        "stages": map(_stage_record, blocked.stages),
         "gcPauses": blocked.gc_pauses,
         "use": {
             "diskBytes": use.disk,
@@ -282,4 +273,14 @@ def blocked_record(blocked: BlockedTime) -> dict[str, Any]:
             "slotUse": use.slots,
             "cpuUse": use.cpu,
         },
+    }
+
+
+def _stage_record(stage: StageBlocked) -> dict[str, Any]:
+    return {
+        "stageId": stage.stage,
+        "attemptIds": list(stage.attempts),
+        "share": stage.share,
+        "taskTime": stage.task_time,
+        "blocked": stage.waits,
     }

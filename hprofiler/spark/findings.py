@@ -80,11 +80,11 @@ class Judged:
     findings: tuple[SparkFinding, ...]
 
 
-def judge(application: Application) -> Judged:
-    replay = Replay(application)
+def judge(application: Application, replay: Replay) -> Judged:
+    """What stands out, by the application's replay, of which nothing large is kept."""
     blocked, found = blocked_time(application, replay), stragglers(application, replay)
     of_failures = failure_findings(application)
-    return Judged(application, blocked, found, (*of_failures, *spark_findings(blocked, found)))
+    return Judged(application, blocked, found, (*of_failures, *spark_findings(blocked, found, replay)))
 
 
 def failure_findings(application: Application) -> list[SparkFinding]:
@@ -106,7 +106,7 @@ def findings_record(found: Sequence[SparkFinding]) -> list[dict[str, object]]:
     return [{"code": one.code, "parameters": one.parameters, "text": one.text} for one in found]
 
 
-def spark_findings(blocked: BlockedTime, found: Stragglers) -> list[SparkFinding]:
+def spark_findings(blocked: BlockedTime, found: Stragglers, replay: Replay) -> list[SparkFinding]:
     """The stage that takes most of the job, what its tasks wait for, and the straggler that costs most."""
     most = max(blocked.stages, key=lambda one: one.share, default=None)
     stands_out: list[SparkFinding] = []
@@ -116,7 +116,7 @@ def spark_findings(blocked: BlockedTime, found: Stragglers) -> list[SparkFinding
         what, share = _wait(most)
         if share >= _WAIT:
             stands_out.append(SparkFinding("stage-wait", {"what": what, "share": share}))
-        stands_out += _data_skew(blocked, most)
+        stands_out += _data_skew(replay, most)
     costs = ((gain, task) for task, gain in found.worst if gain is not None)
     cost, task = max(costs, key=lambda pair: pair[0].time, default=(None, None))
     if cost is not None and task is not None and cost.share >= _STRAGGLER and cost.time >= _LEAST_COST:
@@ -136,9 +136,9 @@ def spark_findings(blocked: BlockedTime, found: Stragglers) -> list[SparkFinding
     return stands_out
 
 
-def _data_skew(blocked: BlockedTime, most: StageBlocked) -> list[SparkFinding]:
+def _data_skew(replay: Replay, most: StageBlocked) -> list[SparkFinding]:
     """The task that read far more than the median of its stage."""
-    stage = next(one for one in blocked.replay.stages if one.id == most.stage)
+    stage = next(one for one in replay.stages if one.id == most.stage)
     read = list(map(sum, zip(*map(stage.column, READ_COLUMNS), strict=True)))
     usual = median(read) if read else 0
     if not usual or max(read) <= _SKEWED * usual:

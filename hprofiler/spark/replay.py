@@ -177,12 +177,27 @@ class Gain:
     time: float
 
 
-class Replay:
-    """The replay of an application. Times are milliseconds.
+@dataclass(frozen=True)
+class Replayed:
+    """What a replay says of itself; milliseconds.
 
     `measured` is the time from the first job's start to the last one's end; `as_it_was` is the same in the
-    replay with the tasks' own durations.
+    replay with the tasks' own durations. `slots` is the most that there were.
     """
+
+    measured: int
+    as_it_was: float
+    slots: int
+    left_out: LeftOut
+
+    @property
+    def error(self) -> float:
+        """How far the replay of what happened is off: 0.02 is 2 % too long."""
+        return self.as_it_was / self.measured - 1 if self.measured else 0.0
+
+
+class Replay:
+    """The replay of an application, with columns of all its tasks; see Replayed for what remains of it."""
 
     def __init__(self, application: Application) -> None:
         self.left_out = LeftOut()
@@ -206,10 +221,8 @@ class Replay:
         self.measured = self.end - self.start
         self.as_it_was = self.run()
 
-    @property
-    def error(self) -> float:
-        """How far the replay of what happened is off: 0.02 is 2 % too long."""
-        return self.as_it_was / self.measured - 1 if self.measured else 0.0
+    def in_short(self) -> Replayed:
+        return Replayed(self.measured, self.as_it_was, self.slots.most, self.left_out)
 
     def gain(self, durations: Mapping[int, Sequence[float]]) -> Gain:
         """How much shorter the application would be, if tasks had their slots for so long: those of

@@ -7,13 +7,15 @@ import re
 import shutil
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from hprofiler.agent import session
 from hprofiler.base.errors import ConnectionLost
-from hprofiler.collect import Reach, Stop, collect, find_only
+from hprofiler.cli.terminal.top_table import TopTable
+from hprofiler.collect import Reach, Stop, collect, find_only, watch
 from hprofiler.model import Host, Sampling, Selector, Status
 from tests.burners.burner import Burner
 from tests.contract import real
@@ -93,6 +95,35 @@ def test_over_ssh_with_one_host_down_and_one_idle(site, burner):
     assert (line.status, line.stage) == (Status.FAILED, "connect") and "refused" in line.reason
     (line,) = of_host(Run(hosts[:1], site.connector().transport, word="no-such-job").result())
     assert line.status is Status.IDLE and "searched" in line.reason
+
+
+def test_hosts_are_watched_over_ssh_until_the_end_with_one_down(site, burner):
+    """What `hprofiler top` shows."""
+    servers = {"a": site.server(), "b": site.server()}
+    hosts = [
+        *(site.host(*pair) for pair in zip(servers.values(), servers, strict=True)),
+        Host("down", "127.0.0.1", None, 1),
+    ]
+    table, stop = TopTable([host.name for host in hosts]), Stop()
+
+    def end_it():
+        table.wait_for_all(60)
+        running = [handle for server in servers.values() for handle in agents_of(server)]
+        stop.finish()
+        assert len(running) == 2
+        assert agents_ended(running)
+
+    with ThreadPoolExecutor() as threads:
+        ending = threads.submit(end_it)
+        reach = Reach(site.connector().transport, real.binaries(), timeout=60.0)
+        found = watch(hosts, real.text(WORD), reach, table.add, table.listen, stop)
+        ending.result(60)
+    a, b, _ = (table.record()[host.name] for host in hosts)
+    assert a["figures"]["cpu"] and b["figures"]["cpu"]
+    # Both are this machine: its process counts once.
+    assert {a["processes"], b["processes"]} == {0, 1} and a["job_cpu"] + b["job_cpu"] > 0
+    codes = {one.code for host in found for one in host.outcomes}
+    assert codes == {"recorded-elsewhere", "no-match", "connection-refused"}
 
 
 @pytest.mark.parametrize("text", [f"grep {WORD} | grep -v root-of-all", f"grep {WORD} | awk '{{print $2}}'"])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 
 from hprofiler.cli.commands.spark import print_answer
+from hprofiler.cli.terminal.lines import print_json_members
 from hprofiler.report.spark_blocked import blocked_lines
 from hprofiler.spark.application import FAILED
 from hprofiler.spark.blocked import BlockedTime, blocked_record, blocked_time
@@ -53,7 +56,7 @@ def test_python_where_the_log_has_it() -> None:
     (python,) = (one for one in blocked.resources if one.resource.name == "python")
     assert python.time == 600 and python.gain and python.gain.time == pytest.approx(600)
     assert blocked.stages[0].share_of("python") == 0.6
-    findings = judge(made.application).findings
+    findings = judge(made.application, Replay(made.application)).findings
     assert sentence(findings) == "Stage 0.0 takes 100% of the job; 60% of its task time is Python workers."
 
 
@@ -102,7 +105,9 @@ def test_nothing_is_blocked_where_there_is_nothing() -> None:
     blocked = analyzed(made)
     assert [one.time for one in blocked.resources] == [0, 0, 0, 0, None, None]
     assert blocked.use.per_cpu_second(1) is None and blocked.use.slots is None
-    record = msgspec.json.decode(msgspec.json.encode(blocked_record(blocked)))
+    record = blocked_record(blocked)
+    assert list(record.pop("stages")) == []
+    record = msgspec.json.decode(msgspec.json.encode(record))
     assert record["replayError"] == 0 and record["use"]["cpuUse"] is None
 
 
@@ -111,7 +116,7 @@ def test_record() -> None:
     names = [one["name"] for one in record["resources"]]
     assert names == ["network", "disk", "gc", "scheduler", "python", "locks"]
     assert record["resources"][0]["upperBound"] == pytest.approx(800)
-    assert record["stages"][1]["blocked"]["network"] == 1600
+    assert list(record["stages"])[1]["blocked"]["network"] == 1600
 
 
 def test_sections_of_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,3 +132,10 @@ def test_sections_of_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
     print_answer(application, figures(application), as_json=False)
     text = capsys.readouterr().out
     assert "Stage 1.0 takes 67% of the job; " in text and "blocked time; the job would be shorter" in text
+
+
+def test_long_lists_are_printed_item_by_item(capsys: pytest.CaptureFixture[str]) -> None:
+    whole = {"one": 1, "none": [], "empty": {}, "part": {"rows": [1, {"of": [2]}], "last": None}}
+    members = {**whole, "none": iter([]), "part": {"rows": iter([1, {"of": [2]}]), "last": None}}
+    print_json_members(members.items())
+    assert capsys.readouterr().out == json.dumps(whole, indent=2) + "\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.analysis.counters import Group, added, low_ipc, ratios, totals, with_slots
+from hprofiler.analysis.counters import BANDWIDTH, Group, added, low_ipc, ratios, totals, with_slots
 from hprofiler.analysis.machines import Machines
 from hprofiler.analysis.metrics import HostMetrics
 from hprofiler.cli.options.sampling import PRESETS
@@ -140,6 +140,13 @@ def test_traffic_of_memory_is_the_machines_or_an_estimate_that_is_called_one() -
     assert column(metrics, "host", "", "memory_traffic_read") == [None, 120, 120]
     counters = metrics.counters()
     assert counters is not None and counters.memory == {"read": 120, "written": 40}
+    assert (
+        counters.memory_of_peak is None and column(metrics, "host", "", "memory_traffic_of_peak")[1] is None
+    )
+    metrics.facts = {**metrics.facts, BANDWIDTH: 200}
+    assert column(metrics, "host", "", "memory_traffic_of_peak") == [None, 80, 80]
+    counters = metrics.counters()
+    assert counters is not None and "80%" in counters_text(Machines(counters={"n1": counters}))
     resctrl = host([bytes_of("memory_bytes", 10, 30)]).counters()
     assert resctrl is not None and resctrl.memory == {"total": 20}
     misses = host(group("7", "memory", (1, 1), instructions=(1, 1), llc_misses=(1, 3)))

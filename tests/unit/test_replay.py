@@ -27,7 +27,7 @@ def test_two_waves_on_two_slots() -> None:
     fetch = {"fetch_wait": 50}
     made.stage(0, 10, 305, [(10, 100, fetch), (10, 150), (110, 190, fetch), (160, 40)])
     replay = Replay(made.application)
-    assert (replay.measured, replay.as_it_was, replay.error) == (310, 310, 0.0)
+    assert (replay.measured, replay.as_it_was, replay.in_short().error) == (310, 310, 0.0)
     # 10 to launch; then 50 + 140 on one slot and 150 + 40 on the other; 5 + 5 to end.
     assert without(replay, "fetch_wait") == 10 + 190 + 10
     gain = replay.gain({0: [50, 150, 140, 40]})
@@ -122,7 +122,7 @@ def test_failed_and_repeated_work_is_apart() -> None:
     assert list(replay.stages[0].duration) == [150, 50]
     assert replay.left_out.count == {"failed": 1, "speculative": 1, "repeated": 1}
     assert replay.left_out.time == {"failed": 50, "speculative": 20, "repeated": 100}
-    assert replay.error < -0.5
+    assert replay.in_short().error < -0.5
     (stage,) = blocked_time(made.application, replay).stages
     assert whole_stage_name(stage.stage, stage.attempts) == "stage 0 (attempts 0, 1)"
 
@@ -147,7 +147,7 @@ def test_logs_that_lack_events_have_a_replay() -> None:
     made.stage(0, 0, 100, [(0, 100), (0, 50), (50, 50)], job=None)
     assert Replay(made.application).as_it_was == 100  # two tasks at once: two slots
     nothing = Made()
-    assert Replay(nothing.application).as_it_was == 0 and Replay(nothing.application).error == 0
+    assert Replay(nothing.application).as_it_was == 0 and Replay(nothing.application).in_short().error == 0
     lost = Made(a=1)
     lost.job(0, 0, 100, (0,))
     assert Replay(lost.application).as_it_was == 100

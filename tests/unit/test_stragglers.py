@@ -130,7 +130,7 @@ def test_a_task_that_still_runs() -> None:
     assert gain and gain.time == 3000
     assert "executor a on host-a: 4 s so far, still running, 4.0 x" in "\n".join(straggler_lines(found))
     assert "on host-a, still running, costs 3 s" in sentence(
-        spark_findings(blocked_time(made.application, replay), found)
+        spark_findings(blocked_time(made.application, replay), found, replay)
     )
     made.application.end = START + 5000
     assert analyzed(made).count == 0, "of an ended application its end was lost"
@@ -160,7 +160,7 @@ def test_a_failed_job_comes_first() -> None:
     made.application.stages[
         1, 0
     ].failure = "most recent failure: Lost task 0.0 (TID 1) (n1): a.Full: no disk\n\tat x"
-    found = judge(made.application).findings
+    found = judge(made.application, Replay(made.application)).findings
     assert sentence(found).startswith("1 of 2 jobs failed in stage 1.0: a.Full: no disk; stage 0.0 takes 50%")
     assert found[0].code == "job-failed" and found[0].parameters["stage"] == 1
 
@@ -169,9 +169,11 @@ def test_a_task_that_reads_far_more_is_named() -> None:
     made = Made(a=8)
     made.job(0, 0, 400, (0,))
     made.stage(0, 0, 400, [*[(0, 100, {"input_bytes": 10})] * 5, (0, 400, {"input_bytes": 170, "tid": 77})])
-    assert "its task 77 reads 17 x the median" in sentence(judge(made.application).findings)
+    assert "its task 77 reads 17 x the median" in sentence(
+        judge(made.application, Replay(made.application)).findings
+    )
     made.stage(0, 0, 400, [*[(0, 100, {"input_bytes": 10})] * 5, (0, 400, {"input_bytes": 50})])
-    assert "reads" not in sentence(judge(made.application).findings)
+    assert "reads" not in sentence(judge(made.application, Replay(made.application)).findings)
 
 
 def test_an_application_without_a_stage() -> None:
@@ -204,7 +206,7 @@ def test_what_stands_out_is_one_sentence() -> None:
     made.stage(15, 6100, 10_000, [(6100, 3900)], parents=(14,))
     replay = Replay(made.application)
     blocked, found = blocked_time(made.application, replay), stragglers(made.application, replay)
-    findings = spark_findings(blocked, found)
+    findings = spark_findings(blocked, found, replay)
     assert [one.code for one in findings] == ["stage-share", "stage-wait", "straggler"]
     assert findings[1].parameters["what"] == "fetch" and findings[2].parameters["seconds"] == 3
     assert sentence(findings) == (
@@ -217,6 +219,6 @@ def test_what_stands_out_is_one_sentence() -> None:
     task, gain = found.worst[0]
     assert gain is not None
     short = replace(found, worst=((task, replace(gain, time=900.0)),))
-    assert len(spark_findings(blocked, short)) == 2, "under a second it is not worth a sentence"
+    assert len(spark_findings(blocked, short, replay)) == 2, "under a second it is not worth a sentence"
     cheap = straggler_lines(replace(found, gain=Gain(0.009, 90.0)))
     assert len(cheap) == 1 and cheap[0].endswith("cost the job at most 90 ms (0.90%)")

@@ -9,7 +9,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
+from hprofiler._flamegraph import Profile
+from hprofiler.report.file_page import write_page
 from tests.viewer.browser import Viewer
+from tests.viewer.made_perf_data import PerfData
 from tests.viewer.made_run import MadeHost
 from tests.viewer.page_objects import (
     box,
@@ -260,6 +263,26 @@ def test_methods_have_instructions_per_cycle_where_both_are_recorded(viewer: Vie
     assert rows["slow"] == ["80.0 %", "80.0 %", "0.25"] and rows["fast"][2] == "3.00" and rows["a"][2] == ""
     sorted_by(viewer, "methods", "ipc")
     assert names(viewer, "methods", 3)[:2] == ["fast", "slow"]
+    viewer.press("g")
+    viewer.element("by-ipc").click()
+    viewer.until_text("legend", "IPC below 0.5")
+    legend = viewer.text("legend").replace("\u202f", " ").split("\n")
+    assert legend == ["Self:", "IPC below 0.5 80.0 %", "2 and more 20.0 %", "not both counted 0 %"]
+    viewer.open(run_page(tmp_path, [MadeHost("n1", {1: "a 1\n"})]), "color=ipc")
+    assert not viewer.element("by-ipc").is_displayed()
+
+
+def test_a_file_of_perf_has_instructions_per_cycle_by_its_periods(viewer: Viewer, tmp_path: Path) -> None:
+    """It counts samples, too, of which each stands for another number of cycles."""
+    recording = PerfData("cycles", "instructions")
+    recording.add("cycles", "slow", period=1000, samples=8)
+    recording.add("cycles", "fast", period=500, samples=4)
+    recording.add("instructions", "slow", period=2000, samples=1)
+    recording.add("instructions", "fast", period=3000, samples=2)
+    write_page(Profile.from_bytes(recording.content()), tmp_path / "page.html", "file")
+    show(viewer, tmp_path / "page.html", "methods", "event=cycles_period")
+    ratios = {row[3]: row[2] for row in table(viewer, "methods")}
+    assert ratios == {"[slow]": "0.25", "[fast]": "3.00", "main": ""}
 
 
 def test_fifty_thousand_methods_come_a_page_at_a_time(viewer: Viewer, tmp_path: Path) -> None:

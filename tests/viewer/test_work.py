@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
+from hprofiler.report import make_report
+from tests.timed_profile import Row, timed_profile
 from tests.viewer import axe
 from tests.viewer.browser import Viewer
-from tests.viewer.made_run import MadeHost
-from tests.viewer.page_objects import run_page
+from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_time import START
+from tests.viewer.page_objects import name_at, names, run_page, table
+from tests.viewer.test_diff_page import diff_page
 
 JOB, JSON = "com/acme/Job.run_[j]", "com/acme/Job.run_[j];com/google/gson/Gson.toJson_[j]"
 
@@ -34,3 +40,109 @@ def test_bars_of_hosts_and_processes_lead_to_their_flame_graphs(viewer: Viewer, 
     viewer.driver.find_elements(By.CSS_SELECTOR, "#work-panel .name button")[1].click()
     assert "scope=host%3A1" in viewer.state() and "color=category" in viewer.state()
     viewer.until_text("legend", "JSON")
+
+
+GSON, DEFLATE = "com/google/gson/Gson.toJson", "java/util/zip/Deflater.deflate"
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """n1 makes JSON for 5 s, then compresses for 5 s; functions of n2's collector are in no rule."""
+    rows = [Row(("main", GSON if bucket < 250 else DEFLATE), bucket) for bucket in range(500)]
+    garbage = [Row(("[GC Thread#N]", "start_thread", "copy"), bucket) for bucket in range(500)]
+    hosts = [
+        MadeHost("n1", {11: timed_profile(rows, start=START)}),
+        MadeHost("n2", {12: timed_profile(garbage, start=START)}),
+    ]
+    return make_report(make_run(tmp_path_factory.mktemp("work") / "run", hosts).path).page
+
+
+def choose_category(viewer: Viewer, label: str, within: str = "work-panel") -> None:
+    buttons = viewer.driver.find_elements(By.CSS_SELECTOR, f"#{within} li button")
+    next(button for button in buttons if button.text.startswith(label)).click()
+
+
+def chips(viewer: Viewer) -> list[str]:
+    found = viewer.driver.find_elements(By.CSS_SELECTOR, "#part .chip")
+    return [chip.text.removesuffix("×") for chip in found]
+
+
+def test_a_category_is_shown_alone_in_every_view(viewer: Viewer, timed: Path) -> None:
+    viewer.open(timed, "view=work")
+    choose_category(viewer, "JSON")
+    assert "category=json" in viewer.state() and chips(viewer) == ["JSON"]
+    viewer.element("view-methods").click()
+    assert set(names(viewer, "methods", 2)) == {"main", GSON}
+    assert viewer.text("scope-note") == "250 of 1,000 samples, 25.0 %, in JSON."
+    viewer.element("view-hosts").click()
+    assert [row[2] for row in table(viewer, "hosts-of-part")] == ["n1"]
+    viewer.element("view-time").click()
+    assert viewer.text("time-note").startswith("JSON: 250 samples")
+    viewer.element("heat").send_keys(Keys.ARROW_RIGHT)
+    assert viewer.text("time-note") == "0.00–0.02 s: 1 sample. Enter selects."
+    viewer.press(Keys.ESCAPE)
+    viewer.element("view-graph").click()
+    assert name_at(viewer, 0.9, 2) == GSON
+    viewer.press("k")
+    assert "JSON 100 %" in viewer.text("legend") and "compression" not in viewer.text("legend")
+    viewer.driver.find_element(By.CSS_SELECTOR, "#part .chip").click()
+    assert chips(viewer) == [] and "category=" not in viewer.state()
+
+
+def test_threads_of_collectors_are_known_by_their_names(viewer: Viewer, timed: Path) -> None:
+    viewer.open(timed, "view=methods&category=gc")
+    assert set(names(viewer, "methods", 2)) == {"start_thread", "copy"}
+    viewer.open(timed, "view=methods&category=other")
+    assert viewer.text("scope-note") == "No samples here in other."
+
+
+def test_a_category_of_a_host_by_mouse_and_of_a_frame_by_key(viewer: Viewer, timed: Path) -> None:
+    viewer.open(timed, "view=work")
+    bars = viewer.driver.find_elements(By.CSS_SELECTOR, "#work-panel .bar")
+    bars[1].find_element(By.CSS_SELECTOR, "[title^=compression]").click()
+    assert {"scope=host%3A0", "category=compression"} <= set(viewer.state().lstrip("#").split("&"))
+    assert name_at(viewer, 0.5, 2) == DEFLATE
+    viewer.press(Keys.ESCAPE)
+    assert chips(viewer) == []
+    viewer.click(0.25, 2)
+    viewer.press("K")
+    assert chips(viewer) == ["JSON"]
+    viewer.press("K")
+    assert chips(viewer) == []
+    choose_category(viewer, "JSON", "legend")
+    assert chips(viewer) == ["JSON"]
+
+
+def test_work_by_time_and_of_a_range(viewer: Viewer, timed: Path) -> None:
+    viewer.open(timed, "view=work")
+    assert axe.faults(viewer.driver) == []
+    viewer.picture("work-by-time")
+    viewer.element("work-time").send_keys(Keys.ARROW_RIGHT)
+    said = viewer.driver.find_element(By.CSS_SELECTOR, "#work-panel .time-note")
+    assert said.text.replace("\u202f", " ") == (
+        "0.00–1.00 s: JSON 50.0 %, garbage collection 50.0 %. Enter selects."
+    )
+    viewer.press(Keys.ENTER)
+    assert "time=0-1" in viewer.state() and "view=work" in viewer.state()
+    text = viewer.text("work-panel")
+    assert "Of 0.00–1.00 s." in text and "JSON 50.0 %" in text and "compression" not in text
+    viewer.element("work-time").send_keys(Keys.ESCAPE)
+    assert "time=" not in viewer.state() and "compression 25.0 %" in viewer.text("work-panel")
+
+
+def test_a_comparison_has_bars_of_both_sides_before_methods(viewer: Viewer, tmp_path: Path) -> None:
+    sides = [
+        make_run(tmp_path / name, [MadeHost("n1", {7: f"{JOB} {40 - json}\n{JSON} {json}\n"})]).path
+        for name, json in (("before", 10), ("after", 30))
+    ]
+    viewer.open(diff_page(sides, tmp_path / "diff.html"))
+    work, changes = (
+        viewer.driver.find_element(By.CSS_SELECTOR, f"#compare-panel .{name}") for name in ("work", "changes")
+    )
+    said = work.text.replace("\u202f", " ")
+    assert "JSON 75.0 %, 25.0 %" in said and "application code 25.0 %, 75.0 %" in said
+    assert work.location["y"] < changes.location["y"]
+    assert axe.faults(viewer.driver) == []
+    choose_category(viewer, "JSON", "compare-panel .work")
+    assert chips(viewer) == ["JSON"] and "JSON 75.0 %, 25.0 %" in work.text.replace("\u202f", " ")
+    assert "30 samples and 10 samples" in viewer.text("compare-panel")

@@ -1,16 +1,20 @@
 // @ts-check
 /** What every view is given: the page, its tree, what is chosen, and graphs that behave like all the others. */
 
+import { ratiosOf } from "../data/methods.js";
 import { Numbers } from "../data/numbers.js";
 import { BufferPool } from "../data/profile.js";
 import { bandsText, parseBands, parseRange, rangeText } from "../data/range.js";
 import { Scopes } from "../data/scopes.js";
 import { Store } from "../data/state.js";
 import { Times } from "../data/times.js";
+import { categoryLabel, categoryNumber, isCategory, isWork } from "../data/work.js";
+import { Coloring } from "../graph/colors.js";
 import { Graph } from "../graph/graph.js";
 
 /** @import { PageInfo } from "../data/page.js" */
 /** @import { Scope } from "../data/scopes.js" */
+/** @import { Profile } from "../data/profile.js" */
 /** @import { Matches } from "../data/search.js" */
 /** @import { State, ViewName } from "../data/state.js" */
 /** @import { Tree } from "../data/tree.js" */
@@ -51,6 +55,8 @@ export class Context {
     this.store = new Store();
     /** What the search field asks for, by name; null when it asks for nothing. @type {Matches | null} */
     this.matches = null;
+    /** The instructions per cycle of a profile's methods. @type {{of: Profile | null, found: Map<number, number> | null}} */
+    this.ratios = { of: null, found: null };
     /** @type {Graph[]} */
     this.graphs = [];
     /** The graph that keys and the status line are about. @type {Graph | null} */
@@ -118,10 +124,34 @@ export class Context {
     return this.page.time ? parseBands(this.state.band) : null;
   }
 
-  /** What part of the recording is shown: "12.40–13.10 s, 1.02 to 2.05 ms each"; "" for all of it. */
+  /** The category of work shown; -1 for all. */
+  get category() {
+    const { category } = this.state;
+    const known = category && isWork(this.page.events[this.event].name) && isCategory(category);
+    return known ? categoryNumber(category) : -1;
+  }
+
+  /**
+   * Which nodes of a column are of the category shown; null for all.
+   * @param {number} column
+   */
+  chosenIn(column) {
+    const { category, recorded } = this;
+    if (category < 0) return null;
+    const of = recorded.categoriesIn(column);
+    return (/** @type {number} */ node) => of[node] === category;
+  }
+
+  /** Whether only a part of the time is shown, or only some durations. */
+  get inTime() {
+    return this.range !== null || this.bands !== null;
+  }
+
+  /** What part of the recording is shown: "12.40–13.10 s, 1.02 to 2.05 ms each, JSON"; "" for all of it. */
   get part() {
-    const { range, bands } = this;
-    return [range && rangeText(range), bands && `${bandsText(bands)} each`].filter(Boolean).join(", ");
+    const { range, bands, category } = this;
+    const parts = [range && rangeText(range), bands && `${bandsText(bands)} each`, category >= 0 && categoryLabel(category)];
+    return parts.filter(Boolean).join(", ");
   }
 
   /** The numbers of what part of the recording is shown. */
@@ -130,15 +160,17 @@ export class Context {
   }
 
   /**
-   * The numbers of a range, of the durations shown.
+   * The numbers of a range, of the durations and the category shown.
    * @param {string} time as in the state
+   * @param {number} [category]
    */
-  numbersOf(time) {
+  numbersOf(time, category = this.category) {
     const { bands, page } = this;
     const range = page.time ? parseRange(time) : null;
-    if (!range && !bands) return this.recorded;
-    const key = `${range?.from} ${range?.to} ${bands?.least} ${bands?.most}`;
-    const numbers = this.parts.get(key) ?? new Numbers(this.scopes, this.times, this.pool, { range, bands });
+    if (!range && !bands && category < 0) return this.recorded;
+    const key = `${range?.from} ${range?.to} ${bands?.least} ${bands?.most} ${category}`;
+    const selection = range || bands ? { range, bands } : null;
+    const numbers = this.parts.get(key) ?? new Numbers(this.scopes, this.times, this.pool, selection, category);
     this.parts.delete(key);
     this.parts.set(key, numbers);
     for (const old of [...this.parts.keys()].slice(0, -KEPT_PARTS)) this.parts.delete(old);
@@ -164,6 +196,37 @@ export class Context {
    */
   columns(scope) {
     return this.numbers.columns(scope, this.event, this.thread);
+  }
+
+  /**
+   * The instructions per cycle of the methods shown, by name; null unless both are recorded and one of them is shown.
+   */
+  get ipc() {
+    const { profile, ratios } = this;
+    if (profile !== ratios.of) this.ratios = { of: profile, found: this.readIpc() };
+    return this.ratios.found;
+  }
+
+  readIpc() {
+    const { event, page, numbers, scope, thread } = this;
+    // Of a perf.data file, whose other values count samples; else of a run.
+    const amount = (/** @type {string[]} */ names) =>
+      [...names.map((name) => `${name}_period`), ...names]
+        .map((name) => page.events.findIndex((one) => one.name === name)).find((found) => found >= 0) ?? -1;
+    const cycles = amount(["cycles", "cpu-cycles"]);
+    const instructions = amount(["instructions"]);
+    if (cycles < 0 || instructions < 0 || (event !== cycles && event !== instructions)) return null;
+    return ratiosOf(numbers.profileOf(scope, instructions, thread), numbers.profileOf(scope, cycles, thread));
+  }
+
+  /**
+   * The colours that were chosen, for what is shown.
+   * @param {boolean} dark
+   */
+  coloring(dark) {
+    const { color } = this.state;
+    if (color !== "ipc") return new Coloring(dark, color);
+    return this.ipc ? new Coloring(dark, color, this.ipc) : new Coloring(dark, "kind");
   }
 
   /** Columns of what is shown whose samples' times are not known. */

@@ -1,7 +1,9 @@
 // @ts-check
 /** Ties the page together: the state says what to show, the views say what the user did. */
 
-import { ALL_TIME, INITIAL, parseHash, UNZOOMED } from "../data/state.js";
+import { ofMemory } from "../data/frame_kinds.js";
+import { ALL_PARTS, ALL_TIME, INITIAL, parseHash, UNZOOMED } from "../data/state.js";
+import { categoriesOf, categoryCode, isWork } from "../data/work.js";
 import { startExport } from "../export/export_menu.js";
 import { Coloring, showLegend } from "../graph/colors.js";
 import { copyName, copyStack, hideTooltip, showFrame, showTooltip } from "../graph/frame_details.js";
@@ -64,7 +66,7 @@ export class Explorer {
     store.changed = () => this.show();
     startTabs((view) => context.has(view), (view) => store.go({ view }));
     startTheme(() => {
-      if (!this.onPaper) this.recolor(store.state);
+      if (!this.onPaper) this.recolor();
     });
     startKeys(this);
     /** @type {Record<string, () => void>} */
@@ -74,6 +76,7 @@ export class Explorer {
       turn: () => store.set({ flame: !store.state.flame }),
       color: () => this.turnColor("package"),
       "by-category": () => this.turnColor("category"),
+      "by-ipc": () => this.turnColor("ipc"),
       expand: () => this.expand(),
       "copy-name": () => void copyName(context.active, this.shown()),
       "copy-stack": () => void copyStack(context.active, this.shown()),
@@ -90,7 +93,7 @@ export class Explorer {
       this.onPaper = false;
       takeFromPaper(context, !GRAPHS.includes(this.view ?? ""));
       this.legend = [];
-      this.recolor(store.state);
+      this.recolor();
     });
     this.show();
   }
@@ -129,7 +132,7 @@ export class Explorer {
   moved(graph) {
     if (graph !== this.context.active) return;
     const { state } = this.store;
-    const unzoomed = Object.entries({ ...UNZOOMED, ...ALL_TIME }).every(([key, value]) => state[/** @type {keyof State} */ (key)] === value);
+    const unzoomed = Object.entries({ ...UNZOOMED, ...ALL_PARTS }).every(([key, value]) => state[/** @type {keyof State} */ (key)] === value);
     showFrame(graph, this.shown());
     part("back", HTMLButtonElement).disabled = this.store.steps === 0;
     part("reset", HTMLButtonElement).disabled = unzoomed && !graph?.zoomed && state.q === "";
@@ -176,7 +179,7 @@ export class Explorer {
     const chosen = scope.key !== scopes.whole.key || thread >= 0 || (state.view === "compare" && state.with !== "");
     this.summaries.show(event, state.view === INITIAL.view && !chosen, context.part !== "");
     part("wider", HTMLSpanElement).textContent = context.page.events[event].wider;
-    this.recolor(state);
+    this.recolor();
     if (within instanceof HTMLElement && within.hidden) this.enter();
   }
 
@@ -218,9 +221,12 @@ export class Explorer {
       tools: searched, "scope-note": searched || nothing, status: graphs,
       turn: graphs && view !== "sandwich", color: graphs && view !== "compare",
       "by-category": graphs && view !== "compare", legend: graphs && view !== "compare",
+      "by-ipc": graphs && view !== "compare" && this.context.ipc !== null,
     };
     for (const [id, wanted] of Object.entries(shown)) part(id, HTMLElement).hidden = !wanted;
-    const pressed = { turn: flame, color: color === "package", "by-category": color === "category", expand: full };
+    const pressed = {
+      turn: flame, color: color === "package", "by-category": color === "category", "by-ipc": color === "ipc", expand: full,
+    };
     for (const [id, on] of Object.entries(pressed)) part(id, HTMLElement).setAttribute("aria-pressed", String(on));
     part("explorer", HTMLElement).classList.toggle("nothing", nothing);
     part("explorer", HTMLElement).classList.toggle("expanded", full);
@@ -243,22 +249,37 @@ export class Explorer {
     this.store.go({ view: "sandwich", method });
   }
 
-  /** @param {"package" | "category"} by; again: by kind */
+  /** @param {"package" | "category" | "ipc"} by; again: by kind */
   turnColor(by) {
     this.store.set({ color: this.store.state.color === by ? "kind" : by });
   }
 
-  /** @param {State} state */
-  recolor(state) {
+  /** In the colours chosen, light or dark. */
+  recolor() {
     const { context } = this;
     const dark = isDark();
-    if (dark !== this.coloring.dark || state.color !== this.coloring.by) this.coloring = new Coloring(dark, state.color);
+    const coloring = context.coloring(dark);
+    if (!coloring.isLike(this.coloring)) this.coloring = coloring;
     for (const graph of context.graphs) graph.recolor(this.coloring);
     if (this.view) this.views.get(this.view)?.view.recolor?.(dark);
     const shown = this.legend[0] === context.profile && this.legend[1] === this.coloring;
     if (shown || part("legend", HTMLUListElement).hidden) return;
     this.legend = [context.profile, this.coloring];
-    showLegend(context.profile, this.coloring);
+    showLegend(context.profile, this.coloring, (category) => this.turnCategory(categoryCode(category)));
+  }
+
+  /** @param {string} code of the only category that is shown; again: all */
+  turnCategory(code) {
+    this.store.go({ category: this.store.state.category === code ? "" : code });
+  }
+
+  /** Shows the category of the frame that a key acts on alone, or all categories again. */
+  turnMeant() {
+    const { active, category, event, page, tree } = this.context;
+    if (category >= 0) return this.store.go({ category: "" });
+    const node = this.meant();
+    if (active?.profile?.shape !== tree || node < 1 || !isWork(page.events[event].name)) return;
+    this.turnCategory(categoryCode(categoriesOf(tree, !ofMemory(page.events[event].type))[node]));
   }
 
   expand() {
@@ -273,7 +294,7 @@ export class Explorer {
   }
 
   reset() {
-    this.store.go({ ...UNZOOMED, ...ALL_TIME, q: "" });
+    this.store.go({ ...UNZOOMED, ...ALL_PARTS, q: "" });
     this.zoomOut();
   }
 
@@ -283,13 +304,14 @@ export class Explorer {
     if (active && active.zoomed > 0) active.events.zoom(0);
   }
 
-  /** Ends the search, else the zoom, else the range, else the full window. In a field Esc only leaves the field. */
+  /** Ends the search, else the zoom, else the category, else the range, else the full window. In a field Esc only leaves the field. */
   escape() {
     hideTooltip();
     const { state } = this.store;
     if (state.q) this.store.set({ q: "" });
     else if (this.context.active?.zoomed) this.zoomOut();
     else if (state.zoom) this.store.go({ zoom: 0 });
+    else if (this.context.category >= 0) this.store.go({ category: "" });
     else if (this.context.part) this.store.go(ALL_TIME);
     else if (state.full) this.expand();
   }

@@ -50,7 +50,7 @@ function shortcutsOf(explorer) {
   };
   return [
     { keys: ["/"], what: "search", act: () => explorer.search.focus() },
-    { keys: ["Escape"], shown: ["Esc"], what: "end the search, then the zoom, then the range", act: () => explorer.escape() },
+    { keys: ["Escape"], shown: ["Esc"], what: "end the search, then the zoom, the category, the range", act: () => explorer.escape() },
     { keys: [], shown: ["←", "→", "↑", "↓"], what: "move between frames of a graph" },
     { keys: [], shown: ["Enter"], what: "zoom to the selected frame" },
     { keys: ["Backspace"], what: "one step back", act: () => store.back() },
@@ -71,6 +71,8 @@ function shortcutsOf(explorer) {
     { keys: ["i"], what: "root at the top or the bottom", act: () => store.set({ flame: !store.state.flame }) },
     { keys: ["p"], what: "colours by kind or by package", act: () => explorer.turnColor("package") },
     { keys: ["k"], what: "colours by category of work", act: () => explorer.turnColor("category") },
+    { keys: ["K"], shown: ["Shift", "k"], what: "only the frame's category of work, or all again", act: () => explorer.turnMeant() },
+    { keys: ["y"], what: "colours by instructions per cycle, where both are recorded", act: () => explorer.turnColor("ipc") },
     { keys: ["e"], what: "fill the window", act: () => explorer.expand() },
     { keys: ["t"], what: "dark or light", act: () => part("theme", HTMLButtonElement).click() },
     { keys: ["?"], what: "this list", act: () => explorer.help() },

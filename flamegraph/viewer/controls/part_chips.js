@@ -2,6 +2,7 @@
 /** What part of the recording is shown, in every view: a chip for each limit, which a click takes away. */
 
 import { bandsText, rangeText } from "../data/range.js";
+import { categoryLabel } from "../data/work.js";
 import { filled, make, part } from "./dom.js";
 
 /** @import { State } from "../data/state.js" */
@@ -16,7 +17,7 @@ export class PartChips {
   }
 
   update() {
-    const { range, otherRange, bands } = this.context;
+    const { range, otherRange, bands, category } = this.context;
     /** @type {[text: string, what: string, change: Partial<State>][]} */
     const chips = [];
     if (range) {
@@ -25,6 +26,7 @@ export class PartChips {
     }
     if (otherRange) chips.push([`compared with ${rangeText(otherRange)}`, "second range", { time2: "" }]);
     if (bands) chips.push([`${bandsText(bands)} each`, "durations", { band: "" }]);
+    if (category >= 0) chips.push([categoryLabel(category), "category", { category: "" }]);
     const shown = chips.map(([text]) => text).join();
     if (shown === this.shown) return; // the focus stays
     this.shown = shown;

@@ -2,7 +2,7 @@
 /** What is printed: the view that is shown, the flame graph below a view of tables, then the tables of the whole run. */
 
 import { MOST_ROWS } from "../data/state.js";
-import { Coloring, showLegend } from "../graph/colors.js";
+import { showLegend } from "../graph/colors.js";
 import { part } from "./dom.js";
 
 /** @import { ViewName } from "../data/state.js" */
@@ -26,7 +26,7 @@ export function layOnPaper(explorer, tables) {
     explorer.viewOf("graph").view.update(state);
   }
   context.active = active;
-  const coloring = new Coloring(false, state.color);
+  const coloring = context.coloring(false);
   part("printed", HTMLParagraphElement).textContent = printedText(context);
   if (explorer.view) explorer.viewOf(explorer.view).view.recolor?.(false);
   for (const graph of context.graphs) {

@@ -68,20 +68,20 @@ export class ScopeBox {
    * @param {Scope} scope
    */
   missing(scope) {
-    const { page, part, untimed } = this.context;
+    const { page, inTime, untimed } = this.context;
     const processes = new Set(untimed.map(({ column }) => page.columns[column].process));
-    if (!part || processes.size === 0 || untimed.length === this.context.columns(scope).length) return "";
+    if (!inTime || processes.size === 0 || untimed.length === this.context.columns(scope).length) return "";
     const counted = processes.size === 1 ? "1 process" : `${grouped(processes.size)} processes`;
     return `Without ${counted} of which the times of samples are not known.`;
   }
 
   /** @param {Scope} scope */
   describe(scope) {
-    const { scopes, numbers, recorded, page, event, thread, part } = this.context;
+    const { scopes, numbers, recorded, page, event, thread, part, inTime } = this.context;
     const info = page.events[event];
     if (!scopes.hasEvent(event)) return `There are no samples of ${info.title}.`;
     const { untimed } = this.context;
-    if (part && untimed.length > 0 && untimed.length === this.context.columns(scope).length) {
+    if (inTime && untimed.length > 0 && untimed.length === this.context.columns(scope).length) {
       return `It is not known when samples of ${info.title} were taken: nothing is shown of ${part}.`;
     }
     const { amount, hosts: busy } = numbers.amounts(scope, event, thread);

@@ -1,8 +1,9 @@
 // @ts-check
 /** What scopes amount to, in the whole recording or in a part of it. Each scope is a sum of weighted columns. */
 
-import { markClasses } from "./frame_kinds.js";
+import { markClasses, ofMemory } from "./frame_kinds.js";
 import { PooledProfile } from "./profile.js";
+import { categoriesOf, categoryCount, categoryOfThreads } from "./work.js";
 
 /** @import { Columns } from "./method_costs.js" */
 /** @import { EventInfo } from "./page.js" */
@@ -17,20 +18,24 @@ export class Numbers {
    * @param {Times} times
    * @param {BufferPool} pool
    * @param {Selection | null} selection null for the whole recording
+   * @param {number} [category] of work, -1 for all
    */
-  constructor(scopes, times, pool, selection) {
+  constructor(scopes, times, pool, selection, category = -1) {
     this.scopes = scopes;
     this.page = scopes.page;
     this.times = times;
     this.tree = times.tree;
     this.pool = pool;
     this.selection = selection;
+    this.category = category;
     /** @type {Map<string, PooledProfile>} */
     this.profiles = new Map();
     /** Sum of each column, NaN until it was read once. */
     this.sums = new Float64Array(this.page.columns.length).fill(NaN);
     /** Sums of the processes by event, threads and stage. @type {Map<string, Float64Array>} */
     this.processes = new Map();
+    /** Costs by category, by column. @type {Map<number, Float64Array>} */
+    this.work = new Map();
   }
 
   /**
@@ -88,7 +93,56 @@ export class Numbers {
    */
   addTo(column, weight, self) {
     const { selection, times, tree } = this;
-    return selection ? times.addTo(column, selection, weight, self) : tree.addTo(column, weight, self);
+    if (this.category < 0) return selection ? times.addTo(column, selection, weight, self) : tree.addTo(column, weight, self);
+    let sum = 0;
+    this.eachValue(column, (node, value) => {
+      self[node] += value * weight;
+      sum += value;
+    });
+    return sum;
+  }
+
+  /**
+   * The category of each node in a column.
+   * @param {number} column
+   */
+  categoriesIn(column) {
+    const { columns, events, threads } = this.page;
+    const { event, thread } = columns[column];
+    const root = thread === null ? undefined : categoryOfThreads(threads[thread]);
+    return categoriesOf(this.tree, !ofMemory(events[event].type), root);
+  }
+
+  /**
+   * Calls `entry` only for nodes of the category.
+   * @param {number} column
+   * @param {(node: number, value: number) => void} entry
+   */
+  only(column, entry) {
+    const { category } = this;
+    if (category < 0) return entry;
+    const of = this.categoriesIn(column);
+    return (/** @type {number} */ node, /** @type {number} */ value) => {
+      if (of[node] === category) entry(node, value);
+    };
+  }
+
+  /**
+   * Columns' costs by number of category.
+   * @param {Columns} columns
+   */
+  workOf(columns) {
+    const all = new Float64Array(categoryCount());
+    for (const { column, weight } of columns) {
+      let work = this.work.get(column);
+      if (!work) {
+        const [sums, of] = [new Float64Array(all.length), this.categoriesIn(column)];
+        this.eachValue(column, (node, value) => (sums[of[node]] += value));
+        this.work.set(column, (work = sums));
+      }
+      for (let category = 0; category < all.length; category++) all[category] += work[category] * weight;
+    }
+    return all;
   }
 
   /**
@@ -97,8 +151,9 @@ export class Numbers {
    * @param {(node: number, value: number) => void} entry
    */
   eachEntry(column, entry) {
-    if (this.selection) this.times.eachEntry(column, this.selection, entry);
-    else this.tree.eachEntry(column, entry);
+    const wanted = this.only(column, entry);
+    if (this.selection) this.times.eachEntry(column, this.selection, wanted);
+    else this.tree.eachEntry(column, wanted);
   }
 
   /**
@@ -107,16 +162,17 @@ export class Numbers {
    * @param {(node: number, value: number) => void} entry
    */
   eachValue(column, entry) {
-    if (this.selection) this.times.of(column)?.eachRow(this.selection, entry);
-    else this.tree.eachEntry(column, entry);
+    const wanted = this.only(column, entry);
+    if (this.selection) this.times.of(column)?.eachRow(this.selection, wanted);
+    else this.tree.eachEntry(column, wanted);
   }
 
   /** @param {number} column */
   sumOf(column) {
     if (Number.isNaN(this.sums[column])) {
       let sum = 0;
-      if (this.selection) sum = this.times.sumOf(column, this.selection);
-      else this.tree.eachEntry(column, (_, value) => (sum += value));
+      if (this.selection && this.category < 0) sum = this.times.sumOf(column, this.selection);
+      else this.eachValue(column, (_, value) => (sum += value));
       this.sums[column] = sum;
     }
     return this.sums[column];

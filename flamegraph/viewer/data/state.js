@@ -11,6 +11,7 @@
  * @property {string} time the range shown, in seconds since the start: "12.4-13.1"; "" is the whole recording
  * @property {string} time2 the range that it is compared with; "" for none
  * @property {string} band only samples of these durations, as in range.js; "" is all
+ * @property {string} category of work, the only one that is shown; "" is all
  * @property {string} with key of the other scope in a comparison; "" leaves it to the view
  * @property {ViewName} view
  * @property {string} method whose callers and callees are shown; "" for none
@@ -25,14 +26,14 @@
  * @property {number} rows how many of a table are shown; 0 leaves it to the table
  * @property {string} folds names of the folding pieces that the reader opened or closed
  * @property {boolean} full whether the view fills the window
- * @property {"kind" | "package" | "category"} color
+ * @property {"kind" | "package" | "category" | "ipc"} color
  * @property {boolean} intensity whether the map of durations shows time, not events
  * @property {boolean} normalize whether a comparison is of shares, not of amounts
  */
 
 /** What the address leaves out. @type {State} */
 export const INITIAL = {
-  event: "", scope: "", thread: -1, time: "", time2: "", band: "", with: "", view: "graph", method: "", zoom: 0,
+  event: "", scope: "", thread: -1, time: "", time2: "", band: "", category: "", with: "", view: "graph", method: "", zoom: 0,
   reversed: "", callers: "", callees: "", q: "", regexp: false, flame: false, sort: "", rows: 0, folds: "", full: false, color: "kind", intensity: false,
   normalize: true,
 };
@@ -40,13 +41,17 @@ export const INITIAL = {
 export const UNZOOMED = { zoom: 0, reversed: "", callers: "", callees: "" };
 /** The whole recording is shown. */
 export const ALL_TIME = { time: "", time2: "", band: "" };
+/** With work of all categories. */
+export const ALL_PARTS = { ...ALL_TIME, category: "" };
 /** A change of these shows other rows in a table. */
 const LISTED_BY = /** @type {const} */ ([
-  "event", "scope", "thread", "time", "time2", "band", "with", "view", "q", "regexp", "sort", "normalize",
+  "event", "scope", "thread", "time", "time2", "band", "category", "with", "view", "q", "regexp", "sort", "normalize",
 ]);
 /** A link may ask for more than a browser can bear. */
 export const MOST_ROWS = 5000;
 const VIEWS = ["graph", "time", "reversed", "sandwich", "methods", "hosts", "compare", "work", "machines", "spark", "run"];
+
+const COLORS_BY = ["kind", "package", "category", "ipc"];
 
 /** @param {string} hash */
 export function parseHash(hash) {
@@ -60,7 +65,7 @@ export function parseHash(hash) {
     else if (Number.isInteger(Number(text)) && Number(text) >= 0) state[key] = Number(text);
   }
   if (!VIEWS.includes(state.view)) state.view = INITIAL.view;
-  if (state.color !== "package" && state.color !== "category") state.color = "kind";
+  if (!COLORS_BY.includes(state.color)) state.color = "kind";
   state.rows = Math.min(state.rows, MOST_ROWS);
   return state;
 }

@@ -63,28 +63,64 @@ export class TimeGrid {
   }
 }
 
+/** Which nodes of a column count; null for all. @typedef {(column: number) => ((node: number) => boolean) | null} Counted */
 /** Samples and value of each cell. @typedef {{samples: Float64Array, values: Float64Array}} CellCounts */
 
 /**
  * @param {Times} times
  * @param {Columns} columns
  * @param {TimeGrid} grid
+ * @param {Counted} counted
  * @returns {CellCounts}
  */
-export function countCells(times, columns, grid) {
+export function countCells(times, columns, grid, counted) {
   const samples = new Float64Array(grid.count);
   const values = new Float64Array(grid.count);
   for (const { column, weight } of columns) {
     const table = times.of(column);
+    const counts = counted(column);
     if (!table) continue;
     for (let bucket = 0; bucket < table.buckets.length; bucket++) {
       const cell = grid.at(table.beginOf(bucket));
       if (cell >= grid.count) break;
-      samples[cell] += table.counts[bucket];
-      values[cell] += table.amountOf(bucket) * weight;
+      if (!counts) {
+        samples[cell] += table.counts[bucket];
+        values[cell] += table.amountOf(bucket) * weight;
+        continue;
+      }
+      for (let row = table.first[bucket]; row < table.first[bucket + 1]; row++) {
+        if (!counts(table.node[row])) continue;
+        samples[cell] += table.samples[row];
+        values[cell] += table.valueOf(row) * weight;
+      }
     }
   }
   return { samples, values };
+}
+
+/**
+ * What each column of the grid has of each category: the columns' numbers by category, one after the other.
+ * @param {Times} times
+ * @param {Columns} columns
+ * @param {TimeGrid} grid
+ * @param {(column: number) => Uint8Array} categories of a column's nodes
+ * @param {number} count of categories
+ */
+export function countCategories(times, columns, grid, categories, count) {
+  const values = new Float64Array(grid.columns * count);
+  for (const { column, weight } of columns) {
+    const table = times.of(column);
+    if (!table) continue;
+    const of = categories(column);
+    for (let bucket = 0; bucket < table.buckets.length; bucket++) {
+      const at = Math.floor(table.beginOf(bucket) / grid.span) * count;
+      if (at >= values.length) break;
+      for (let row = table.first[bucket]; row < table.first[bucket + 1]; row++) {
+        values[at + of[table.node[row]]] += table.valueOf(row) * weight;
+      }
+    }
+  }
+  return values;
 }
 
 /**
@@ -94,21 +130,23 @@ export function countCells(times, columns, grid) {
  * @param {TimeGrid} grid
  * @param {Shape} tree
  * @param {Matches} matches
+ * @param {Counted} counted
  */
-export function countMatches(times, columns, grid, { name, parent, count }, matches) {
+export function countMatches(times, columns, grid, { name, parent, count }, matches, counted) {
   // Everything below a match matches.
   const within = new Uint8Array(count);
   for (let node = 1; node < count; node++) within[node] = matches[name[node]] | within[parent[node]];
   const values = new Float64Array(grid.count);
   for (const { column, weight } of columns) {
     const table = times.of(column);
+    const counts = counted(column);
     if (!table) continue;
     const { buckets, first, node } = table;
     for (let bucket = 0; bucket < buckets.length; bucket++) {
       const cell = grid.at(table.beginOf(bucket));
       if (cell >= grid.count) break;
       for (let row = first[bucket]; row < first[bucket + 1]; row++) {
-        if (within[node[row]]) values[cell] += table.valueOf(row) * weight;
+        if (within[node[row]] && (!counts || counts(node[row]))) values[cell] += table.valueOf(row) * weight;
       }
     }
   }
@@ -172,15 +210,18 @@ class DurationsBuilder {
  * @param {Columns} columns
  * @param {TimeGrid} grid
  * @param {boolean} timed whether the event's value is time, in nanoseconds
+ * @param {Counted} counted
  */
-export function countDurations(times, columns, grid, timed) {
+export function countDurations(times, columns, grid, timed, counted) {
   const builder = new DurationsBuilder(grid);
   for (const { column, weight } of columns) {
     const table = times.of(column);
     if (!table?.bands) continue;
-    const { buckets, first, bands, samples, amounts } = table;
+    const counts = counted(column);
+    const { buckets, first, node, bands, samples, amounts } = table;
     for (let bucket = 0; bucket < buckets.length; bucket++) {
       for (let row = first[bucket]; row < first[bucket + 1]; row++) {
+        if (counts && !counts(node[row])) continue;
         const band = bands[row];
         const time = timed && amounts ? amounts[row] / 1000 : samples[row] * MIDDLE * 2 ** band;
         builder.add(table.beginOf(bucket), band, samples[row] * weight, time * weight);

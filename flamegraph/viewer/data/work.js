@@ -26,6 +26,7 @@ const TRANSPARENT = new Set(["library", "none"]);
 /** Interpreted, compiled by C1, compiled, inlined. */
 const JAVA_KINDS = new Set([1, 2, 3, 4]);
 const NOT_KNOWN = 255;
+const EVENTS_OF_WAITS = new Set(["wall", "offcpu", "lock"]);
 
 /** The rules, which are read when they are first asked for, and the categories by number. */
 const work = { read: () => "", own: /** @type {RuleTable} */ ([]), rules: /** @type {FrameRules | null} */ (null), codes: /** @type {string[]} */ ([]) };
@@ -53,6 +54,32 @@ function categoryCodes() {
 /** @param {string} code */
 export function categoryNumber(code) {
   return Math.max(0, categoryCodes().indexOf(code));
+}
+
+/** @param {string} code */
+export function isCategory(code) {
+  return categoryCodes().includes(code);
+}
+
+/** How many there are: their numbers are below. */
+export function categoryCount() {
+  return categoryCodes().length;
+}
+
+/**
+ * Whether stacks of an event say who works; else they say who waits.
+ * @param {string} event
+ */
+export function isWork(event) {
+  return !EVENTS_OF_WAITS.has(event);
+}
+
+/**
+ * What a group of threads does, whatever is on its stacks: the number of "other" for most.
+ * @param {string} group
+ */
+export function categoryOfThreads(group) {
+  return categoryNumber(ruleOf(`[${group}]`.replaceAll(".", "/"), false, false));
 }
 
 /** @param {number} category */
@@ -132,16 +159,18 @@ function ruleOf(name, java, inKernel) {
   return java && name.includes("/") && firstRule(rules.frameworks, name) === undefined ? APPLICATION : "";
 }
 
-/** @type {(shape: Shape) => Map<boolean, Uint8Array>} */
+/** @type {(shape: Shape) => Map<string, Uint8Array>} */
 const found = once(() => new Map());
 
 /**
  * The category's number of each node of a tree whose roots are the roots of stacks.
  * @param {Shape} shape
  * @param {boolean} kernel whether frames of that kind are the kernel's
+ * @param {number} [root] the category of the stacks' threads
  */
-export function categoriesOf(shape, kernel) {
-  const before = found(shape).get(kernel);
+export function categoriesOf(shape, kernel, root = categoryNumber(OTHER)) {
+  const key = `${kernel} ${root}`;
+  const before = found(shape).get(key);
   if (before) return before;
   const { names, count, name, kind, parent } = shape;
   const codes = categoryCodes();
@@ -150,8 +179,8 @@ export function categoriesOf(shape, kernel) {
   const [weak, whole] = [numbers(rules.weak), numbers(rules.whole)];
   const kernels = numbers([KERNEL_OTHER, ...rules.kernel.map(([code]) => code)]);
   const unclaimed = numbers([OTHER, APPLICATION]);
-  const [other, kernelOther] = [codes.indexOf(OTHER), codes.indexOf(KERNEL_OTHER)];
-  const of = new Uint8Array(count).fill(other);
+  const kernelOther = codes.indexOf(KERNEL_OTHER);
+  const of = new Uint8Array(count).fill(root);
   for (let node = 1; node < count; node++) {
     const above = of[parent[node]];
     const own = name[node] < 0 ? NOT_KNOWN : categoryOfName(names, name[node], kind[node], kernel);
@@ -159,6 +188,6 @@ export function categoriesOf(shape, kernel) {
     else if (own === NOT_KNOWN) of[node] = kernel && kind[node] === KERNEL && !kernels.has(above) ? kernelOther : above;
     else of[node] = weak.has(own) && !unclaimed.has(above) ? above : own;
   }
-  found(shape).set(kernel, of);
+  found(shape).set(key, of);
   return of;
 }

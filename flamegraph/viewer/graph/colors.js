@@ -1,14 +1,14 @@
 // @ts-check
-/** Colours of frames by kind, by package or by category of work, and the legend. */
+/** Colours of frames by kind, by package, by category of work or by instructions per cycle, and the legend. */
 
-import { filled, make, part } from "../controls/dom.js";
+import { filled, linkButton, make, part } from "../controls/dom.js";
 import { percent } from "../data/format.js";
 import { FAMILIES, FAMILY_KEYS, familyNumber, ofMemory, packageNumber, packagesOf } from "../data/frame_kinds.js";
 import { categoriesOf, categoryCode, categoryLabel } from "../data/work.js";
 
 /** @import { Profile } from "../data/profile.js" */
 
-/** `total` is of all stacks that have any of it. @typedef {{label: string, color: string, self: number, total: number}} Part */
+/** `part` is its number; `total` is of all stacks that have any of it. @typedef {{part: number, label: string, color: string, self: number, total: number}} Part */
 
 const SHADES = 6;
 /** A hue for any package: far enough apart to be distinct, and none is the colour of a match. */
@@ -18,11 +18,13 @@ const GREY = { saturation: 0, hue: 0 };
 export class Coloring {
   /**
    * @param {boolean} dark
-   * @param {"kind" | "package" | "category"} by
+   * @param {"kind" | "package" | "category" | "ipc"} by
+   * @param {Map<number, number>} [ipc] instructions per cycle, by name
    */
-  constructor(dark, by) {
+  constructor(dark, by, ipc = new Map()) {
     this.dark = dark;
     this.by = by;
+    this.ipc = ipc;
     this.match = dark ? "hsl(292 48% 52%)" : "hsl(292 66% 76%)";
     this.root = dark ? "#2c3138" : "#e6e8eb";
     this.rest = dark ? "#2a2e34" : "#e4e6e9";
@@ -35,6 +37,12 @@ export class Coloring {
     this.packages = [];
     /** By number of the category. @type {string[][]} */
     this.categories = [];
+    this.ratios = RATIOS.map(({ color }) => this.shades(color));
+  }
+
+  /** @param {Coloring} other */
+  isLike(other) {
+    return this.dark === other.dark && this.by === other.by && (this.by !== "ipc" || this.ipc === other.ipc);
   }
 
   /**
@@ -48,7 +56,7 @@ export class Coloring {
   }
 
   /**
-   * The number of the family, the package or the category.
+   * The number of the family, the package, the category or the range of instructions per cycle.
    * @param {Profile} profile
    * @param {number} node
    */
@@ -56,6 +64,7 @@ export class Coloring {
     const { names, name, kind, kindDepth, event } = profile;
     if (this.by === "category") return name[node] < 0 ? -1 : categoriesOf(profile.shape, !ofMemory(event.type))[node];
     if (this.by === "kind") return familyNumber(names, name[node], kind[node], kindDepth[node], event.type);
+    if (this.by === "ipc") return name[node] < 0 ? -1 : ratioNumber(this.ipc.get(name[node]));
     return name[node] < 0 ? -1 : packageNumber(names, name[node], kind[node]);
   }
 
@@ -66,6 +75,7 @@ export class Coloring {
   shadesOf(part, names) {
     if (this.by === "kind") return this.families[part];
     if (this.by === "category") return (this.categories[part] ??= this.shades(categoryColor(part)));
+    if (this.by === "ipc") return this.ratios[part];
     if (this.packages[part]) return this.packages[part];
     const label = packagesOf(names).labels[part] ?? "";
     let hash = 7;
@@ -104,11 +114,27 @@ export class Coloring {
     const { names } = profile;
     const labelOf = (/** @type {number} */ part) =>
       this.by === "kind" ? FAMILIES[FAMILY_KEYS[part]].label
-        : this.by === "category" ? categoryLabel(part) : packagesOf(names).labels[part] || "Other";
+        : this.by === "category" ? categoryLabel(part)
+          : this.by === "ipc" ? RATIOS[part].label : packagesOf(names).labels[part] || "Other";
     return sums
       .flatMap((sum) => [{ ...sum, label: labelOf(sum.part), color: this.shadesOf(sum.part, names)[2] }])
       .sort((a, b) => b.self - a.self || b.total - a.total || (a.label < b.label ? -1 : 1));
   }
+}
+
+/** Ranges of instructions per cycle, each up to `below`: what waits for memory is red. */
+const RATIOS = [
+  { below: 0.5, label: "IPC below 0.5", color: { hue: 2, saturation: 68 } },
+  { below: 1, label: "0.5 to 1", color: { hue: 28, saturation: 68 } },
+  { below: 1.5, label: "1 to 1.5", color: { hue: 52, saturation: 60 } },
+  { below: 2, label: "1.5 to 2", color: { hue: 190, saturation: 48 } },
+  { below: Infinity, label: "2 and more", color: { hue: 232, saturation: 62 } },
+  { below: NaN, label: "not both counted", color: GREY },
+];
+
+/** @param {number | undefined} ipc */
+function ratioNumber(ipc) {
+  return ipc === undefined ? RATIOS.length - 1 : RATIOS.findIndex(({ below }) => ipc < below);
 }
 
 /** Categories that often stand side by side are far apart; others by the golden angle. "other" is grey. */
@@ -129,17 +155,20 @@ const MOST = 14;
 /**
  * @param {Profile} profile
  * @param {Coloring} coloring
+ * @param {(category: number) => void} [choose] what a click on a category does
  */
-export function showLegend(profile, coloring) {
+export function showLegend(profile, coloring, choose) {
   const parts = coloring.parts(profile);
   const whole = profile.sum();
   const others = parts.slice(MOST);
-  const rest = { label: `${others.length} others`, color: coloring.rest, self: 0, total: -1 };
+  const rest = { label: `${others.length} others`, color: coloring.rest, self: 0, total: -1, part: -1 };
   for (const { self } of others) rest.self += self;
-  const items = [...parts.slice(0, MOST), ...(others.length ? [rest] : [])].map(({ color, label, self, total }) => {
+  const items = [...parts.slice(0, MOST), ...(others.length ? [rest] : [])].map(({ part, color, label, self, total }) => {
     const swatch = make("i");
     swatch.style.background = color;
-    const item = filled("li", "", swatch, make("bdi", "", label), " ", make("b", "", percent(self, whole)));
+    const content = [swatch, make("bdi", "", label), " ", make("b", "", percent(self, whole))];
+    const chosen = choose && coloring.by === "category" && part >= 0;
+    const item = filled("li", "", ...(chosen ? [linkButton("Only this category, in every view", () => choose(part), ...content)] : content));
     if (total >= 0) item.title = `${percent(self, whole)} self; on ${percent(total, whole)} of all stacks`;
     return item;
   });

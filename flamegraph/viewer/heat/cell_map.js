@@ -20,6 +20,7 @@ import { FONT } from "../graph/layout.js";
  * @property {number} columnWidth in pixels
  * @property {(column: number, row: number) => string} color "" for an empty cell
  * @property {(column: number) => number} [height] of a bar from the bottom, from 0 to 1; without it cells are full
+ * @property {(column: number) => [part: number, color: string][]} [pieces] of a bar, from the bottom, parts of the map's height
  * @property {[row: number, text: string][]} labels at the lower edges of rows
  * @property {[column: number, text: string][]} ticks at the left edges of columns, below the map
  * @property {number} [cells] how many there are in the order of time, if not all of the last column
@@ -246,11 +247,17 @@ export class CellMap {
    * @param {CanvasRenderingContext2D} context
    * @param {CellPicture} picture
    */
-  drawCells(context, { columns, rows, rowHeight, columnWidth, color, height }) {
+  drawCells(context, { columns, rows, rowHeight, columnWidth, color, height, pieces }) {
     const wide = columnWidth - (columnWidth >= WIDE ? 1 : 0);
     const tall = rowHeight - (rowHeight >= TALL ? 1 : 0);
     for (let column = 0; column < columns; column++) {
       const x = GUTTER + column * columnWidth;
+      let bottom = rows * rowHeight;
+      for (const [piece, fill] of pieces?.(column) ?? []) {
+        context.fillStyle = fill;
+        context.fillRect(x, bottom - piece * rows * rowHeight, wide, piece * rows * rowHeight);
+        bottom -= piece * rows * rowHeight;
+      }
       for (let row = 0; row < rows; row++) {
         const fill = color(column, row);
         if (!fill) continue;

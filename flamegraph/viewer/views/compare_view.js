@@ -3,15 +3,18 @@
 
 import { filled, make } from "../controls/dom.js";
 import { SidesBox } from "../controls/sides_box.js";
+import { isDark } from "../controls/theme.js";
 import { fillAverage, uniquePaths, methodChanges, kindlessOf, kindlessProfile, sidesOf } from "../data/comparison.js";
-import { quantity } from "../data/format.js";
+import { percent, quantity } from "../data/format.js";
 import { inTurns } from "../data/method_costs.js";
 import { collectMethods } from "../data/methods.js";
 import { Noise, readSides } from "../data/noise.js";
 import { Profile } from "../data/profile.js";
 import { coverageOfBoth } from "../data/scopes.js";
+import { categoryCode, isWork } from "../data/work.js";
 import { Difference } from "../graph/difference.js";
 import { ChangesTable, LISTED, UniqueLists } from "./compare_lists.js";
+import { WorkBars } from "./work_bars.js";
 
 /** @import { Context, View } from "../controls/context.js" */
 /** @import { Pair } from "../controls/sides_box.js" */
@@ -38,6 +41,8 @@ export class CompareView {
     this.shown = "";
     /** @type {Difference | null} */
     this.difference = null;
+    /** Whether the bars of categories are those of the dark theme. */
+    this.darkWork = false;
     /** The totals drawn. The next comparison overwrites them. */
     this.total = new Float64Array(0);
     const element = make("div");
@@ -47,9 +52,10 @@ export class CompareView {
     this.facts = make("p", "lead");
     this.graph = context.makeGraph(element, "Flame graph coloured by difference", (node) => this.zoom(node));
     this.ramp = make("p", "ramp");
+    this.work = make("section", "work");
     this.unique = new UniqueLists((node) => this.zoom(node));
     this.changes = new ChangesTable(context);
-    this.body = filled("div", "", this.sides.element, this.facts, element, this.ramp, this.unique.element, this.changes.element);
+    this.body = filled("div", "", this.sides.element, this.facts, element, this.ramp, this.work, this.unique.element, this.changes.element);
     panel.replaceChildren(this.none, this.body);
   }
 
@@ -61,13 +67,14 @@ export class CompareView {
     this.body.hidden = pair === null;
     if (!pair) return;
     this.sides.show(pair, state);
-    const parts = `${state.time} ${state.time2} ${state.band}`;
+    const parts = `${state.time} ${state.time2} ${state.band} ${context.category}`;
     const shown = `${context.event} ${context.thread} ${pair.one.key} ${pair.another.key} ${parts} ${state.normalize}`;
     if (shown !== this.shown) {
       this.forget();
       const difference = this.compare(pair, state);
       this.shown = shown;
       this.difference = difference;
+      this.showWork(pair, isDark());
       void this.list(difference, pair).catch((error) => {
         if (difference !== this.difference) return;
         this.setBusy(false);
@@ -79,6 +86,34 @@ export class CompareView {
       this.graph.zoom(this.graph.profile.present(this.kindlessNode(state.zoom)));
     }
     this.changes.update(state);
+  }
+
+  /** @param {boolean} dark */
+  recolor(dark) {
+    const pair = this.sides.pair();
+    if (pair && this.darkWork !== dark) this.showWork(pair, dark);
+  }
+
+  /**
+   * Both sides' work by category: of all categories, also where one is shown alone.
+   * @param {Pair} pair
+   * @param {boolean} dark
+   */
+  showWork({ one, another, oneName, anotherName }, dark) {
+    const { context } = this;
+    const { event, thread, category, page, state } = context;
+    this.darkWork = dark;
+    this.work.hidden = !isWork(page.events[event].name);
+    if (this.work.hidden) return;
+    const [here, there] = [context.numbersOf(state.time, -1), context.numbersOf(state.time2 || state.time, -1)];
+    const sides = [here.workOf(here.columns(one, event, thread)), there.workOf(there.columns(another, event, thread))];
+    const totals = sides.map((sums) => sums.reduce((sum, value) => sum + value, 0));
+    const bars = new WorkBars(dark, sides[0].map((value, at) => value / (totals[0] || 1) + sides[1][at] / (totals[1] || 1)), category);
+    const choose = (/** @type {number} */ chosen) => context.go({ category: chosen === category ? "" : categoryCode(chosen) });
+    const share = (/** @type {number} */ side, /** @type {number} */ of) => percent(sides[side][of], totals[side]);
+    const rows = [oneName, anotherName].map((name, side) => bars.row(make("bdi", "", name), sides[side], choose));
+    const legend = bars.legend((of) => `${share(0, of)}, ${share(1, of)}`, choose);
+    this.work.replaceChildren(make("h3", "", "Work by category"), ...rows, legend);
   }
 
   leave() {

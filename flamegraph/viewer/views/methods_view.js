@@ -5,7 +5,7 @@ import { filled, make } from "../controls/dom.js";
 import { percent, quantity } from "../data/format.js";
 import { FAMILIES } from "../data/frame_kinds.js";
 import { HostShares } from "../data/host_shares.js";
-import { collectMethods, ratiosOf } from "../data/methods.js";
+import { collectMethods } from "../data/methods.js";
 import { methodButton } from "../graph/frame_details.js";
 import { barOf, SortedTable } from "./table.js";
 
@@ -36,8 +36,6 @@ export class MethodsView {
     this.profile = null;
     /** @type {Method[]} */
     this.methods = [];
-    /** Instructions per cycle, by name; null if one of the two is not recorded. @type {Map<number, number> | null} */
-    this.ipc = null;
     /** The event, threads, run and numbers of the hosts' shares. @type {unknown[]} */
     this.hostsKey = [];
     /** @type {HostShares | null} */
@@ -53,7 +51,6 @@ export class MethodsView {
     const { profile, scopes, numbers, event, thread, scope: { run } } = this.context;
     if (profile !== this.profile) {
       this.profile = profile;
-      this.ipc = this.readIpc();
       this.methods = collectMethods(profile);
       const key = [event, thread, run, numbers];
       if (key.some((one, at) => one !== this.hostsKey[at])) {
@@ -65,15 +62,6 @@ export class MethodsView {
       }
     }
     this.render(state);
-  }
-
-  /** The instructions per cycle of methods, with both recorded and one of them shown. */
-  readIpc() {
-    const { numbers, page, scope, event, thread } = this.context;
-    const [cycles, instructions] = [["cycles", "cpu-cycles"], ["instructions"]].map((names) =>
-      page.events.findIndex(({ name }) => names.includes(name)));
-    if (cycles < 0 || instructions < 0 || (event !== cycles && event !== instructions)) return null;
-    return ratiosOf(numbers.profileOf(scope, instructions, thread), numbers.profileOf(scope, cycles, thread));
   }
 
   /** @param {HostShares} hosts */
@@ -137,7 +125,7 @@ export class MethodsView {
         cell: (method) => [methodButton(this.context, profile.names[method.name])],
       },
     ];
-    const { ipc } = this;
+    const { ipc } = this.context;
     if (ipc) {
       columns.splice(2, 0, {
         key: "ipc", label: "IPC", title: "Sort by instructions per cycle of the method itself", className: "number",

@@ -165,19 +165,20 @@ export class TimeView {
    * @param {TimeGrid} grid
    */
   count(grid) {
-    const { page, recorded, times, scope, event, thread, matches, tree } = this.context;
+    const { page, recorded, times, scope, event, thread, category, matches, tree } = this.context;
     const columns = recorded.columns(scope, event, thread);
-    const counted = [scope.key, event, thread, grid];
+    const counted = [scope.key, event, thread, category, grid];
+    const chosen = (/** @type {number} */ column) => this.context.chosenIn(column);
     if (counted.some((one, at) => one !== this.counted[at])) {
-      this.counts = countCells(times, columns, grid);
+      this.counts = countCells(times, columns, grid, chosen);
       const timed = page.events[event].unit === "nanoseconds";
       const gc = this.lanesOf(scope).filter(({ kind }) => kind === "gc");
-      this.lasted = { samples: countDurations(times, columns, grid, timed), pauses: countSpans(gc, grid) };
+      this.lasted = { samples: countDurations(times, columns, grid, timed, chosen), pauses: countSpans(gc, grid) };
       this.counted = counted;
       this.matchedFor = [];
     }
     if (matches !== this.matchedFor[0] || this.matchedFor.length === 0) {
-      this.matched = matches && countMatches(times, columns, grid, tree, matches);
+      this.matched = matches && countMatches(times, columns, grid, tree, matches, chosen);
       this.matchedFor = [matches];
     }
   }
@@ -377,7 +378,7 @@ export class TimeView {
  * @param {number} columnWidth
  * @returns {[number, string][]}
  */
-function ticksOf(grid, columnWidth) {
+export function ticksOf(grid, columnWidth) {
   const perSecond = (columnWidth * SECOND) / grid.span;
   const step = TICK_STEPS.find((seconds) => seconds * perSecond >= LEAST_TICK) ?? TICK_STEPS[TICK_STEPS.length - 1];
   /** @type {[number, string][]} */
@@ -399,7 +400,7 @@ function samplesText(samples) {
  * @param {number} most
  * @param {number} span
  */
-function perSecondText({ page, event }, most, span) {
+export function perSecondText({ page, event }, most, span) {
   const info = page.events[event];
   const perSecond = (most * SECOND) / span;
   return info.unit === "count" ? `${countOf(perSecond)}/s` : `${quantity(perSecond, info)}/s`;

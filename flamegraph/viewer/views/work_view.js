@@ -1,17 +1,23 @@
 // @ts-check
-/** What kind of work it was: a bar of categories for the whole, each host, stage and process. */
+/** What kind of work it was: a bar of categories for the whole, each host, stage and process, and bars by time. */
 
 import { filled, linkButton, make } from "../controls/dom.js";
 import { isDark } from "../controls/theme.js";
 import { percent } from "../data/format.js";
-import { categoryLabel, categoryNumber } from "../data/work.js";
-import { Coloring } from "../graph/colors.js";
+import { bandsText, rangeText } from "../data/range.js";
+import { categoryCode, categoryCount, categoryNumber } from "../data/work.js";
+import { WorkBars } from "./work_bars.js";
+import { WorkByTime } from "./work_time.js";
 
 /** @import { Context, View } from "../controls/context.js" */
 /** @import { WorkRow } from "../data/page.js" */
+/** @import { WorkSums } from "./work_bars.js" */
+/** @typedef {{row: WorkRow, sums: WorkSums, total: number}} SummedRow */
 
 const MOST_ROWS_OF_KIND = 100;
 const HEADS = { whole: "All", host: "Hosts", stage: "Spark stages", process: "Processes" };
+const HOW_TO = "A category is at least what is shown: inlined code counts for its caller. Choose a category to see it alone in every view, "
+  + "again to see all. A name leads to its flame graph.";
 
 /** @implements {View} */
 export class WorkView {
@@ -22,7 +28,16 @@ export class WorkView {
   constructor(context, panel) {
     this.context = context;
     this.panel = panel;
-    this.drawn = "";
+    /** What is drawn. @type {unknown[]} */
+    this.drawn = [];
+    this.lead = make("p", "lead");
+    this.whole = make("div");
+    this.parts = make("div");
+    this.byTime = new WorkByTime(context);
+    panel.replaceChildren(this.lead, this.whole, this.byTime.element, this.parts);
+    new ResizeObserver(() => {
+      if (!panel.hidden && panel.clientWidth > 0) this.draw(isDark());
+    }).observe(panel);
   }
 
   update() {
@@ -37,68 +52,77 @@ export class WorkView {
   /** @param {boolean} dark */
   draw(dark) {
     const { context, panel } = this;
-    const drawn = `${context.event} ${dark}`;
-    if (drawn === this.drawn) return;
+    const { event, thread, category, scope, state } = context;
+    const drawn = [event, thread, category, scope.key, state.time, state.band, dark, panel.clientWidth];
+    if (drawn.every((one, at) => one === this.drawn[at])) return;
     this.drawn = drawn;
-    const rows = context.page.summaries[context.event].work ?? [];
-    const coloring = new Coloring(dark, "category");
-    const color = (/** @type {number} */ category) => coloring.shadesOf(category, [])[2];
-    const order = Object.keys(rows[0]?.parts ?? {});
-    const note = "Of the whole recording. A category is at least what is shown: inlined code counts for its caller. "
-      + "Choose a category to see the flame graph in colours of categories.";
-    const sections = Object.entries(HEADS).flatMap(([kind, head]) => {
-      const own = rows.filter((row) => row.kind === kind);
-      if (own.length === 0) return [];
-      const bars = own.slice(0, MOST_ROWS_OF_KIND).map((row) => this.bar(row, order, color));
-      const more = own.length > MOST_ROWS_OF_KIND ? [make("p", "lead", `… and ${own.length - MOST_ROWS_OF_KIND} more.`)] : [];
-      return [filled("section", "work", make("h2", "", head), ...bars, ...more)];
-    });
-    panel.replaceChildren(make("p", "lead", rows.length ? note : "Waits are no work: this event has no categories."), ...this.legend(rows[0], color), ...sections);
+    const rows = this.rows();
+    this.lead.textContent = rows.length ? `${this.what()} ${HOW_TO}` : this.nothing();
+    this.whole.hidden = this.byTime.element.hidden = this.parts.hidden = rows.length === 0;
+    if (rows.length === 0) return;
+    const [{ sums, total }] = rows;
+    const bars = new WorkBars(dark, sums, category);
+    this.byTime.show(bars, dark, panel.clientWidth);
+    const [all, ...sections] = Object.entries(HEADS).map(([kind, head]) => this.section(head, rows.filter(({ row }) => row.kind === kind), bars));
+    const legend = bars.legend((one) => percent(sums[one], total), (one) => context.go({ category: one === category ? "" : categoryCode(one) }));
+    this.whole.replaceChildren(legend, ...all);
+    this.parts.replaceChildren(...sections.flat());
+  }
+
+  /** What the bars are of. */
+  what() {
+    const { page, thread, range, bands } = this.context;
+    const times = [range && rangeText(range), bands && `${bandsText(bands)} each`, thread >= 0 && `threads ${page.threads[thread]}`];
+    return `Of ${times.filter(Boolean).join(", ") || "the whole recording"}.`;
+  }
+
+  /** Why there are no bars. */
+  nothing() {
+    const { page, event } = this.context;
+    return page.summaries[event].work?.length ? "No samples here." : "Waits are no work: this event has no categories.";
   }
 
   /**
-   * @param {WorkRow | undefined} whole
-   * @param {(category: number) => string} color
+   * The whole first, then the others, those that cost most first.
+   * @returns {SummedRow[]}
    */
-  legend(whole, color) {
-    if (!whole) return [];
-    const items = Object.entries(whole.parts).map(([code, value]) => {
-      const category = categoryNumber(code);
-      const swatch = make("i");
-      swatch.style.background = color(category);
-      const label = `${categoryLabel(category)} ${percent(value, whole.total)}`;
-      const show = () => this.context.go({ view: "graph", color: "category" });
-      return filled("li", "", linkButton(`Flame graph by category`, show, swatch, make("bdi", "", label)));
+  rows() {
+    const { page, event, thread, inTime, state, scopes } = this.context;
+    const partly = inTime || thread >= 0;
+    const numbers = this.context.numbersOf(state.time, -1);
+    const rows = (page.summaries[event].work ?? []).map((row) => {
+      const sums = new Float64Array(categoryCount());
+      if (partly) {
+        const scope = scopes.parse(this.keyOf(row));
+        if (scope) sums.set(numbers.workOf(numbers.columns(scope, event, thread)));
+      } else for (const [code, value] of Object.entries(row.parts)) sums[categoryNumber(code)] += value;
+      return { row, sums, total: sums.reduce((sum, one) => sum + one, 0) };
     });
-    return [filled("ul", "work-legend", ...items)];
+    return rows.filter(({ total }) => total > 0).sort((a, b) => Number(b.row.kind === "whole") - Number(a.row.kind === "whole") || b.total - a.total);
   }
 
   /**
+   * The key of a row's scope.
    * @param {WorkRow} row
-   * @param {string[]} order of the categories, the same in all bars
-   * @param {(category: number) => string} color
    */
-  bar({ label, scope, slice, total, parts }, order, color) {
+  keyOf({ scope, slice }) {
+    return slice ? `slice:${this.context.page.slices.findIndex((one) => one.name === slice)}` : scope;
+  }
+
+  /**
+   * @param {string} head
+   * @param {SummedRow[]} rows
+   * @param {WorkBars} bars
+   */
+  section(head, rows, bars) {
     const { context } = this;
-    const stage = slice ? context.page.slices.findIndex((one) => one.name === slice) : -1;
-    const target = stage >= 0 ? `slice:${stage}` : scope;
-    const show = () => context.go({ view: "graph", scope: target, zoom: 0, color: "category" });
-    const name = linkButton(`Flame graph of ${label}`, show, make("bdi", "", label));
-    const bar = make("div", "bar");
-    bar.setAttribute("role", "img");
-    const said = [];
-    for (const code of order) {
-      const value = parts[code] ?? 0;
-      if (value === 0) continue;
-      const category = categoryNumber(code);
-      const part = make("span");
-      part.style.width = `${(100 * value) / total}%`;
-      part.style.background = color(category);
-      part.title = `${categoryLabel(category)} ${percent(value, total)}`;
-      said.push(part.title);
-      bar.append(part);
-    }
-    bar.setAttribute("aria-label", said.slice(0, 8).join(", "));
-    return filled("div", "row", filled("div", "name", name), bar);
+    if (rows.length === 0) return [];
+    const made = rows.slice(0, MOST_ROWS_OF_KIND).map(({ row, sums }) => {
+      const target = { view: /** @type {const} */ ("graph"), scope: this.keyOf(row), zoom: 0, color: /** @type {const} */ ("category") };
+      const name = linkButton(`Flame graph of ${row.label}`, () => context.go(target), make("bdi", "", row.label));
+      return bars.row(name, sums, (category) => context.go({ ...target, category: categoryCode(category) }));
+    });
+    const more = rows.length > MOST_ROWS_OF_KIND ? [make("p", "lead", `… and ${rows.length - MOST_ROWS_OF_KIND} more.`)] : [];
+    return [filled("section", "work", make("h2", "", head), ...made, ...more)];
   }
 }

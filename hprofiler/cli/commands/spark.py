@@ -48,8 +48,9 @@ def print_answer(application: Application, found: Figures, as_json: bool, page: 
     from hprofiler.report.spark_job import answer_parts
     from hprofiler.report.spark_text import headline, stage_lines
     from hprofiler.spark.findings import judge
+    from hprofiler.spark.replay import Replay
 
-    judged = judge(application)
+    judged = judge(application, Replay(application))
     if page or not as_json:
         head = headline(application, found, judged.findings)
         first, *others = answer_parts(judged, found)
@@ -73,7 +74,7 @@ def _write_page(application: Application, found: Figures, parts: Sequence[list[s
 
 
 def _members(judged: Judged, found: Figures) -> Iterator[tuple[str, Any]]:
-    """Of the JSON object. A member that may be long is an iterator."""
+    """Of the JSON object. Lists that may be long are iterators."""
     from hprofiler.spark import figures as of
     from hprofiler.spark.blocked import blocked_record
     from hprofiler.spark.findings import findings_record

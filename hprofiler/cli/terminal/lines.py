@@ -62,20 +62,37 @@ def print_json(value: object) -> None:
 
 
 def print_json_members(members: Iterable[tuple[str, object]]) -> None:
-    """The same for an object; values that are iterators are lists, printed item by item."""
-    between = "{\n"
+    """The same for an object of any size: iterators in it are lists, printed item by item."""
+    for piece in _object(members, "\n"):
+        print(piece, end="")
+    print()
+
+
+def _object(members: Iterable[tuple[str, object]], newline: str) -> Iterator[str]:
+    before = "{"
     for name, value in members:
-        print(f"{between}  {json.dumps(name)}: ", end="")
-        between = ",\n"
-        if isinstance(value, Iterator):
-            items = "["
-            for item in value:
-                print(items, json.dumps(item, indent=2).replace("\n", "\n    "), sep="\n    ", end="")
-                items = ","
-            print("\n  ]" if items == "," else "[]", end="")
-        else:
-            print(json.dumps(value, indent=2).replace("\n", "\n  "), end="")
-    print("\n}")
+        yield f"{before}{newline}  {json.dumps(name)}: "
+        yield from _value(value, newline + "  ")
+        before = ","
+    yield f"{newline}}}" if before == "," else "{}"
+
+
+def _list(items: Iterable[object], newline: str) -> Iterator[str]:
+    before = "["
+    for item in items:
+        yield f"{before}{newline}  "
+        yield from _value(item, newline + "  ")
+        before = ","
+    yield f"{newline}]" if before == "," else "[]"
+
+
+def _value(value: object, newline: str) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        yield from _object(value.items(), newline)
+    elif isinstance(value, Iterator):
+        yield from _list(value, newline)
+    else:
+        yield json.dumps(value, indent=2).replace("\n", newline)
 
 
 def columns_of(out: TextIO) -> int | None:

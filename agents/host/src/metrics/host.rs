@@ -7,6 +7,7 @@ use std::path::Path;
 
 use rustix::param::clock_ticks_per_second;
 
+use super::nodes;
 use super::table::{id_of, Kind, Reading};
 use crate::os::host;
 
@@ -19,11 +20,13 @@ const SECTOR: u64 = 512;
 
 /// Numbers for formulas.
 pub fn facts() -> BTreeMap<&'static str, u64> {
-    BTreeMap::from([
+    let mut facts = BTreeMap::from([
         ("ticks_per_second", clock_ticks_per_second()),
         ("cpus", host::processors()),
         ("memory_total", host::memory_bytes()),
-    ])
+    ]);
+    facts.extend(nodes::peak_bandwidth().map(|peak| ("memory_bandwidth", peak)));
+    facts
 }
 
 /// A file of the kernel's that is opened once and read again.

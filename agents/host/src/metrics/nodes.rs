@@ -54,6 +54,33 @@ impl Nodes {
     }
 }
 
+/// Bytes a second that the processors can read from their nearest memory, by the firmware's own figures (ACPI's HMAT);
+/// None where a node has none.
+pub fn peak_bandwidth() -> Option<u64> {
+    peak_bandwidth_of(Path::new(FOLDER))
+}
+
+fn peak_bandwidth_of(folder: &Path) -> Option<u64> {
+    let nodes = fs::read_dir(folder).ok()?.flatten().map(|one| one.path());
+    let with_processors = nodes.filter(|node| {
+        fs::read_to_string(node.join("cpulist")).is_ok_and(|list| list.trim() != "")
+    });
+    let megabytes: Option<Vec<u64>> = with_processors
+        .map(|node| {
+            fs::read_to_string(node.join("access0/initiators/read_bandwidth"))
+                .ok()?
+                .trim()
+                .parse()
+                .ok()
+        })
+        .collect();
+    megabytes?
+        .into_iter()
+        .sum::<u64>()
+        .checked_mul(1_000_000)
+        .filter(|sum| *sum > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,5 +115,24 @@ mod tests {
                 "node 1 other_pages 20"
             ]
         );
+    }
+    #[test]
+    fn the_bandwidth_of_the_firmware() {
+        let folder = std::env::temp_dir().join(format!("hprofiler-hmat-{}", std::process::id()));
+        let put = |path: &str, text: &str| {
+            let path = folder.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        put("node0/cpulist", "0-15\n");
+        let none = peak_bandwidth_of(&folder);
+        put("node0/access0/initiators/read_bandwidth", "200000\n");
+        put("node1/cpulist", "16-31\n");
+        let of_one = peak_bandwidth_of(&folder);
+        put("node1/access0/initiators/read_bandwidth", "180000\n");
+        put("node2/cpulist", "\n"); // memory without processors
+        let of_both = peak_bandwidth_of(&folder);
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!((none, of_one, of_both), (None, None, Some(380_000_000_000)));
     }
 }
