@@ -18,7 +18,7 @@ from hprofiler.archive.spreads import gather, spreads_of
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_MOST_POINTS = 100
+MOST_POINTS = 100
 _STEPS = ("day", "week", "month")
 _MOST_NAMES = 100
 BY = ("category", "application", "user", "method")
@@ -72,7 +72,7 @@ def _group(duckdb: DuckDBPyConnection) -> str:
     counts = ", ".join(f"count(DISTINCT date_trunc('{step}', started))" for step in _STEPS[:-1])
     sizes = duckdb.execute(f"SELECT count(*), {counts} FROM chosen").fetchall()[0]
     steps = ("run", *_STEPS)
-    by = next((step for step, size in zip(steps, sizes, strict=False) if size <= _MOST_POINTS), steps[-1])
+    by = next((step for step, size in zip(steps, sizes, strict=False) if size <= MOST_POINTS), steps[-1])
     order = "started, run" if by == "run" else f"date_trunc('{by}', started)"
     duckdb.execute(
         "CREATE TEMP TABLE grouped AS "

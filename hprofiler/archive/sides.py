@@ -21,7 +21,6 @@ from hprofiler.model.measures import Column, measure_of
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-PREFIX = "archive:"
 _DAY = timedelta(days=1)
 _SAMPLES = """
 SELECT thread_group, stack_high, stack_low, sum(value) FROM samples SEMI JOIN chosen USING (run)
@@ -108,7 +107,7 @@ def _profile(duckdb: DuckDBPyConnection, event: str, column: Column) -> Profile:
 
 def _asked(text: str, now: datetime) -> Asked:
     """The runs of `archive:APP@yesterday`, @today, @2026-11-26, @-7d (a day), or @RUN-ID."""
-    application, at, when = text.removeprefix(PREFIX).rpartition("@")
+    application, at, when = text.partition(":")[2].rpartition("@")
     if not at or not application or not when:
         raise UsageError(f"{text} names no run", "write archive:APP@yesterday, @DATE, @-7d or @RUN-ID")
     place = os.environ.get(VARIABLE)
