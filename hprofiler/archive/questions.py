@@ -12,8 +12,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hprofiler.analysis.noise import Noise, Spread
+from hprofiler.analysis.work import is_work
 from hprofiler.archive.selection import Asked, chosen_event, chosen_runs, method_named, methods_with
 from hprofiler.archive.spreads import gather, spreads_of
+from hprofiler.base.errors import UsageError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -22,7 +24,7 @@ MOST_POINTS = 100
 _STEPS = ("day", "week", "month")
 _MOST_NAMES = 100
 BY = ("category", "application", "user", "method")
-CORE_HOURS = "core hours"
+CORE_HOURS, HOURS = "core hours", "hours"
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class CostDay:
 class CostRow:
     """A category, an application, a user or a method: its amount in all runs, and on each of the days.
 
-    `cores` is how many processors it kept busy while it was recorded; None of an event that is no time.
+    `cores` is how many processors it kept busy while it was recorded; None of other events than cpu.
     """
 
     name: str
@@ -136,7 +138,7 @@ class CostRow:
 
 @dataclass(frozen=True)
 class Cost:
-    """What recorded runs used, the most expensive row first. `unit` is core hours, bytes or what is counted.
+    """What recorded runs used, the most expensive row first. `unit` is core hours, hours of threads, bytes or a count.
 
     `rows` are at most 100; `total` is of all.
     """
@@ -192,6 +194,8 @@ def cost(asked: Asked, by: str) -> Cost:
     """What recorded runs used on each day, by category of work, application, user or method."""
     with chosen_runs(asked, one_application=False) as (duckdb, found):
         event = chosen_event(duckdb, found)
+        if by == "category" and not is_work(event):
+            raise UsageError(f"the stacks of {event} have no categories of work", "choose another --by")
         unit, in_time = duckdb.execute(
             "SELECT any_value(unit), bool_and(seconds IS NOT NULL) FROM events SEMI JOIN chosen USING (run) "
             "WHERE event = $event",
@@ -201,19 +205,18 @@ def cost(asked: Asked, by: str) -> Cost:
         days = duckdb.execute(_DAYS).fetchall()
         rows = duckdb.execute(_ROWS).fetchall()
         total, cores = duckdb.execute("SELECT sum(amount), sum(cores) FROM amounts").fetchall()[0]
+    of_cpu = in_time and event == "cpu"
     return Cost(
         by,
         event,
-        CORE_HOURS if in_time else unit,
+        CORE_HOURS if of_cpu else HOURS if in_time else unit,
         [CostDay(*day) for day in days],
         [
-            CostRow(
-                key or "", amount, cores if in_time else None, [of_days.get(day, 0.0) for day, *_ in days]
-            )
+            CostRow(key or "", amount, cores if of_cpu else None, [of_days.get(day, 0.0) for day, *_ in days])
             for key, amount, cores, of_days in rows
         ],
         total or 0.0,
-        cores if in_time else None,
+        cores if of_cpu else None,
     )
 
 

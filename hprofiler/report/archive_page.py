@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hprofiler.analysis.words import short_name
 from hprofiler.archive.grown import Grew
-from hprofiler.archive.questions import CORE_HOURS, Cost, History, Point, Where
+from hprofiler.archive.questions import Cost, History, Point, Where
 from hprofiler.base.text import printable
 from hprofiler.model.measures import measure_of
 from hprofiler.report import archive_text, time_plot
@@ -21,10 +21,9 @@ _PLOTS = {"own": "self cost", "total": "total cost"}
 def write_history(found: History, out: Path) -> None:
     """Write the page; it may raise OSError, as the others."""
     name = short_name(found.method)
-    series = [
-        Series("with all it calls", _values(found.points, "total")),
-        Series("self", _values(found.points, "own")),
-    ]
+    series = [Series("with all it calls", _values(found.points, "total"))]
+    if any(point.own.share for point in found.points):
+        series.append(Series("self", _values(found.points, "own")))
     label = f"Share of {measure_of(found.event).share_of} of {name} over time"
     picture = time_plot.lines(series, archive_text.share, label)
     _write(f"{name} in {found.application}", label, [picture], archive_text.history_lines(found), out)
@@ -51,8 +50,8 @@ def write_grew(found: Grew, out: Path) -> None:
 
 
 def write_cost(found: Cost, out: Path) -> None:
-    what = "Core hours" if found.unit == CORE_HOURS else measure_of(found.event).title.capitalize()
-    label = f"{what} a day by {found.by}"
+    title = measure_of(found.event).title
+    label = f"{title[0].upper()}{title[1:]} a day by {found.by}"
     series = [(short_name(archive_text.row_name(found, one.name)), one.days) for one in found.rows]
     picture = time_plot.stacked(
         [one.day for one in found.days], series, lambda value: archive_text.amount_words(found, value), label

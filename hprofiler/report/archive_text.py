@@ -9,14 +9,15 @@ from hprofiler._flamegraph import category_label
 from hprofiler.analysis.diff import WHY, MethodChange
 from hprofiler.analysis.words import percent, plain
 from hprofiler.archive.grown import Grew, Grown
-from hprofiler.archive.questions import CORE_HOURS, Cost, History, Part, Where
+from hprofiler.archive.questions import CORE_HOURS, HOURS, Cost, History, Part, Where
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
-from hprofiler.model.measures import amount, counted, measure_of, named_by
+from hprofiler.model.measures import amount, counted, duration, measure_of, named_by
 from hprofiler.report.diff_text import HEADS, about_noise, cells_of, factor_lines, name_of, noise_source
 
 _SHOWN = 20
+_RUNS_SHOWN = 10
 
 
 def history_lines(found: History) -> list[str]:
@@ -35,7 +36,7 @@ def history_lines(found: History) -> list[str]:
     ]
     for one in found.points:
         runs = (one.run or "",) if alone else (f"{one.runs:,}",)
-        cells = [cell for part in (one.total, one.own) for cell in (share(part.share), noise(part.noise))]
+        cells = [cell for part in (one.total, one.own) for cell in (share(part.share), _noise(part))]
         form = "%Y-%m-%d %H:%M" if alone else "%Y-%m-%d"
         rows.append((f"{one.started:{form}}", *runs, f"{one.processes:,}", *cells))
     return [
@@ -49,9 +50,11 @@ def share(part: float) -> str:
     return plain(percent(part, 1))
 
 
-def noise(value: float | None) -> str:
-    """ "±2.1" points."""
-    return "?" if value is None else f"±{100 * value:.{2 if value < 0.01 else 1}f}"
+def _noise(part: Part) -> str:
+    """ "±2.1" points; nothing for a method without a sample."""
+    if part.noise is None:
+        return "?" if part.share else ""
+    return f"±{100 * part.noise:.{2 if part.noise < 0.01 else 1}f}"
 
 
 def history_record(found: History) -> dict[str, object]:
@@ -139,19 +142,18 @@ def _grown_record(one: Grown, kind: str) -> dict[str, object]:
 def cost_lines(found: Cost, top: int = _SHOWN) -> list[str]:
     """What recorded runs used, the most expensive first."""
     runs = sum(day.runs for day in found.days)
-    in_time = found.unit == CORE_HOURS
-    of = measure_of(found.event)
-    head = f"{CORE_HOURS if in_time else of.title} by {found.by}, {counted(len(found.days), 'days')}"
+    of_cpu = found.unit == CORE_HOURS
+    head = f"{measure_of(found.event).title} by {found.by}, {counted(len(found.days), 'days')}"
     when = f"{found.days[0].day:%Y-%m-%d} to {found.days[-1].day:%Y-%m-%d}"
-    recorded = amount(sum(day.seconds for day in found.days) * 1e9, ("", "nanoseconds"))
-    rows: list[Sequence[str]] = [("a day", "share", *(("cores",) if in_time else ()), found.by)]
+    recorded = duration(sum(day.seconds for day in found.days))
+    rows: list[Sequence[str]] = [("a day", "share", *(("cores",) if of_cpu else ()), found.by)]
     named = [(row_name(found, one.name), one.amount, one.cores) for one in found.rows[:top]]
     for name, value, cores in (*named, ("all", found.total, found.cores)):
         rows.append(
             (
                 amount_words(found, value / len(found.days)),
                 share(value / found.total if found.total else 0.0),
-                *((f"{cores or 0:.3g}",) if in_time else ()),
+                *((f"{cores or 0:.3g}",) if of_cpu else ()),
                 printable(name),
             )
         )
@@ -161,8 +163,11 @@ def cost_lines(found: Cost, top: int = _SHOWN) -> list[str]:
     ]
     if len(found.rows) > top:
         lines.insert(-1, f"  … and {len(found.rows) - top} more")
-    if in_time:
-        lines.append("a day: core hours of the recorded time; cores: how many were busy then, on average")
+    if of_cpu:
+        lines.append(
+            "a day: of the recorded time alone; cores: busy then, on average; a job that always runs uses "
+            "24 times as many core hours a day"
+        )
     return lines
 
 
@@ -171,8 +176,8 @@ def row_name(found: Cost, name: str) -> str:
 
 
 def amount_words(found: Cost, value: float) -> str:
-    if found.unit == CORE_HOURS:
-        return f"{value:.3g}"
+    if found.unit in (CORE_HOURS, HOURS):
+        return duration(value * 3600)
     return amount(value, measure_of(found.event).column)
 
 
@@ -207,13 +212,13 @@ def where_lines(found: Where, top: int = _SHOWN) -> list[str]:
         lines += [f"  … and {len(found.methods) - top} more"] if len(found.methods) > top else []
         lines.append("")
     heads: list[Sequence[str]] = [("started", "event", "total", "self", "application", "run")]
-    for run in found.runs[:top]:
+    for run in found.runs[:_RUNS_SHOWN]:
         shares = (share(run.total), share(run.own))
         names = (printable(run.application), printable(run.run))
         heads.append((f"{run.started:%Y-%m-%d %H:%M}", run.event, *shares, *names))
     lines += table_lines(heads, right=(2, 3), indent=2)
-    lines += [f"  … and {len(found.runs) - top:,} more"] if len(found.runs) > top else []
-    return lines
+    more = len(found.runs) - _RUNS_SHOWN
+    return lines + ([f"  … and {more:,} more"] if more > 0 else [])
 
 
 def where_record(found: Where) -> dict[str, object]:

@@ -28,7 +28,7 @@ class _Answer(NamedTuple):
 
 
 def command(options: argparse.Namespace) -> int:
-    page = page_path(options.output, "docs/archive.md")
+    page = page_path(options.output, "docs/archive-questions.md")
     if not options.place:
         raise UsageError("no archive is named", "name it with --in, or in $HPROFILER_ARCHIVE")
     from hprofiler.archive.selection import Asked

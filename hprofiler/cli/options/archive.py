@@ -16,7 +16,7 @@ _STATUS = "exit status:\n  0  done\n"
 _NO_RUN = (
     "  2  bad usage, or no such method, application or event\n  4  no run in the archive, or in the time\n"
 )
-_MORE = "\ndocs/archive.md explains the numbers."
+_MORE = "\ndocs/archive-questions.md explains the numbers."
 
 
 def add_history_to(parser: argparse.ArgumentParser) -> None:

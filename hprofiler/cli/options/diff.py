@@ -15,6 +15,7 @@ examples:
   hprofiler diff before.jfr after.jfr --top 20           compare two files
   hprofiler diff run run --time 0-20 --time 20-40        compare two parts of a run
   hprofiler diff base new --fail-over 5%                 in CI: fail if a share grew by over 5 points
+  hprofiler diff archive:etl@yesterday tonight           compare with a run in $HPROFILER_ARCHIVE
 
 exit status:
   0  compared; with --fail-over: no method grew by more, or too few processes to tell
@@ -29,7 +30,7 @@ docs/diff.md explains the numbers.
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-h", "--help", action="help", help="print this help")
-    both = "run folder, or profile in any format that `hprofiler convert` reads"
+    both = "run folder, profile in any format that `hprofiler convert` reads, or archive:APP@yesterday"
     parser.add_argument("before", metavar="BEFORE", help=both)
     parser.add_argument("after", metavar="AFTER", help="run folder or profile to compare with BEFORE")
     parser.add_argument(
