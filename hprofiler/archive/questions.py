@@ -138,7 +138,7 @@ class CostRow:
 
 @dataclass(frozen=True)
 class Cost:
-    """What recorded runs used, the most expensive row first. `unit` is core hours, hours of threads, bytes or a count.
+    """What recorded runs used, the most expensive row first. `unit` is core hours, hours, bytes …
 
     `rows` are at most 100; `total` is of all.
     """
