@@ -13,21 +13,37 @@ const DEEPEST: usize = 32;
 const OF_CPU: [&str; 3] = ["cpu,cpuacct", "cpuacct,cpu", "cpu"];
 const UNLIMITED: u64 = 1 << 60;
 
+/// A group, and what is read of it: in version 1 a process may be in one group for CPU time, and in another for memory.
 pub struct Group {
     id: String,
+    of_cpu: bool,
+    of_memory: bool,
     cpu: Reread,
     memory: Reread,
     limit: Reread,
     events: Reread,
 }
 
+impl PartialEq for Group {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.id, self.of_cpu, self.of_memory) == (&other.id, other.of_cpu, other.of_memory)
+    }
+}
+
+const VERSION_1: [&str; 3] = [
+    "memory.usage_in_bytes",
+    "memory.limit_in_bytes",
+    "memory.oom_control",
+];
+const VERSION_2: [&str; 3] = ["memory.current", "memory.max", "memory.events"];
+
 /// The groups of processes, each once.
 pub fn of<'a>(processes: impl Iterator<Item = &'a Process>) -> Vec<Group> {
     let mut found: Vec<Group> = Vec::new();
     for process in processes {
         let text = process.target.read("cgroup", LONGEST).unwrap_or_default();
-        if let Some(group) = open(Path::new("/sys/fs/cgroup"), &text) {
-            if !found.iter().any(|other| other.id == group.id) {
+        for group in open(Path::new("/sys/fs/cgroup"), &text) {
+            if !found.contains(&group) {
                 found.push(group);
             }
         }
@@ -35,8 +51,8 @@ pub fn of<'a>(processes: impl Iterator<Item = &'a Process>) -> Vec<Group> {
     found
 }
 
-/// The group whose limit counts for a process with this `/proc/PID/cgroup`.
-fn open(root: &Path, text: &str) -> Option<Group> {
+/// The groups whose limits count for a process with this `/proc/PID/cgroup`.
+fn open(root: &Path, text: &str) -> Vec<Group> {
     let path_in = |tree: &str| {
         let mut lines = text.lines().filter_map(|line| {
             let (_, rest) = line.split_once(':')?;
@@ -51,27 +67,24 @@ fn open(root: &Path, text: &str) -> Option<Group> {
         .find(|folder| folder.is_dir());
     if let (Some(folder), Some(path)) = (of_cpu, path_in("cpu")) {
         let (cpu, id) = limited(&folder, path);
-        let memory = root.join("memory");
-        let memory = match path_in("memory").map(|path| memory.join(path)) {
-            Some(own) if own.is_dir() => own,
-            _ => memory, // a container sees its own group as the root
+        let root = root.join("memory");
+        let (memory, of_memory) = match path_in("memory").map(|path| (root.join(path), path)) {
+            Some((own, path)) if own.is_dir() => (own, id_of(&format!("/{path}"))),
+            _ => (root, "/".to_owned()), // a container sees its own group as the root
         };
-        return Some(Group {
-            id,
-            cpu: Reread::open(cpu.join("cpu.stat")),
-            memory: Reread::open(memory.join("memory.usage_in_bytes")),
-            limit: Reread::open(memory.join("memory.limit_in_bytes")),
-            events: Reread::open(memory.join("memory.oom_control")),
-        });
+        if of_memory == id {
+            return vec![Group::open(id, Some(&cpu), Some(&memory), VERSION_1)];
+        }
+        return vec![
+            Group::open(id, Some(&cpu), None, VERSION_1),
+            Group::open(of_memory, None, Some(&memory), VERSION_1),
+        ];
     }
-    let (folder, id) = limited(root, path_in("")?);
-    Some(Group {
-        id,
-        cpu: Reread::open(folder.join("cpu.stat")),
-        memory: Reread::open(folder.join("memory.current")),
-        limit: Reread::open(folder.join("memory.max")),
-        events: Reread::open(folder.join("memory.events")),
-    })
+    let Some(path) = path_in("") else {
+        return Vec::new();
+    };
+    let (folder, id) = limited(root, path);
+    vec![Group::open(id, Some(&folder), Some(&folder), VERSION_2)]
 }
 
 /// The innermost group with a CPU limit, else the process's own; and its name. Only such a group counts periods.
@@ -97,6 +110,22 @@ fn limited(root: &Path, path: &str) -> (PathBuf, String) {
 }
 
 impl Group {
+    fn open(id: String, cpu: Option<&Path>, memory: Option<&Path>, names: [&str; 3]) -> Self {
+        let file = |folder: Option<&Path>, name| {
+            folder.map_or(Reread::of(None), |folder| Reread::open(folder.join(name)))
+        };
+        let [used, limit, events] = names.map(|name| file(memory, name));
+        Self {
+            id,
+            of_cpu: cpu.is_some(),
+            of_memory: memory.is_some(),
+            cpu: file(cpu, "cpu.stat"),
+            memory: used,
+            limit,
+            events,
+        }
+    }
+
     pub fn read(&mut self, to: &mut Vec<Reading>) {
         let mut put = |name: &str, kind, unit, value| {
             to.push(Reading {
@@ -159,7 +188,9 @@ mod tests {
 
         fn read(&self, text: &str) -> Vec<String> {
             let mut to = Vec::new();
-            open(&self.0, text).unwrap().read(&mut to);
+            open(&self.0, text)
+                .iter_mut()
+                .for_each(|group| group.read(&mut to));
             told(&to)
         }
     }
@@ -190,13 +221,13 @@ mod tests {
         assert_eq!(
             tree.read("4:memory:/m\n3:cpuacct,cpu:/a/b\n0::/\n"),
             [
-                "periods 10",
-                "throttled_periods 4",
-                "throttled_us 5",
-                "memory_used 77",
-                "oom_kills 2"
+                "/a/b periods 10",
+                "/a/b throttled_periods 4",
+                "/a/b throttled_us 5",
+                "/m memory_used 77",
+                "/m oom_kills 2"
             ]
-            .map(|one| format!("cgroup /a/b {one}"))
+            .map(|one| format!("cgroup {one}"))
         );
     }
 
