@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from hprofiler import __version__
+from hprofiler.cli.options import archive_verbs as archive_options
 from hprofiler.cli.options import convert as convert_options
 from hprofiler.cli.options import diff as diff_options
 from hprofiler.cli.options import kubernetes as kubernetes_options
@@ -35,6 +36,7 @@ VERBS = {
     "diff": ("diff", "compare two runs or profiles"),
     "spark": ("spark", "show what a Spark application did: stages, tasks, executors"),
     "scale": ("scale", "compare runs of a Spark job on more and fewer cores, from their event logs"),
+    "archive": ("archive", "keep many runs in one place: add, compact, prune, check, sql"),
     "outliers": ("outliers", "show which hosts and processes of a run differ from the others"),
     "cleanup": ("cleanup", "list and remove hprofiler's leftovers on hosts"),
     "demo": ("demo", "profile a small JVM job on this machine"),
@@ -183,6 +185,7 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
     care_options.add_to(parser)
     spark_options.add_to(parser)
     _output_options(parser)
+    archive_options.add_to_run(parser)
     parser.epilog = parser.epilog or f"{SELECTORS}\n{RUN_EXAMPLES}"
 
 
@@ -533,6 +536,7 @@ _VERB_OPTIONS = {
     "diff": diff_options.add_to,
     "spark": _spark_options,
     "scale": _scale_options,
+    "archive": archive_options.add_to,
     "outliers": _outliers_options,
     "cleanup": _cleanup_options,
     "demo": _demo_options,
