@@ -25,6 +25,7 @@ from hprofiler.archive.prune import prune
 from hprofiler.archive.reading import opened
 from hprofiler.archive.schema import MARKER, TABLES, TYPES, VERSION
 from hprofiler.base.errors import UsageError
+from hprofiler.cli import main
 from hprofiler.report import make_report
 from tests.timed_profile import Row, timed_profile
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite, spark_run
@@ -396,3 +397,33 @@ def test_an_archive_in_an_object_store(tmp_path: Path):
     assert check(address) == Checked(2, (), ())
     assert prune(address, timedelta(0)) == 2
     assert check(address) == Checked(0, (), ())
+
+
+def test_the_commands(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any):
+    def told(*words: str) -> tuple[int, str]:
+        code = main(["archive", *words])
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    monkeypatch.delenv("HPROFILER_ARCHIVE", raising=False)
+    run = str(random_run(tmp_path / "another", 7))
+    code, text = told("add", run)
+    assert code == 2 and "name it with --to, or set $HPROFILER_ARCHIVE" in text
+    code, text = told("add", run, str(tmp_path / "none"), "--to", str(archive))
+    assert code == 3 and "added to" in text and "none: not added: " in text
+    monkeypatch.setenv("HPROFILER_ARCHIVE", str(archive))
+    code = main(["archive", "add", run, "--json"])
+    (record,) = json.loads(capsys.readouterr().out)["runs"]
+    assert code == 0 and record["known"] and record["failure"] is None
+    assert told("check") == (0, "5 runs, no problem\n")
+    assert told("compact")[1] == "hosts.txt 2026-11: 5 runs of 5 files are one file\n"
+    assert told("sql", "SELECT count(*) AS runs FROM runs") == (0, "runs\n5\n")
+    query = "SELECT run, started, tables[1:1] AS tables FROM runs ORDER BY run DESC LIMIT 1"
+    code, text = told("sql", str(archive), query, "--json")
+    assert json.loads(text) == [
+        {"run": record["run"], "started": "2026-11-08T06:00:00", "tables": ["events"]}
+    ]
+    code, text = told("sql")
+    assert code == 0 and "stack_high" in text
+    code, text = told("prune", "--older-than", "0d")
+    assert (code, text) == (0, "5 runs removed\n")

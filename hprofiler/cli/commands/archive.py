@@ -124,7 +124,11 @@ def _sql(options: argparse.Namespace) -> int:
     if options.json:
         print_json([dict(zip(names, map(_plain, row), strict=True)) for row in rows])
     else:
-        print_table([names, *([_text(cell) for cell in row] for row in rows)])
+        table = [names, *([_text(cell) for cell in row] for row in rows)]
+        if len(names) > 1:
+            print_table(table)
+        else:
+            print("\n".join(cell for row in table for cell in row))
     return Exit.OK
 
 
