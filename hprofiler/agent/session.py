@@ -180,6 +180,7 @@ class AgentSession:
         own: str | None = None,
         owners: Mapping[str, str] = NOTHING,
         manager_port: int | None = None,
+        children: Sequence[Mapping[str, Any]] = (),
     ) -> Found:
         """The processes that the protocol's selector object `query` means; see `requests.Find`."""
         self.stage = "find"
@@ -192,6 +193,7 @@ class AgentSession:
                 own=own,
                 owners=owners,
                 manager_port=manager_port,
+                children=children,
             )
         )
         found = self._answer(messages.FoundMessage)

@@ -17,6 +17,7 @@ from hprofiler.spark.replay import Replay
 
 ASYNC_PROFILER = "async-profiler"
 PERF = "perf"
+PYSPY = "pyspy"
 """The engines of recordings."""
 # The roots of the job's stacks if the selector names none.
 ANY_ROOT = ("*.run", "*.main")
@@ -82,6 +83,11 @@ class RunFacts:
         ]
         jvms = [pair for pair in unlabelled if pair[1].process.is_jvm]
         return frozenset((name, one.pid) for name, one in jvms or unlabelled)
+
+    @cached_property
+    def is_mixed(self) -> bool:
+        """Whether several engines sampled CPU time, which miss different parts of it."""
+        return self.event == "cpu" and len({one.engine for one in self.recordings}) > 1
 
     @property
     def expected(self) -> int:

@@ -59,12 +59,13 @@ class Comparison:
         self._event = event
         self._value = _COMPARED.get(event, measure_of(event).columns[0][0])
         self._hosts = _Ranking()
-        self._processes = _Ranking()
+        self._processes: dict[bool, _Ranking] = {}  # JVMs, and others: their frames have nothing in common
 
     def add_process(self, host: HostRecord, recording: Recording, profile: Profile, whole: int) -> int:
         """Add a process, whose total was `whole` before trimming; returns its number of samples."""
         samples = self._samples(recording, profile, whole)
-        self._processes.add(profile, self._value, samples, host, recording)
+        ranking = self._processes.setdefault(recording.process.is_jvm, _Ranking())
+        ranking.add(profile, self._value, samples, host, recording)
         return samples
 
     def add_host(self, host: HostRecord, profile: Profile, samples: int) -> None:
@@ -76,7 +77,8 @@ class Comparison:
         return profile.total(self._value)
 
     def finish(self) -> Compared:
-        return Compared(self._hosts.ranked(), self._processes.ranked())
+        processes = (one for ranking in self._processes.values() for one in ranking.ranked())
+        return Compared(self._hosts.ranked(), tuple(sorted(processes, key=_rank)))
 
     def _samples(self, recording: Recording, profile: Profile, whole: int) -> int:
         left = profile.total(self._value)

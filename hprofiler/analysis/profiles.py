@@ -106,9 +106,11 @@ class Reader:
         profile = self._read_times(host, recording, with_threads) if timed and is_file(path) else None
         if profile is None:
             profile = Profile.open(path, "pprof", threads=threads)
-        profile = self._in_time(profile).with_labels(labels)
         if tuple(profile.values) != measure.columns:
             raise ValueError(f"it counts {profile.values}, not {list(measure.columns)}")
+        if self._facts.is_mixed:
+            profile = _by_cpu_time(profile, self._facts.frequency)
+        profile = self._in_time(profile).with_labels(labels)
         profile = profile if self._names.raw else profile.canonical()
         return profile.select(measure.shown_first) if measure.shown else profile
 
@@ -138,6 +140,13 @@ class Reader:
         if profile.times is None or facts.start is None:
             raise ValueError("it is not known when its samples were taken")
         return profile.in_range(*facts.time.microseconds(facts.start))
+
+
+def _by_cpu_time(profile: Profile, frequency: int) -> Profile:
+    """As many samples as its CPU time has at this frequency, so that processes of several engines add up."""
+    if not profile.total("samples"):
+        return profile
+    return profile.with_total("samples", max(1, round(profile.total("cpu") / 1e9 * frequency)))
 
 
 def _check_frames(profile: Profile) -> None:

@@ -10,10 +10,10 @@ from statistics import median
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.blocked_stacks import EVENTS, BlockedRules, most_first
-from hprofiler.analysis.facts import RunFacts
+from hprofiler.analysis.facts import PYSPY, RunFacts
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import percent
-from hprofiler.model import HostRecord, Recording
+from hprofiler.model import PARENT, HostRecord, Recording
 from hprofiler.model.measures import duration
 from hprofiler.spark import (
     SEVERAL,
@@ -30,6 +30,11 @@ from hprofiler.spark.replay import Gain, Replay
 
 # Threads of tasks, by their names or by what they do; while they wait for a task they belong to none.
 _TASK = (r"^\[Executor task l", r"^L?org[./]apache[./]spark[./]executor[./]Executor\$TaskRunner[.;:]+run\b")
+# What a Python worker does for a task: all that uses a CPU, but not the wait for a task.
+_PYTHON_TASK = {
+    "cpu": r"^main \(pyspark/worker\.py\)$",
+    "wall": r"^(?:\w+\.<locals>\.)?process \(pyspark/worker\.py\)$",
+}
 _IDLE = (r"^L?java[./]util[./]concurrent[./]ThreadPoolExecutor[.;:]+getTask\b",)
 _KNOWN_ENOUGH = 0.95
 # Of a sentence on the stage with most samples: least samples of all tasks, its least part of them, the least
@@ -50,12 +55,13 @@ UNSAMPLED = "unsampled"
 class StageShare:
     """A stage: the name of its slice, its call site, how many samples belong to it.
 
-    `cpu` is the CPU time in seconds that its samples stand for; None for other events. The page's is
-    more: there all CPU time of the processes is spread over the samples, also what no sampler saw.
-    `spark_cpu` is Spark's own count for the parts of its tasks that lie in the recordings; None if that is
-    not known. `blocked` are the samples that wait, by rules of `blocked_stacks`, of wall-clock time,
-    and `spark_waits` what Spark counts of all its tasks. `unsampled` is the part of its tasks' wall-clock
-    time without samples, if that is much: a thread that waits for a disk in the kernel takes no signal.
+    `cpu` is the CPU time in seconds that its samples stand for, and `python` the part of it in Python
+    workers; None for other events. The page's is more: there all CPU time of the processes is spread over the
+    samples, also what no sampler saw. `spark_cpu` is Spark's own count for the parts of its tasks that lie in
+    the recordings, without Python; None if that is not known. `blocked` are the samples that wait, by rules
+    of `blocked_stacks`, of wall-clock time, and `spark_waits` what Spark counts of all its tasks. `unsampled`
+    is the part of its tasks' wall-clock time without samples, if that is much: a thread that waits for a disk
+    in the kernel takes no signal.
     """
 
     name: str
@@ -64,6 +70,7 @@ class StageShare:
     likely: int
     cpu: float | None
     spark_cpu: float | None
+    python: float = 0.0
     blocked: Mapping[str, int] = field(default_factory=dict)
     spark_waits: Waits = field(default_factory=Waits)
     unsampled: float = 0.0
@@ -71,6 +78,11 @@ class StageShare:
     @property
     def samples(self) -> int:
         return self.certain + self.likely
+
+    @property
+    def jvm_cpu(self) -> float | None:
+        """The CPU time that Spark counts too: without Python's."""
+        return self.cpu if self.cpu is None else self.cpu - self.python
 
 
 @dataclass(frozen=True)
@@ -107,8 +119,8 @@ def divided(facts: RunFacts, host: HostRecord, recording: Recording, profile: Pr
     if times is None:
         return profile
     executor = _executor(facts, host, recording) if facts.slices else None
-    tasks = facts.spark.tasks[executor] if facts.spark and executor else Tasks()
-    named = _renamed(tasks, times.slices) if facts.slices else {name: "" for name, _ in times.slices}
+    known = facts.spark.tasks[executor] if facts.spark and executor else Tasks()
+    named = _renamed(known, times.slices) if facts.slices else {name: "" for name, _ in times.slices}
     if named:
         profile = profile.with_slices_named(named)
     windows = Assignment((), ())
@@ -118,12 +130,13 @@ def divided(facts: RunFacts, host: HostRecord, recording: Recording, profile: Pr
     if not times.slices and not windows.ranges:
         return profile
     # A thread keeps the name of its last task until it gets another, so idle ones are called like tasks.
-    return profile.assigned(_TASK, _IDLE, windows.slices, windows.ranges)
+    tasks = (*_TASK, _PYTHON_TASK.get(recording.event, _PYTHON_TASK["cpu"]))
+    return profile.assigned(tasks, _IDLE, windows.slices, windows.ranges)
 
 
 def _executor(facts: RunFacts, host: HostRecord, recording: Recording) -> str | None:
-    """The executor of a process, if Spark knows its tasks. In local mode that is the driver, if only one
-    process may be it."""
+    """The executor of a process or of its parent, if Spark knows its tasks. In local mode that is the
+    driver, if only one process may be it."""
     spark = facts.spark
     if spark is None:
         return None
@@ -132,7 +145,8 @@ def _executor(facts: RunFacts, host: HostRecord, recording: Recording) -> str | 
     if application and spark.application and application != spark.application:
         return None
     executor = labels.get("executor", "driver")
-    if executor == "driver" and facts.drivers != {(host.name, recording.pid)}:
+    jvm = int(labels[PARENT]) if labels.get(PARENT, "").isdecimal() else recording.pid
+    if executor == "driver" and facts.drivers != {(host.name, jvm)}:
         return None
     return executor if executor in spark.tasks else None
 
@@ -154,6 +168,7 @@ class StageSums:
         self._facts = facts
         self._samples: dict[tuple[str, bool], int] = {}
         self._cpu: dict[str, float] = {}
+        self._python: dict[str, float] = {}
         self._wall: dict[str, float] = {}
         self._rules = BlockedRules() if facts.event in EVENTS else None
         self._blocked: dict[str, dict[str, int]] = {}
@@ -166,16 +181,26 @@ class StageSums:
         times = profile.times
         if executor is None or times is None:
             return
+        is_python = recording.engine == PYSPY
+        if is_python and self._facts.event != "cpu":
+            return  # it works while its task's thread waits for it: that time counts once
         none, *counts = times.slice_samples
-        self._none += none
+        taken = max(1, none + sum(counts))
+        cpu_of_sample = profile.total("cpu") / taken / 1e9 if is_python else _cpu_of_sample(recording)
+        weight = profile.total("samples") / taken if self._facts.is_mixed else 1
+        self._none += round(none * weight)
         for number, (slice_, count) in enumerate(zip(times.slices, counts, strict=True), 1):
-            self._samples[slice_] = self._samples.get(slice_, 0) + count
-            self._cpu[slice_[0]] = self._cpu.get(slice_[0], 0.0) + count * _cpu_of_sample(recording)
+            cpu = count * cpu_of_sample
+            self._samples[slice_] = self._samples.get(slice_, 0) + round(count * weight)
+            self._cpu[slice_[0]] = self._cpu.get(slice_[0], 0.0) + cpu
+            self._python[slice_[0]] = self._python.get(slice_[0], 0.0) + (cpu if is_python else 0.0)
             self._wall[slice_[0]] = self._wall.get(slice_[0], 0.0) + count * recording.interval / 1e9
             if self._rules is not None and count:
                 blocked = self._blocked.setdefault(slice_[0], {})
                 for rule, waiting in self._rules.counts(profile.in_slice(number)).items():
                     blocked[rule] = blocked.get(rule, 0) + waiting
+        if is_python:
+            return  # what Spark counts is of the executor
         begin = recording.times.start if recording.times else times.start
         if self._facts.time is not None and self._facts.start is not None:
             begin = max(begin, self._facts.time.microseconds(self._facts.start)[0])
@@ -193,7 +218,8 @@ class StageSums:
         labels = stage_labels(spark)
         waits = {stage_name(one.id, one.attempt): one.waits for one in spark.stages}
         stages = []
-        for name in dict.fromkeys(name for name, _ in self._samples if name != SEVERAL):
+        sampled = (name for (name, _), count in self._samples.items() if count and name != SEVERAL)
+        for name in dict.fromkeys(sampled):
             known = times.get(name)
             stages.append(
                 StageShare(
@@ -203,6 +229,7 @@ class StageSums:
                     likely=self._samples.get((name, False), 0),
                     cpu=self._cpu[name] if is_cpu else None,
                     spark_cpu=known.cpu if is_cpu and known and known.known >= _KNOWN_ENOUGH else None,
+                    python=self._python[name] if is_cpu else 0.0,
                     blocked=self._blocked.get(name, {}),
                     spark_waits=waits.get(name, Waits()) if self._rules is not None else Waits(),
                     unsampled=_unsampled(self._wall[name], known) if is_wall and not several else 0.0,

@@ -7,10 +7,24 @@ from dataclasses import replace
 
 from hprofiler.agent import Ignored
 from hprofiler.base.text import some
-from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Host, Outcome, Process, Status
+from hprofiler.model import MANAGER_PORT, OWNER, PARENT, PROCESS, RUN_FOR, Host, Outcome, Process, Status
 
 _EMPTY_TOLD = 20
 _UNSEEN_TOLD = 5
+
+
+def with_parents(processes: Sequence[Process]) -> tuple[Process, ...]:
+    """Children of JVMs get the labels of these, and are named after them: "python of executor 12"."""
+    by_pid = {str(one.pid): one for one in processes}
+
+    def named(process: Process) -> Process:
+        parent = by_pid.get(process.labels.get(PARENT, ""))
+        if parent is None:
+            return process
+        label = f"{process.label.partition(' of ')[0]} of {parent.label}"
+        return replace(process, label=label, labels={**parent.labels, **process.labels})
+
+    return tuple(map(named, processes))
 
 
 class Contained:
@@ -63,7 +77,8 @@ class Contained:
             known.pop(name, None)
         label = known.pop(PROCESS, process.label)
         if not process.is_jvm and label != process.label:
-            label = f"{process.label} of {label}"  # a worker or helper beside the JVM
+            # A worker or helper beside the JVM. It may know by itself whose it is.
+            label = f"{process.label.partition(' of ')[0]} of {label}"
         return replace(process, label=label, labels={**process.labels, **known})
 
     def empty(self, processes: Sequence[Process]) -> list[Outcome]:

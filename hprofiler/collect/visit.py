@@ -17,7 +17,7 @@ from hprofiler.agent import AgentSession, Found, Ignored, Listed
 from hprofiler.agent.pipe import pids_of_pipe
 from hprofiler.base.errors import AgentEnded, HostError, HprofilerError, TimedOut
 from hprofiler.collect.audit import VisitAudit
-from hprofiler.collect.containers import Contained
+from hprofiler.collect.containers import Contained, with_parents
 from hprofiler.collect.visit_group import HostProgress, VisitGroup
 from hprofiler.model import DOING, Host, HostFacts, Outcome, Params, Selector, Status
 from hprofiler.transport import LocalTransport, NoShell, Transport
@@ -224,6 +224,7 @@ class Visit(ABC):
             self.transport.inside,
             self._contained.owners(),
             self._contained.manager_port(),
+            selector.children,
         )
         self._looked = True
         if query is None and found.processes:
@@ -231,6 +232,7 @@ class Visit(ABC):
         doubts = {one.pid: self._contained.doubt(one) for one in found.processes}
         self.outcomes += filter(None, doubts.values())
         processes = tuple(self._contained.known(one) for one in found.processes if not doubts[one.pid])
+        processes = with_parents(processes)
         told = {one.pid for one in found.ignored}
         ignored = (*(one for one in overlooked if one.pid not in told), *found.ignored)
         ignored = tuple(map(self._contained.named, ignored))

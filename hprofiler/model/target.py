@@ -15,6 +15,8 @@ RUN_FOR = "run_for"
 """Label of a container: its application's user, who is trusted before other users."""
 MANAGER_PORT = "manager_port"
 """Label of a container: the port of its node's manager."""
+PARENT = "parent"
+"""Label of a process that was found because it descends from a JVM: the pid of that JVM."""
 HERE = "localhost"
 """The address of this machine, which is reached without SSH."""
 
@@ -67,7 +69,8 @@ class Selector:
     `kind` is one of `rule` (a YAML selector), `pipe` (a shell pipe over the process list), `text` (a
     substring of the command line), `regex`, `pids` and `containers` (everything in the hosts' containers).
     With `native`, processes other than JVMs may match too. `roots` are the frames at which the job's own
-    stacks start; none if they are not known. `slices` are rules for names of threads.
+    stacks start; none if they are not known. `slices` are rules for names of threads. `children` are rules
+    for processes that match too if they descend from a JVM that matches.
     """
 
     text: str
@@ -76,6 +79,7 @@ class Selector:
     native: bool = False
     roots: tuple[str, ...] = ()
     slices: tuple[SliceRule, ...] = ()
+    children: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -69,17 +69,20 @@ def stages_text(shares: StageShares) -> str:
     has_cpu = any(one.cpu is not None for one in shares.stages)
     waits = [(_waits(one), _spark_waits(one)) for one in shares.stages]
     has_waits = any(wait for wait, _ in waits)
-    more_columns = ("CPU", "of Spark's") if has_cpu else ("blocked on", "Spark counts") if has_waits else ()
+    has_python = any(one.python for one in shares.stages)
+    more_columns = ("CPU", *(("Python",) if has_python else ()), "of Spark's") if has_cpu else ()
+    more_columns = more_columns or (("blocked on", "Spark counts") if has_waits else ())
     rows: list[tuple[str, ...]] = [("samples", *more_columns, "stage")]
     for one, wait in list(zip(shares.stages, waits, strict=True))[:_STAGES_SHOWN]:
-        cpu = [duration(one.cpu or 0.0), _ratio(one.cpu, one.spark_cpu)] if has_cpu else []
+        python = [plain(percent(one.python, one.cpu or 1))] if has_python else []
+        cpu = [duration(one.cpu or 0.0), *python, _ratio(one.jvm_cpu, one.spark_cpu)] if has_cpu else []
         share = plain(percent(one.samples, total))
         stage = printable(f"{one.name} {one.label}".rstrip())
         rows.append((share, *cpu, *(wait if has_waits else ()), stage))
-    lines += table_lines(rows, right=range(3 if has_cpu else 1), indent=2)
+    lines += table_lines(rows, right=range(1 + len(more_columns) if has_cpu else 1), indent=2)
     more = len(shares.stages) - _STAGES_SHOWN
     lines += [f"  … and {more} more stages"] if more > 0 else []
-    known = [(one.cpu or 0.0, one.spark_cpu) for one in shares.stages if one.spark_cpu]
+    known = [(one.jvm_cpu or 0.0, one.spark_cpu) for one in shares.stages if one.spark_cpu]
     sampled, counted_by_spark = (sum(times) for times in zip(*known, strict=True)) if known else (0.0, 0.0)
     if sampled > _TOO_MUCH * max(1.0, counted_by_spark):
         lines.append(f"  {_OTHER_APPLICATION}")
@@ -132,6 +135,7 @@ def stages_record(shares: StageShares) -> dict[str, object]:
             {
                 **members(one, "name", "label", "certain", "likely"),
                 "cpu_seconds": one.cpu,
+                "python_cpu_seconds": one.python,
                 "spark_cpu_seconds": one.spark_cpu,
                 "blocked": dict(one.blocked),
                 "unsampled": one.unsampled,

@@ -18,7 +18,7 @@ from hprofiler.model import SliceRule
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 MAX_FILE_BYTES = 64 * 1024
-FILE_KEYS = ("name", "summary", "any", "labels", "process_label", "roots", "slices")
+FILE_KEYS = ("name", "summary", "any", "labels", "process_label", "roots", "slices", "children")
 CAPTURE_KEYS = ("from", "name", "regex")
 SLICE_KEYS = ("prefix", "regex", "name")
 MAX_SLICES = 8
@@ -37,7 +37,7 @@ class NamedSelector:
     """A selector with a name: `query` is the protocol's rule, `source` the file it was read from.
 
     `roots` are the frames at which the job's own stacks start: whole names, `*` is any text. `slices` are
-    rules for names of threads.
+    rules for names of threads, `children` the selectors of processes that come along with their parents.
     """
 
     name: str
@@ -46,6 +46,7 @@ class NamedSelector:
     source: Path
     roots: tuple[str, ...] = ()
     slices: tuple[SliceRule, ...] = ()
+    children: tuple[str, ...] = ()
 
 
 def check_regex(regex: str) -> None:
@@ -72,7 +73,8 @@ def read_selector_file(path: Path) -> NamedSelector:
         query["process_label"] = _template(keys["process_label"], query["labels"])
     roots = tuple(keys["roots"].texts()) if "roots" in keys else ()
     slices = _slices(keys["slices"], _main_classes(query["any"])) if "slices" in keys else ()
-    return NamedSelector(name, keys["summary"].text(), query, path, roots, slices)
+    children = tuple(keys["children"].texts()) if "children" in keys else ()
+    return NamedSelector(name, keys["summary"].text(), query, path, roots, slices, children)
 
 
 def _alternative(node: _Node) -> dict[str, Any]:

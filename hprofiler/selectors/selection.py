@@ -17,19 +17,18 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hprofiler.base.errors import SelectorError
 from hprofiler.base.paths import is_folder, usual
-from hprofiler.model import Selector, SliceRule
+from hprofiler.model import Selector
 from hprofiler.selectors.rule_file import NAME, NamedSelector, check_regex, read_selector_file
 
 __all__ = [
     "NamedSelector",
-    "job_roots",
-    "job_slices",
+    "job_selector",
     "load_selectors",
     "parse_selector",
     "selector_directories",
@@ -74,26 +73,43 @@ def parse_selector(text: str, directories: Sequence[Path]) -> Selector:
         return Selector(text, query["kind"], query, native=prefix == "pid")
     named = load_selectors(directories)
     if typed in named:
-        return Selector(
-            text, "rule", named[typed].query, roots=named[typed].roots, slices=named[typed].slices
-        )
+        return _rules(text, "rule", named[typed].query, [named[typed]], named)
     if "|" in typed or _FILTER.fullmatch(typed.split()[0]):
         return Selector(text, "pipe", {"kind": "pipe", "pipe": _pipe(typed)})
     _refuse_near_name(typed, named)
     return Selector(text, "text", {"kind": "text", "text": typed})
 
 
-def job_roots(directories: Sequence[Path]) -> tuple[str, ...]:
-    """The roots of all kinds of YARN applications: Spark, MapReduce, Tez, Flink."""
+def job_selector(text: str, directories: Sequence[Path]) -> Selector:
+    """Everything in containers, of whatever kind of application: Spark, MapReduce, Tez, Flink."""
     named = load_selectors(directories)
-    roots = (root for name in _JOBS if name in named for root in named[name].roots)
-    return tuple(dict.fromkeys(roots))
+    return _rules(text, "containers", {}, [named[name] for name in _JOBS if name in named], named)
 
 
-def job_slices(directories: Sequence[Path]) -> tuple[SliceRule, ...]:
-    """The rules for names of threads of all kinds of YARN applications."""
-    named = load_selectors(directories)
-    return tuple(rule for name in _JOBS if name in named for rule in named[name].slices)
+def _rules(
+    text: str,
+    kind: str,
+    query: Mapping[str, Any],
+    selectors: Sequence[NamedSelector],
+    named: Mapping[str, NamedSelector],
+) -> Selector:
+    """A selector with what is known of the processes that it may match, and their children."""
+    children = {name: _child(one, name, named) for one in selectors for name in one.children}
+    roots = dict.fromkeys(root for one in (*selectors, *children.values()) for root in one.roots)
+    return Selector(
+        text,
+        kind,
+        query,
+        roots=tuple(roots),
+        slices=tuple(rule for one in selectors for rule in one.slices),
+        children=tuple(child.query for child in children.values()),
+    )
+
+
+def _child(selector: NamedSelector, name: str, named: Mapping[str, NamedSelector]) -> NamedSelector:
+    if name not in named:
+        raise SelectorError(f"{selector.source}: children: no selector is named {name!r}")
+    return named[name]
 
 
 def _load_directory(directory: Path) -> dict[str, NamedSelector]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.burners import build
 from tests.burners.counting import Counts, Python, grown
 from tests.contract.agent_driver import Agent, Recorded, good, near, running
 from tests.contract.conftest import OTHER_USER
@@ -118,6 +119,22 @@ def test_higher_frequencies_are_lowered(agent, program):
     assert done.outcome["code"] == "frequency-lowered", done.outcome
     assert done.head()["interval"] == 10_000_000
     assert done.head()["samples"]["expected"] == pytest.approx(sum(burnt.values()) / 1e7, rel=0.3)
+
+
+def test_children_of_a_jvm_come_along(agent, program):
+    java = ["env", f"CLASSPATH={build.classes()}", "java", "-Xmx32m", "Parent"]
+    worker, other = program(wrap=lambda words: [*java, *words]), program()
+    parent = worker.process.pid
+    rule = {"kind": "rule", "any": [{"program": ["python*"]}], "process_label": "python"}
+
+    def found(*pids: int) -> list[tuple[int, str, dict[str, str]]]:
+        agent.send("find", selector={"kind": "pids", "pids": pids}, children=[rule])
+        return [(one["pid"], one["label"], one["labels"]) for one in agent.expect("found")["processes"]]
+
+    assert sorted(found(parent)) == sorted(
+        [(parent, "Parent", {}), (worker.outer.pid, "python", {"parent": str(parent)})]
+    )
+    assert not found(other.outer.pid), "it is not a JVM, and no child of one"
 
 
 @pytest.mark.nightly

@@ -12,7 +12,7 @@ import pytest
 from hprofiler.base.errors import SelectorError
 from hprofiler.model import SliceRule
 from hprofiler.selectors.rule_file import MAX_FILE_BYTES, read_selector_file
-from hprofiler.selectors.selection import job_slices, load_selectors, parse_selector, selector_directories
+from hprofiler.selectors.selection import job_selector, load_selectors, parse_selector, selector_directories
 
 SHIPPED = Path(__file__).resolve().parent.parent.parent / "selectors"
 
@@ -140,8 +140,19 @@ def test_names_of_threads(engine: str, thread: str, wanted: str | None) -> None:
 
 def test_rules_of_all_shipped_selectors() -> None:
     each = [parse_selector(engine, [SHIPPED]) for engine in ("spark-executor", "flink-taskmanager")]
-    assert set(job_slices([SHIPPED])) == {rule for one in each for rule in one.slices}
+    job = job_selector("application_1_1", [SHIPPED])
+    assert set(job.slices) == {rule for one in each for rule in one.slices}
     assert all(rule.main_class for one in each for rule in one.slices)
+
+
+def test_children_come_along(tmp_path: Path) -> None:
+    workers = load_selectors([SHIPPED])["pyspark-worker"].query
+    for chosen in (parse_selector("spark-executor", [SHIPPED]), job_selector("application_1_1", [SHIPPED])):
+        assert chosen.children == (workers,)
+    file = tmp_path / "x.yaml"
+    file.write_text("name: x\nsummary: S\nany: [{main_class: [X]}]\nchildren: [nobody]\n", encoding="utf-8")
+    with pytest.raises(SelectorError, match="children: no selector is named 'nobody'"):
+        parse_selector("x", [SHIPPED, tmp_path])
 
 
 def read(tmp_path: Path, text: str) -> dict[str, object]:

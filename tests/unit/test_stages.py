@@ -102,13 +102,21 @@ def made_report(
     return make_report(folder, slices=slices)
 
 
-def keep(run: RunFolder, content: bytes, labels: dict[str, str], event: str = "cpu") -> None:
+def keep(
+    run: RunFolder,
+    content: bytes,
+    labels: dict[str, str],
+    event: str = "cpu",
+    pid: int = 7,
+    **members: object,
+) -> None:
     """Store a profile with times in the place of the made one."""
     profile = Profile.from_bytes(content, "compact")
-    run.times_path("n1", 7, event).write_bytes(content)
-    profile.write(run.profile_path("n1", 7, event), "pprof", thread_label=True)
+    run.times_path("n1", pid, event).write_bytes(content)
+    profile.write(run.profile_path("n1", pid, event), "pprof", thread_label=True)
     record = content_of(run)
-    (recording,) = record["hosts"][0]["recordings"]
+    (recording,) = (one for one in record["hosts"][0]["recordings"] if one["process"]["pid"] == pid)
+    recording.update(members)
     recording["process"]["labels"] = labels
     recording["seconds"], recording["interval"] = 10.0, 20_000_000
     recording["totals"] = {name: profile.total(name) for name, _ in profile.values}
@@ -195,6 +203,37 @@ def test_stages_of_an_executor(tmp_path: Path) -> None:
     assert found.stages[0].cpu == pytest.approx(1.8)
     assert found.stages[0].spark_cpu == pytest.approx(1.99)
     assert found.certain == pytest.approx(154 / 180)
+
+
+@pytest.mark.parametrize("event", ["cpu", "wall"])
+def test_python_workers_have_the_stages_of_their_executor(tmp_path: Path, event: str) -> None:
+    """Their CPU time counts as the JVM's does, however often they were sampled; their wall-clock time not."""
+    made = {7: "x 1\n", 8: "x 1\n"}
+    run = make_run(tmp_path / "run", [MadeHost("n1", made, events={event: made})], events=(event,))
+    labels = {"executor": "1", "application": APP}
+    frames = ("manager (pyspark/daemon.py)", "main (pyspark/worker.py)", "process (pyspark/worker.py)")
+    worker = ("[MainThread]", *frames, "udf (job.py)")
+    waiting = ("[MainThread]", *frames[:2], "read_int (pyspark/serializers.py)")
+
+    def timed(stacks: Sequence[tuple[str, ...]], nanoseconds: int) -> bytes:
+        rows = [Row(stack, bucket, 1, (1, nanoseconds)) for bucket in range(55, 145) for stack in stacks]
+        return timed_profile(rows, start=BEGIN * 1_000_000, values=measure_of(event).columns)
+
+    keep(run, timed([FIRST], 20_000_000), labels, event)
+    of_jvm = {**labels, "parent": "7"}
+    keep(run, timed([worker, waiting], 5_000_000), of_jvm, event, 8, engine="pyspy", source="py-spy")
+    write_facts(FACTS, run.path)
+    report = make_report(run.path, slices=True)
+    found = shares(report)
+    frequency = content_of(run)["sampling"]["frequency"]
+    (stage,) = found.stages
+    if event == "wall":
+        assert (stage.samples, found.none) == (90, 0)
+        return
+    assert (stage.cpu, stage.python) == (pytest.approx(2.7), pytest.approx(0.9))
+    assert stage.samples == pytest.approx(2.7 * frequency, abs=2)
+    assert report.events[0].total == pytest.approx(2.7 * frequency, abs=2)
+    assert stages_text(found).splitlines()[2].split()[3:5] == ["33.3%", "90.5%"]
 
 
 @pytest.mark.parametrize(("source", "cpu"), [("ctimer", 3.6), ("cpu-clock,alluser", 1.8)])
@@ -348,6 +387,7 @@ def test_words_and_json(tmp_path: Path) -> None:
         "certain": 90,
         "likely": 0,
         "cpu_seconds": pytest.approx(1.8),
+        "python_cpu_seconds": 0.0,
         "spark_cpu_seconds": pytest.approx(1.99),
         "blocked": {},
         "unsampled": 0.0,

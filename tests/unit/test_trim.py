@@ -8,7 +8,7 @@ from pathlib import Path
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.facts import ANY_ROOT, root_patterns
 from hprofiler.report import make_report
-from hprofiler.selectors.selection import job_roots, load_selectors, parse_selector
+from hprofiler.selectors.selection import job_selector, load_selectors, parse_selector
 from tests.viewer.block import facts, summaries, words
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
@@ -65,10 +65,11 @@ def test_frames_that_are_roots():
 def test_roots_come_from_the_selector(tmp_path):
     assert TASK in parse_selector("spark-executor", [SHIPPED]).roots
     assert parse_selector("text:spark-executor", [SHIPPED]).roots == ()
-    assert TASK in job_roots([SHIPPED]) and "org/apache/flink/runtime/taskmanager/Task.run" in job_roots(
-        [SHIPPED]
-    )
-    assert job_roots([tmp_path]) == ()
+    of_jobs = job_selector("application_1_1", [SHIPPED]).roots
+    assert {TASK, "org/apache/flink/runtime/taskmanager/Task.run", "process (pyspark/worker.py)"} <= {
+        *of_jobs
+    }
+    assert job_selector("application_1_1", [tmp_path]).roots == ()
 
 
 def test_every_shipped_selector_but_java_names_roots():

@@ -300,6 +300,10 @@ impl Profile {
         self.derived(py, |profile| profile.scaled(factor.0))
     }
 
+    fn with_total(&self, py: Python<'_>, value: Value, total: i64) -> PyResult<Profile> {
+        self.derived(py, |profile| profile.with_total(value.of(profile)?, total))
+    }
+
     fn select(&self, py: Python<'_>, values: Values) -> PyResult<Profile> {
         self.derived(py, |profile| {
             let values = values.into_vec();

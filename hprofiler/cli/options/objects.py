@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 
 NOTES_SHOWN = 10
+# Other events are mostly of JVMs.
+_OF_ANY_PROCESS = frozenset({"cpu", "wall"})
 
 
 def selector_directories(options: argparse.Namespace) -> list[Path]:
@@ -48,16 +50,25 @@ def _wanted(options: argparse.Namespace) -> Wanted:
 
 def selector(options: argparse.Namespace) -> Selector:
     """The selector; without --match, all processes of the application or the pods."""
-    from hprofiler.selectors.selection import job_roots, job_slices, parse_selector
+    from hprofiler.selectors.selection import job_selector, parse_selector
 
     text, directories = _wanted(options).selector, selector_directories(options)
     if text is None:
-        roots, slices = job_roots(directories), job_slices(directories)
-        chosen = Selector(options.selector, "containers", {}, roots=roots, slices=slices)
+        chosen = job_selector(options.selector, directories)
     else:
         chosen = parse_selector(text, directories)
-    slices = chosen.slices if getattr(options, "slices", "stage") != "none" else ()
-    return replace(chosen, native=chosen.native or options.engine in ("perf", "pyspy"), slices=slices)
+    return replace(
+        chosen,
+        native=chosen.native or options.engine in ("perf", "pyspy"),
+        slices=chosen.slices if getattr(options, "slices", "stage") != "none" else (),
+        children=chosen.children if _may_be_native(options) else (),
+    )
+
+
+def _may_be_native(options: argparse.Namespace) -> bool:
+    """Whether processes other than JVMs can be recorded as asked."""
+    events = chosen_events(options) if hasattr(options, "events") else _OF_ANY_PROCESS
+    return options.engine != "async-profiler" and not _OF_ANY_PROCESS.isdisjoint(events)
 
 
 def target(options: argparse.Namespace) -> Located:

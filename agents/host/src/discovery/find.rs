@@ -1,13 +1,13 @@
 //! Which processes of this host a `find` matches.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 
 use rustix::process::geteuid;
 
 use crate::discovery::containers::{helper, is_wrapper, Containers, Evidence, Membership};
 use crate::discovery::rivals::{self, TrustedFacts};
-use crate::discovery::scan::{Overlooked, Scanned, Seen};
+use crate::discovery::scan::{Overlooked, Scanned, Seen, MOST_PARENTS};
 use crate::discovery::selector::Selector;
 use crate::wire::events::{split_off_excess, Event, Ignored, Process};
 use crate::wire::outcome::{Code, Failure};
@@ -21,6 +21,8 @@ const MOST: usize = 10_000;
 const LONGEST: usize = 12 << 20;
 /// The most processes that nearly matched, or could not be read, in an answer.
 const FEW: usize = 100;
+/// The label of a child: the pid of the JVM that it descends from.
+pub const PARENT: &str = "parent";
 
 pub struct Finding {
     selector: Option<Selector>,
@@ -28,6 +30,7 @@ pub struct Finding {
     asked: Vec<i32>,
     native: bool,
     containers: Option<Containers>,
+    children: Vec<Selector>,
     own: Option<String>,
     trusted: TrustedFacts,
 }
@@ -56,6 +59,11 @@ impl Finding {
             asked,
             native: request.native,
             containers: request.containers.map(Containers::new).transpose()?,
+            children: request
+                .children
+                .into_iter()
+                .map(Selector::new)
+                .collect::<Result<_, _>>()?,
             own: request.own,
             trusted: TrustedFacts {
                 owners: request.owners,
@@ -76,10 +84,16 @@ impl Finding {
         let mut near_misses = Vec::new();
         let mut processes = Vec::new();
         let memberships = self.memberships(&seen);
-        for (process, membership) in seen.into_iter().zip(memberships) {
-            match self.judge(&process, membership) {
-                Ok(container) => processes.push(self.message(process, container)),
-                Err(ignored) => near_misses.extend(ignored),
+        let judged = seen.iter().zip(memberships);
+        let judged: Vec<_> = judged
+            .map(|(process, membership)| self.judge(process, membership))
+            .collect();
+        let parents = self.parents(&seen, &judged);
+        for (process, judged) in seen.into_iter().zip(judged) {
+            match (parents.get(&process.pid), judged) {
+                (Some(parent), _) => processes.push(parent.message(process)),
+                (None, Ok(container)) => processes.push(self.message(process, container)),
+                (None, Err(ignored)) => near_misses.extend(ignored),
             }
         }
         near_misses.truncate(FEW);
@@ -180,6 +194,50 @@ impl Finding {
         }
     }
 
+    /// The parents of the processes that are found as children of a JVM, by the child's pid. What the kernel says of
+    /// a parent is true, so a child is in its parent's container whatever it claims.
+    fn parents(
+        &self,
+        seen: &[Seen],
+        judged: &[Result<Option<String>, Option<Ignored>>],
+    ) -> HashMap<i32, Parent<'_>> {
+        if self.children.is_empty() {
+            return HashMap::new();
+        }
+        let found = seen
+            .iter()
+            .zip(judged)
+            .filter(|(process, _)| process.jvm.is_some());
+        let found: HashMap<i32, &Option<String>> = found
+            .filter_map(|(process, judged)| Some((process.pid, judged.as_ref().ok()?)))
+            .collect();
+        let ppids: HashMap<i32, i32> = seen
+            .iter()
+            .map(|process| (process.pid, process.ppid))
+            .collect();
+        let parent = |process: &Seen| {
+            let mut ancestors =
+                std::iter::successors(Some(process.ppid), |pid| ppids.get(pid).copied());
+            let pid = ancestors
+                .by_ref()
+                .take(MOST_PARENTS)
+                .find(|pid| found.contains_key(pid))?;
+            let mut rules = self.children.iter();
+            let rule = rules.find(|rule| rule.matches(process, false))?;
+            let container = found[&pid].clone();
+            Some((
+                process.pid,
+                Parent {
+                    pid,
+                    container,
+                    rule,
+                },
+            ))
+        };
+        let others = seen.iter().filter(|process| process.jvm.is_none());
+        others.filter_map(parent).collect()
+    }
+
     fn is_wanted(&self, process: &Seen) -> bool {
         let wanted = process.jvm.is_some() || self.native;
         match &self.selector {
@@ -194,6 +252,27 @@ impl Finding {
             None => (process.plain_label(), process.plain_labels()),
         };
         labels.extend(container.map(|id| ("container".to_owned(), id)));
+        process.into_message(label, labels, COMMAND)
+    }
+}
+
+/// The JVM that a process descends from.
+struct Parent<'a> {
+    pid: i32,
+    container: Option<String>,
+    /// The rule that the process matches.
+    rule: &'a Selector,
+}
+
+impl Parent<'_> {
+    fn message(&self, process: Seen) -> Process {
+        let (label, mut labels) = self.rule.label(&process);
+        labels.extend(
+            self.container
+                .clone()
+                .map(|id| ("container".to_owned(), id)),
+        );
+        labels.insert(PARENT.to_owned(), self.pid.to_string());
         process.into_message(label, labels, COMMAND)
     }
 }

@@ -24,7 +24,7 @@ const MAX_COMMAND: usize = 1 << 20;
 const ALL_COMMANDS: usize = 64 << 20;
 const LEAST_COMMAND: usize = 2 << 10;
 /// The most ancestors whose command lines are looked at.
-const MOST_PARENTS: usize = 8;
+pub const MOST_PARENTS: usize = 8;
 const MAX_NAME: usize = 255;
 /// How long reading the memory of one process may take.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -108,6 +108,9 @@ pub struct Find {
     #[serde(default)]
     pub native: bool,
     pub containers: Option<Vec<String>>,
+    /// Rules for processes that are found too if they descend from a JVM that is found.
+    #[serde(default)]
+    pub children: Vec<Query>,
     /// The container that the agent itself is in.
     pub own: Option<String>,
     /// The users of the containers' applications, as far as they are known, by container id.

@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use self::python::{no_python, Python};
 use self::sampler::{Event, Sampler, Samples};
 use self::tasks::Tasks;
+use crate::discovery::find::PARENT;
 use crate::engine::api::{
     fraction, share, Engine, Folded, Job, Note, Prepared, Raw, Shared, Started, Stopped,
 };
@@ -51,7 +52,11 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     let memory = open_memory(&target)?;
     let python = python::look(&findings.loaded.paths()).ok_or_else(|| no_python(pid))?;
     python.refuse_unknown(pid)?;
-    let (events, notes) = possible(&job.sampling)?;
+    let (events, mut notes) = possible(&job.sampling)?;
+    if job.chosen.labels.contains_key(PARENT) {
+        // Nobody asked for what JVMs alone can do of this process, too.
+        notes.iter_mut().for_each(|note| note.degraded = false);
+    }
     let source = |event: &Event| (event.name.to_owned(), SOURCE.to_owned());
     let sources = events.iter().map(source).collect();
     if job.dry_run {

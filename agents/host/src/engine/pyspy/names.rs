@@ -16,8 +16,10 @@ fn short_path(path: &str) -> &str {
     let is_root = |folder: &str| {
         let version = folder.strip_prefix("python");
         let is_version = |text: &str| {
-            text.bytes()
-                .all(|byte| byte.is_ascii_digit() || byte == b'.')
+            text.split_once('.').is_some_and(|(major, minor)| {
+                let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+                digits(major) && digits(minor)
+            })
         };
         ["site-packages", "dist-packages"].contains(&folder)
             || folder.ends_with(".zip")
@@ -57,6 +59,7 @@ mod tests {
             ),
             ("/spark/python/pyspark/worker.py", "pyspark/worker.py"),
             ("/home/me/jobs/etl.py", "etl.py"),
+            ("/home/me/python3/jobs/etl.py", "etl.py"),
             ("etl.py", "etl.py"),
             (
                 "<frozen importlib._bootstrap>",
