@@ -3,8 +3,9 @@
 python -m tests.bench.fan_out_program agents SECONDS METRICS           prints the port where its hosts are
 python -m tests.bench.fan_out_program run PORT HOSTS SECONDS FOLDER    records them; prints figures as JSON
 
-Each connection is one host's agent, which speaks the protocol of agents/PROTOCOL.md. Its host has one JVM, whose
-profile has 300 stacks that all hosts share and 10 that few others have. METRICS is a real host's, of a run folder.
+Each connection is one host's agent, which speaks the protocol of agents/PROTOCOL.md. Its host has one JVM,
+whose profile has 300 stacks that all hosts share and 10 that few others have. METRICS is a file of a run
+folder, of a real host.
 """
 
 from __future__ import annotations
@@ -45,8 +46,20 @@ PROFILES = 250
 FREQUENCY = 99
 LIBRARY = Blob(Path(__file__), "0" * 64)
 _PIECE = 1 << 20
-_JVM = dict(pid=4711, namespace_pid=4711, start_time=99, uid=1000, user="yarn", ppid=1, label="executor")
-_JVM |= dict(main_class="org.apache.spark.executor.Executor", command="java -Xmx8g Executor", labels={})
+_PID = 4711
+_JVM = {
+    "pid": _PID,
+    "namespace_pid": _PID,
+    "start_time": 99,
+    "uid": 1000,
+    "user": "yarn",
+    "ppid": 1,
+    "label": "executor",
+    "main_class": "org.apache.spark.executor.Executor",
+    "command": "java -Xmx8g org.apache.spark.executor.Executor",
+    "labels": {},
+    "jvm": {"version": "17.0.9"},
+}
 
 
 @dataclass
@@ -99,15 +112,14 @@ class Agents:
                 if kind == "hello":
                     say("hello", protocol=2, host=_host(number), session="7-99", blobs=[LIBRARY.sha256])
                 elif kind == "find":
-                    jvm = {**_JVM, "jvm": {"version": "17.0.9"}}
-                    say("found", searched=300, processes=[jvm], ignored=[])
+                    say("found", searched=300, processes=[_JVM], ignored=[])
                 elif kind == "clock":
                     say("clock", time=time.time())
                 elif kind == "prepare":
-                    say("ready", processes=[{"pid": _JVM["pid"]}])
+                    say("ready", processes=[{"pid": _PID}])
                 elif kind == "start":
                     self.began = self.began or time.time()
-                    say("started", pid=_JVM["pid"], engine="async-profiler", sources={"cpu": "perf_events"})
+                    say("started", pid=_PID, engine="async-profiler", sources={"cpu": "perf_events"})
                     say("recording", processes=1)
                     await asyncio.sleep(self.seconds)
                     self.send_results(number, say, writer)
@@ -121,17 +133,17 @@ class Agents:
         taken = sum(timeline)
         cpu = taken / FREQUENCY
         say(
-            "profile", pid=_JVM["pid"], event="cpu", engine="async-profiler", source="perf_events",
+            "profile", pid=_PID, event="cpu", engine="async-profiler", source="perf_events",
             interval=10**9 // FREQUENCY, seconds=self.seconds, cpu_seconds=cpu, resident_bytes=8 << 30,
             attach_seconds=0.1, samples={"expected": taken, "taken": taken, "lost": 0}, timeline=timeline,
             sha256=hashlib.sha256(profile).hexdigest(), size=len(profile),
         )  # fmt: skip
         writer.write(profile)
         say(
-            "pauses", pid=_JVM["pid"], collectors=["young"], collector=[0] * 20, duration=[9000] * 20,
+            "pauses", pid=_PID, collectors=["young"], collector=[0] * 20, duration=[9000] * 20,
             end=[int(1e6 * (self.began + self.seconds * n / 20)) for n in range(20)], left_out=0,
         )  # fmt: skip
-        say("outcome", pid=_JVM["pid"], status="ok", stage="record", reason="", remedy="", code="ok")
+        say("outcome", pid=_PID, status="ok", stage="record", reason="", remedy="", code="ok")
         times = [int(1e6 * self.began), *self.metrics["time"][1:]]
         say("metrics", **{**self.metrics, "time": times})
         say("done", left=[])
@@ -153,10 +165,19 @@ class Agents:
 
 
 def _host(number: int) -> dict[str, Any]:
-    return dict(
-        name=_name(number), boot_id=f"boot-{number}", pid_namespace="4026531836", kernel="6.1.0", arch="x86_64",
-        cpus=16, load=1.0, memory_bytes=64 << 30, memory_available=32 << 30, uid=1000, user="yarn",
-    )  # fmt: skip
+    return {
+        "name": _name(number),
+        "boot_id": f"boot-{number}",
+        "pid_namespace": "4026531836",
+        "kernel": "6.1.0",
+        "arch": "x86_64",
+        "cpus": 16,
+        "load": 1.0,
+        "memory_bytes": 64 << 30,
+        "memory_available": 32 << 30,
+        "uid": 1000,
+        "user": "yarn",
+    }
 
 
 def _name(number: int) -> str:
