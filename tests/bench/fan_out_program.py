@@ -46,6 +46,7 @@ PROFILES = 250
 FREQUENCY = 99
 LIBRARY = Blob(Path(__file__), "0" * 64)
 _PIECE = 1 << 20
+_TIMEOUT = 1000.0  # seconds: one process answers for all hosts
 _PID = 4711
 _JVM = {
     "pid": _PID,
@@ -247,7 +248,7 @@ def run(port: int, hosts: int, seconds: float, folder: Path) -> Figures:
     memory.keep()  # as every command does
     Loopback.port = port
     each = dict.fromkeys(ARCHITECTURES, LIBRARY)
-    reach = Reach(Loopback, AgentBinaries(each, {"async-profiler": each}), timeout=120)
+    reach = Reach(Loopback, AgentBinaries(each, {"async-profiler": each}), timeout=_TIMEOUT)
     figures = Figures()
 
     def listen(step: HostProgress) -> None:
