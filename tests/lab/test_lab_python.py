@@ -16,8 +16,9 @@ from tests.contract.agent_driver import near
 from tests.lab import hosts, jdks
 from tests.lab.cache import Unavailable
 from tests.lab.coordinator import Coordinator
+from tests.lab.procs import wait_for
 from tests.lab.spark import logs
-from tests.lab.yarn.cluster import RESOURCE_MANAGER, Application, YarnCluster, make_lab
+from tests.lab.yarn.cluster import RESOURCE_MANAGER, UP_SECONDS, Application, YarnCluster, make_lab
 from tests.lab.yarn.software import compiled, pyspark, software
 from tests.needed import lacking
 
@@ -110,6 +111,13 @@ def application(yarn: YarnCluster) -> Iterator[Application]:
     python = Path(sys.base_prefix) / "bin" / "python3"
     app = yarn.pyspark(home, python, jar, Path("/shared/python_udf.py"), "3000")
     app.wait_until_busy(2)
+
+    def workers() -> bool:
+        """Beside each daemon."""
+        found = [seen for node in yarn.nodes for seen in node.processes() if "pyspark.daemon" in seen.command]
+        return len(found) >= 4
+
+    wait_for("two Python workers", workers, UP_SECONDS)
     yield app
     app.kill()
 
@@ -131,7 +139,6 @@ def test_a_job_of_jvms_and_python_is_one_picture(
         **dict.fromkeys(("python of executor 1", "python of executor 2"), "pyspy"),
     }, result
     spent = {one["method"]: one["total"] / event["totals"]["samples"] for one in event["hottest"]}
-    print(result.out)
     assert spent["python_burn (python_udf.py)"] == pytest.approx(0.6, abs=POINTS), spent
     assert "python_burn" in event["findings"][0]["text"], event["findings"]
     (stage,) = event["slices"]["stages"]
