@@ -44,11 +44,13 @@ __all__ = [
     "Frame",
     "MeanMerger",
     "Method",
+    "MethodSums",
     "Node",
     "OptionError",
     "Outliers",
     "Profile",
     "Stack",
+    "StackTable",
     "ViewerData",
     "category_label",
     "category_patterns",
@@ -662,6 +664,55 @@ class ViewerData:
         """Length of all columns' buckets in microseconds, after all were added; None if none has times."""
     def to_bytes(self) -> bytes:
         """The data of `flamegraph/viewer/FORMAT.md`."""
+
+@final
+class StackTable:
+    """The rows of a run's profiles for tables, by columns: stacks, each once, and the samples of processes.
+
+    A stack's id are the first 16 bytes of SHA-256(H, category, a zero byte, phase). H begins as nothing; each
+    frame, root first, makes it SHA-256(H, name of the frame).
+    """
+
+    def __new__(
+        cls, rules: Sequence[tuple[str, Sequence[str]]] = (), *, start: int | None = None
+    ) -> StackTable:
+        """Categories by `rules` as in `Profile.work`. Second 0 begins at `start`, in microseconds since 1970;
+        without it seconds are not known."""
+    def add(
+        self, profile: Profile, *, process: int, event: int, kernel: bool = True
+    ) -> list[tuple[str, str, int]]:
+        """Add the first value of a process's profile, whose outermost frames in brackets are its threads.
+
+        Gives what `Profile.work` does, of that value.
+        """
+    def columns(self) -> dict[str, Any]:
+        """Texts as lists: `names` of frames, `words` (categories and phases), `groups` of threads, `stages`.
+
+        The others are bytes of numbers, as in Arrow. Of each stack: `stack_high`, `stack_low` (64 bits),
+        `ends` of its frames in `frames`, whose numbers are places in names; `categories`, `phases`. Of each
+        row of samples: `processes`, `events`, `sample_groups` and `sample_stages` (-1: none), `seconds`
+        (-2^31: not known), `stacks` (places), `values` (64 bits).
+        """
+
+_SumsOf = tuple[int, float, float, float]
+
+@final
+class MethodSums:
+    """Sums over processes of each method's cost, its square, and its product with the process's total and
+    with what a sample stands for: of its own cost, and of its total."""
+
+    def __new__(cls) -> MethodSums: ...
+    def add(self, profile: Profile, per_sample: float, value: _Value = 0) -> None:
+        """Add a process."""
+    def put(self, name: str, own: _SumsOf, all: _SumsOf) -> None:
+        """Put sums that were made earlier."""
+    def of(self, name: str) -> tuple[_SumsOf, _SumsOf] | None:
+        """Of its own cost, and of its total; None for an unknown method."""
+    def names(self) -> list[str]: ...
+    def own(self) -> list[_SumsOf]:
+        """Of each method's own cost."""
+    def columns(self) -> dict[str, bytes]:
+        """`own_cost`, `own_squared` … `all_sampled` of each method, as numbers of 64 bits."""
 
 def frame_category(name: str) -> str | None:
     """What a frame of this name does ("regex-match", "gc"), by `flamegraph/rules/frames.yaml`."""

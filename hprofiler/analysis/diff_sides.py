@@ -188,15 +188,23 @@ def _read_run(side: Side, reader: Reader, column: Column, listener: Listener, ta
             profile = profile.without_times()
             work = profile.select(column[0])
             part = work.without_threads()
-            counts = measure_of(facts.event).columns[0][0]
-            samples = profile.total(counts) if facts.event in _TIMES else recording.samples.taken
-            # All processes of a role do the same, whatever is numbered: "executor N".
-            role = f"{recording.process.main_class} {_NUMBERED.sub('N', recording.label)}"
+            samples, role = samples_of(profile, recording), role_of(recording)
             side.add(part, samples, role)
             side.add_work(facts.event, work, samples, role)
         except (OSError, ValueError, RuntimeError) as error:
             side.problems.append(unreadable(host, recording, error))
     listener(side.name, len(recordings), len(recordings))
+
+
+def samples_of(profile: Profile, recording: Recording) -> int:
+    """How many samples a process's profile stands for, before values were selected; 0 where unknown."""
+    counts = measure_of(recording.event).columns[0][0]
+    return profile.total(counts) if recording.event in _TIMES else recording.samples.taken
+
+
+def role_of(recording: Recording) -> str:
+    """All processes of a role do the same, whatever is numbered: "executor N"."""
+    return f"{recording.process.main_class} {_NUMBERED.sub('N', recording.label)}"
 
 
 class FileSource:

@@ -207,6 +207,8 @@ def _figure(metrics: HostMetrics, of: str, id: str, name: str) -> Figure | None:
         sent = metrics.mean(metrics.rate(of, id, "tcp_segments_sent"))
         if sent is None or sent < _SEGMENTS:
             return None
+    if name == "periods_throttled":
+        weights = metrics.increase(of, id, "periods")
     if name == "of_other_nodes":
         weights = metrics.increase_of_all(of, id, ("local_pages", "other_pages"))
         allocated = sum(weight for weight in weights if weight is not None)

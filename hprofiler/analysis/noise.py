@@ -10,14 +10,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hprofiler._flamegraph import Profile
+from hprofiler._flamegraph import MethodSums, Profile
 
 SIGMAS = 4.5
-_EVERYTHING = 2**31 - 1
 # A method shows how processes vary if it has this many samples a process. All methods together weigh as much
 # as this many processes of its own.
-_ENOUGH = 5.0
+ENOUGH = 5.0
 _POOLED = 10
+_NONE = (0, 0.0, 0.0, 0.0)
 
 
 @dataclass
@@ -25,14 +25,14 @@ class Sums:
     """Sums over processes: a method's cost, its square, and its product with the total and with a sample."""
 
     cost: int = 0
-    squared: float = 0
-    weighted: float = 0
+    squared: float = 0.0
+    weighted: float = 0.0
     sampled: float = 0.0
 
     def add(self, cost: int, whole: int, per_sample: float) -> None:
         self.cost += cost
-        self.squared += cost * cost
-        self.weighted += cost * whole
+        self.squared += float(cost) * cost
+        self.weighted += float(cost) * whole
         self.sampled += cost * per_sample
 
 
@@ -45,7 +45,7 @@ class Kind:
     def __init__(self, parts: int = 0, whole: Sums | None = None) -> None:
         self.parts = parts
         self.whole = whole or Sums()
-        self._sums: dict[str, dict[str, Sums]] = {"own": {}, "all": {}}
+        self.methods = MethodSums()
 
     @property
     def freedom(self) -> int:
@@ -55,22 +55,21 @@ class Kind:
         whole = profile.total()
         self.parts += 1
         self.whole.add(whole, whole, per_sample)
-        own, total = self._sums["own"], self._sums["all"]
-        for method in profile.top(_EVERYTHING):
-            name, cost = method.name, method.self_value
-            _add(total, name, method.total_value, whole, per_sample)
-            if cost:
-                _add(own, name, cost, whole, per_sample)
+        self.methods.add(profile, per_sample)
 
     def put(self, which: str, name: str, sums: Sums) -> None:
         """A method's sums over all processes, as they were stored."""
-        self._sums[which][name] = sums
+        own, all_ = self.methods.of(name) or (_NONE, _NONE)
+        put = (sums.cost, sums.squared, sums.weighted, sums.sampled)
+        self.methods.put(name, *((put, all_) if which == "own" else (own, put)))
 
     def names(self) -> Iterable[str]:
-        return self._sums["all"]
+        return self.methods.names()
 
     def sums(self, which: str, name: str) -> Sums | None:
-        return self._sums[which].get(name)
+        both = self.methods.of(name)
+        found = both and Sums(*both[which == "all"])
+        return found if found and found.cost else None
 
     def by_chance(self, sums: Sums) -> float:
         """The variance of a method's cost that is due to sampling."""
@@ -86,18 +85,12 @@ class Kind:
 
     def ratios(self) -> Iterable[float]:
         """Variance between processes / variance by sampling, for each method with enough samples."""
-        least = _ENOUGH * self.parts * self.whole.sampled / self.whole.cost
-        for sums in self._sums["own"].values():
+        least = ENOUGH * self.parts * self.whole.sampled / self.whole.cost
+        for row in self.methods.own():
+            sums = Sums(*row)
             chance = self.by_chance(sums)
             if sums.cost >= least and chance > 0:
                 yield self.between(sums) / chance
-
-
-def _add(to: dict[str, Sums], name: str, cost: int, whole: int, per_sample: float) -> None:
-    sums = to.get(name)
-    if sums is None:
-        sums = to[name] = Sums()
-    sums.add(cost, whole, per_sample)
 
 
 class Spread:

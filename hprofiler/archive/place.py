@@ -76,6 +76,8 @@ class Place:
 
     filesystem: Any = None
     """What DuckDB reads it by; None for folders."""
+    is_in_memory = False
+    """Only this process has it."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -153,6 +155,7 @@ class _Address(Place):
         protocol = self.filesystem.protocol
         self._protocol = protocol if isinstance(protocol, str) else protocol[0]
         self._folder = self._folder.rstrip("/")
+        self.is_in_memory = self._protocol == "memory"
 
     def path(self, name: str) -> str:
         return f"{self._protocol}://{self._folder}/{name}"

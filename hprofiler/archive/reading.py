@@ -98,6 +98,12 @@ def candidates(place: Place, application: str | None = None, since: datetime | N
     return found
 
 
+def runs_of(duckdb: DuckDBPyConnection, place: Place) -> frozenset[str]:
+    """All runs of the archive."""
+    found = live_files(duckdb, place, candidates(place))
+    return frozenset(run for one in found for run in one.runs)
+
+
 def live_files(duckdb: DuckDBPyConnection, place: Place, files: Iterable[File]) -> list[LiveFile]:
     """The files that readers look at. A file whose runs are all in a larger one was replaced by that."""
     known = _contents(duckdb, place, list(files))

@@ -118,6 +118,7 @@ def counter_rows(machines: Machines) -> list[Row]:
         of_machines: Counter[str] = Counter()
         for one in hosts.values():
             of_machines.update(_of_machine(one))
+        of_machines.pop("memory_of_peak", None)  # shares do not add up
         seconds = max(one.seconds for one in hosts.values())
         rows.append(Row("all hosts", "", _figures(groups, seconds, of_machines)))
     figures = {host: _figures(one.all, one.seconds, _of_machine(one)) for host, one in hosts.items()}

@@ -42,12 +42,16 @@ def write_parquet(application: Application, found: Figures, folder: Path) -> lis
 def _tables(application: Application, found: Figures) -> Iterator[tuple[str, Iterable[Row]]]:
     yield "application", [_flat(found.record())]
     yield "jobs", map(_flat, job_records(application, found))
-    yield "stages", map(_flat, stage_records(found))
+    yield "stages", stage_rows(found)
     yield "executors", map(_flat, executor_records(application))
-    yield "tasks", _task_rows(application)
+    yield "tasks", task_rows(application)
 
 
-def _task_rows(application: Application) -> Iterator[Row]:
+def stage_rows(found: Figures) -> Iterator[Row]:
+    return map(_flat, stage_records(found))
+
+
+def task_rows(application: Application) -> Iterator[Row]:
     for stage in application.stages.values():
         yield from _stage_tasks(application, stage)
 

@@ -120,4 +120,4 @@ def test_doctor_compares_with_perf_stat(agent):
     if not shutil.which("perf"):
         lacking("perf is missing")
     texts = [one["text"] for one in agent.check(counters=["ipc"])["findings"]]
-    assert any("as perf stat does, of each nanosecond: task-clock 1.00" in text for text in texts)
+    assert any("agrees with perf stat (ours, theirs; per ns): task-clock 1.00" in text for text in texts)

@@ -6,11 +6,14 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hprofiler.runfolder.metrics_file import read_metrics
 from tests.contract.agent_driver import running
 from tests.lab.cache import Unavailable
 from tests.lab.spark import logs
@@ -20,27 +23,47 @@ from tests.needed import lacking
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 
 SOURCE = Path(__file__).parent / "categories" / "CategoryBurner.java"
+TURNS = SOURCE.with_name("Turns.java")
 SECONDS = 20
 POINTS = 0.03
 OF_JVM = ("gc", "jit", "kernel-memory", "kernel-files", "kernel-scheduling", "kernel-network", "kernel-other")
 """What the program's work causes, but does not do itself."""
 
 
+BY_LIBRARIES = {
+    "data": ["scan", "records", "xml", "json", "serialization"],
+    "bytes": ["compression", "hashes", "crypto", "copies", "sort"],
+    "text": ["strings", "dates", "formatting", "logging", "regex-compile"],
+    "others": ["network", "big-numbers", "stack-traces", "application"],
+}
+
+
 def test_shares_are_those_of_the_program() -> None:
     try:
         made = software.software()
-        jar = software.compiled("categories", [SOURCE], made.spark)
+        jar = software.compiled("categories", [SOURCE, TURNS], made.spark)
     except Unavailable as why:
         lacking(str(why))
-    java = [
-        str(made.java_home / "bin" / "java"),
-        "-Xmx300m",
-        "-XX:+UseSerialGC",
-        "-cp",
-        f"{jar}:{made.spark}/*",
-    ]
+    check_shares([str(made.java_home / "bin" / "java"), "-cp", f"{jar}:{made.spark}/*", "CategoryBurner"])
+
+
+@pytest.mark.parametrize("kinds", BY_LIBRARIES.values(), ids=BY_LIBRARIES)
+def test_shares_of_libraries_are_those_of_the_program(kinds: list[str]) -> None:
+    try:
+        made, jars = software.software(), logs.spark_3().home / "jars"
+        jar = software.compiled("library-burner", [SOURCE.with_name("LibraryBurner.java"), TURNS], jars)
+    except Unavailable as why:
+        lacking(str(why))
+    opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.lang", "java.nio", "sun.nio.ch")]
+    java = [str(made.java_home / "bin" / "java"), *opened]
+    check_shares([*java, "-cp", f"{jar}:{jars}/*", "LibraryBurner", *kinds])
+
+
+def check_shares(command: list[str]) -> None:
+    """The shares of a program that does its work in turns, and says how long each kind took."""
+    java, *rest = command
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with running(*java, "CategoryBurner", **pipes) as burner:
+    with running(java, "-Xmx300m", "-XX:+UseSerialGC", *rest, **pipes) as burner:
         assert burner.stdout.readline() == "ready\n"
         before = spent(burner)
         found = categories(burner.pid)
@@ -50,6 +73,59 @@ def test_shares_are_those_of_the_program() -> None:
     print({name: f"{share:.1%} of {true:.1%}" for name, (share, true) in shares.items()}, found)
     for name, (share, true) in shares.items():
         assert share == pytest.approx(true, abs=POINTS), (name, found)
+
+
+THREADS_OF = {"gc": ("VM Thread",), "jit": ("C1 Compiler", "C2 Compiler")}
+"""With the serial collector, whose work the VM's thread does itself."""
+
+
+@pytest.mark.parametrize(("category", "published"), [("gc", "gc_"), ("jit", "jit_us")])
+def test_collectors_and_compilers_are_beside_what_the_jvm_publishes(category: str, published: str) -> None:
+    """CPU time by threads is the truth. The JVM publishes how long collections and compilations lasted, which
+    is the same only while these threads need not wait for a processor."""
+    try:
+        java = software.software().java_home / "bin" / "java"
+        jar = software.compiled("jvm-burner", [SOURCE.with_name("JvmBurner.java")], Path("/"))
+    except Unavailable as why:
+        lacking(str(why))
+    options = ["-Xmx600m", "-XX:+UseSerialGC", "-XX:-UseDynamicNumberOfCompilerThreads", "-Xbatch"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with running(str(java), *options, "-cp", str(jar), "JvmBurner", category, **pipes) as burner:
+        assert burner.stdout.readline() == "ready\n"
+        begin, before = time.monotonic(), scheduled(burner.pid)
+        with tempfile.TemporaryDirectory() as folder:
+            event = recorded(burner.pid, folder)
+            (file,) = Path(folder).glob("run/hosts/*/metrics.json.gz")
+            metrics = read_metrics(file)
+        seconds, after = time.monotonic() - begin, scheduled(burner.pid)
+    taken = {name: (cpu - before[name][0], wait - before[name][1]) for name, (cpu, wait) in after.items()}
+    of_threads = [times for name, times in taken.items() if name.startswith(THREADS_OF[category])]
+    whole = sum(cpu for cpu, _ in taken.values())
+    cpu, waited = (sum(times) for times in zip(*of_threads, strict=True))
+    share = event["work"]["categories"][category] / sum(event["work"]["categories"].values())
+    assert share == pytest.approx(cpu / whole, abs=POINTS), taken
+    micros = sum(
+        sum(one.values[1:]) for one in metrics.series if one.of == "jvm" and one.name.startswith(published)
+    )
+    lasted = micros / sum(metrics.time[1:]) * seconds
+    text = (
+        f"{category} {share:.1%}, threads {cpu / whole:.1%}, published {lasted:.1f} s, waited {waited:.1f} s"
+    )
+    print(f"{text}, CPU {whole:.1f} s")
+    if waited < 0.01 * seconds:
+        assert share == pytest.approx(lasted / whole, abs=POINTS), taken
+
+
+def scheduled(pid: int) -> dict[str, tuple[float, float]]:
+    """Seconds of CPU time, and of waiting for a processor, by name of its threads. The attach listener is not
+    there: it works for hprofiler."""
+    found: dict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        name = (task / "comm").read_text().strip()
+        cpu, wait, _ = (int(number) / 1e9 for number in (task / "schedstat").read_text().split())
+        if name != "Attach Listener":
+            found[name] = (found[name][0] + cpu, found[name][1] + wait)
+    return found
 
 
 def test_little_of_sql_is_unknown() -> None:
@@ -77,11 +153,16 @@ def test_little_of_sql_is_unknown() -> None:
 def categories(pid: int) -> Counter[str]:
     """Samples of its CPU time by category, in a recording."""
     with tempfile.TemporaryDirectory() as folder:
-        target = ["-j", f"pid:{pid}", "-f", "500", "-t", str(SECONDS), "-o", f"{folder}/run"]
-        command = [sys.executable, "-m", "hprofiler", *target, "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        return Counter(recorded(pid, folder)["work"]["categories"])
+
+
+def recorded(pid: int, folder: str) -> dict[str, Any]:
+    """The event of a recording, whose run folder is `run` there."""
+    target = ["-j", f"pid:{pid}", "-f", "500", "-t", str(SECONDS), "-o", f"{folder}/run"]
+    command = [sys.executable, "-m", "hprofiler", *target, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     (event,) = json.loads(done.stdout)["events"]
-    return Counter(event["work"]["categories"])
+    return event
 
 
 def spent(burner) -> Counter[str]:

@@ -20,6 +20,13 @@ from hprofiler.analysis.families import family_of, is_own
         ("snappy::RawUncompress(snappy::Source*, char*)", "compression"),
         ("sun/security/ssl/SSLCipher$T13GcmReadCipher.decrypt", "crypto"),
         ("java/lang/ClassLoader.loadClass", "class-loading"),
+        ("java/util/regex/Pattern$Branch.study", "regex-compile"),
+        ("org/apache/avro/Schema$RecordSchema.getField", "records"),
+        ("org/apache/hadoop/shaded/com/google/protobuf/CodedInputStream.readTag", "records"),
+        ("org/tukaani/xz/lz/HC4.getMatches", "compression"),
+        ("java/math/BigInteger.oddModPow", "crypto"),
+        ("java/math/BigInteger.add", "big-numbers"),
+        ("org/xml/sax/helpers/AttributesImpl.addAttribute", "xml"),
     ],
 )
 def test_well_known_code_has_a_category(name, category):
@@ -34,6 +41,8 @@ def test_well_known_code_has_a_category(name, category):
         "java/util/regex/PatternSyntaxException.getMessage",
         "java/lang/String.split",
         "java/lang/ClassLoader.getResource",
+        "java/lang/Long.valueOf",
+        "InstanceKlass::allocate_instance",
         "com/acme/java/util/regex/Pattern.compile",
         "java/util/concurrent/FutureTask.run",
         "",

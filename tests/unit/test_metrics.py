@@ -61,7 +61,7 @@ def test_a_damaged_file_is_an_error_with_a_remedy(tmp_path: Path, content: bytes
         {"time": [START, 0]},
         {"every": 0},
         {"facts": {"Cpus!": 1}},
-        {"series": [{"values": [1 << 54]}]},
+        {"series": [{"values": [1 << 63]}]},
         {"series": [{"values": [1, 2, 3]}]},
         {"series": [{"id": "a\nb"}]},
         {"series": [{"name": "../x"}]},
@@ -296,6 +296,9 @@ def test_figures_at_their_thresholds_are_not_worth_a_sentence() -> None:
     idle = (
         counter("cgroup", "/a", "periods", "count", 100, 10, 10, 10),
         counter("cgroup", "/a", "throttled_periods", "count", 50, 2, 2, 3),
+        # All periods of idle seconds, but few of all.
+        counter("cgroup", "/b", "periods", "count", 0, 1, 1, 98),
+        counter("cgroup", "/b", "throttled_periods", "count", 0, 1, 1, 0),
         counter("jvm", "7", "gc_young_us", "us", 0, 100_000, 100_000, 100_000),
         gauge("host", "", "runnable", "count", 4),
         # Half of the segments again, but of few; a slow disk that nobody waits for.

@@ -14,6 +14,7 @@ mod pandas;
 mod picture;
 mod profile;
 mod reading;
+mod stack_table;
 mod tables;
 mod times;
 mod viewer;
@@ -83,6 +84,8 @@ mod _flamegraph {
     use crate::outliers::{Difference, Distance, Outliers};
     #[pymodule_export]
     use crate::profile::Profile;
+    #[pymodule_export]
+    use crate::stack_table::{MethodSums, StackTable};
     #[pymodule_export]
     use crate::tables::{Change, DiffNode, Frame, Method, Node, Stack};
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! What the work of a profile is: categories and phases of its stacks, by the rules of `rules/frames.yaml`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::frame_rules::{
     fits_any, slashed, Table, CATEGORIES, FRAMEWORKS, KERNEL, PHASES, WEAK, WHOLE,
@@ -139,7 +139,14 @@ impl Profile {
         Ok(rebuild.finish())
     }
 
-    fn work_of_nodes(&self, rules: &WorkRules, kernel: bool, names: &mut Names) -> Vec<(u16, u16)> {
+    /// Each node's category and phase, by their places in `names`. `kernel` and `rules` are the same for all profiles
+    /// with the same `names`.
+    pub(super) fn work_of_nodes(
+        &self,
+        rules: &WorkRules,
+        kernel: bool,
+        names: &mut Names,
+    ) -> Vec<(u16, u16)> {
         let [other, application, kernel_other, none] =
             [OTHER, APPLICATION, KERNEL_OTHER, NONE].map(|name| names.place(name));
         let members = |table: Table, names: &mut Names| -> Vec<u16> {
@@ -156,12 +163,13 @@ impl Profile {
             let (kind, index) = (frame.kind(), frame.index());
             let of_frame = *known[index].get_or_insert_with(|| {
                 let name = self.frames.name_of(frame);
+                if let Some(known) = names.known(name, kind) {
+                    return known;
+                }
                 let phase = first(PHASES, &slashed(name)).map(|phase| names.place(phase));
                 let category = rules.category(name, kind, kernel);
-                Known {
-                    category: category.map(|category| names.place(category)),
-                    phase,
-                }
+                let category = category.map(|category| names.place(category));
+                names.remember(name, kind, Known { category, phase })
             });
             let parent = self.tree.parent(node);
             let (above, phase) = if parent == ROOT {
@@ -187,13 +195,23 @@ impl Profile {
     }
 }
 
-/// Names by their places.
+/// Names by their places, and what is known of frames of earlier profiles.
 #[derive(Default)]
-struct Names {
-    list: Vec<String>,
+pub(super) struct Names {
+    pub(super) list: Vec<String>,
+    known: HashMap<String, [Option<Known>; Kind::ALL.len()]>,
 }
 
 impl Names {
+    fn known(&self, name: &str, kind: Kind) -> Option<Known> {
+        self.known.get(name)?[kind as usize]
+    }
+
+    fn remember(&mut self, name: &str, kind: Kind, known: Known) -> Known {
+        self.known.entry(name.to_owned()).or_default()[kind as usize] = Some(known);
+        known
+    }
+
     /// There are a few dozen.
     fn place(&mut self, name: &str) -> u16 {
         let place = self.list.iter().position(|one| one == name);

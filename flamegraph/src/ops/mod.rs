@@ -30,6 +30,8 @@ mod outliers;
 mod pattern;
 #[cfg(feature = "formats")]
 mod range;
+#[cfg(feature = "formats")]
+mod stack_table;
 #[cfg(feature = "recordings")]
 pub(crate) mod waits;
 
@@ -52,5 +54,7 @@ pub use frame_rules::{category_label, category_patterns, frame_category, frame_p
 pub use outliers::{Difference, Distance, Outliers};
 #[cfg(feature = "formats")]
 pub use pattern::Pattern;
+#[cfg(feature = "formats")]
+pub use stack_table::{MethodSums, Samples, StackTable, Stacks, SumsOf};
 #[cfg(feature = "recordings")]
 pub use waits::WAIT_FRAMES;

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from hprofiler import __version__
+from hprofiler.cli.options import archive as archive_options
 from hprofiler.cli.options import convert as convert_options
 from hprofiler.cli.options import diff as diff_options
 from hprofiler.cli.options import kubernetes as kubernetes_options
@@ -35,6 +36,10 @@ VERBS = {
     "diff": ("diff", "compare two runs or profiles"),
     "spark": ("spark", "show what a Spark application did: stages, tasks, executors"),
     "scale": ("scale", "compare runs of a Spark job on more and fewer cores, from their event logs"),
+    "history": ("questions", "show a method's share in the runs of an archive"),
+    "grew": ("questions", "show which methods of archived runs cost more than before"),
+    "cost": ("questions", "show what archived runs used a day: core hours by kind of work, application …"),
+    "where": ("questions", "show which archived runs contain a frame"),
     "outliers": ("outliers", "show which hosts and processes of a run differ from the others"),
     "cleanup": ("cleanup", "list and remove hprofiler's leftovers on hosts"),
     "demo": ("demo", "profile a small JVM job on this machine"),
@@ -533,6 +538,10 @@ _VERB_OPTIONS = {
     "diff": diff_options.add_to,
     "spark": _spark_options,
     "scale": _scale_options,
+    "history": archive_options.add_history_to,
+    "grew": archive_options.add_grew_to,
+    "cost": archive_options.add_cost_to,
+    "where": archive_options.add_where_to,
     "outliers": _outliers_options,
     "cleanup": _cleanup_options,
     "demo": _demo_options,

@@ -3,8 +3,6 @@ import com.esotericsoftware.kryo.io.Input;
 import com.esotericsoftware.kryo.io.Output;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.github.luben.zstd.Zstd;
-import java.lang.management.ManagementFactory;
-import java.lang.management.ThreadMXBean;
 import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -20,46 +18,15 @@ import javax.crypto.spec.SecretKeySpec;
 import net.jpountz.lz4.LZ4Factory;
 import org.xerial.snappy.Snappy;
 
-/**
- * Works in known categories, in turns of a few milliseconds each, until the end of its input. It prints
- * {@code ready}, and for each line that it reads, how much CPU time each kind of work had so far.
- */
+/** Works in known categories ({@link Turns}). */
 public final class CategoryBurner {
-    private interface Work {
-        void once() throws Exception;
-    }
-
-    private static final long TURN = 10_000_000;
     private static volatile Object sink;
 
     public static void main(String[] arguments) throws Exception {
-        Map<String, Work> works = works();
-        Map<String, Long> spent = new HashMap<>();
-        ThreadMXBean threads = ManagementFactory.getThreadMXBean();
-        for (int round = 0; round < 30; round++) {
-            for (Work work : works.values()) work.once();
-        }
-        System.out.println("ready");
-        while (true) {
-            for (Map.Entry<String, Work> one : works.entrySet()) {
-                long begin = threads.getCurrentThreadCpuTime();
-                long now = begin;
-                while (now - begin < TURN) {
-                    one.getValue().once();
-                    now = threads.getCurrentThreadCpuTime();
-                }
-                spent.merge(one.getKey(), now - begin, Long::sum);
-            }
-            if (System.in.available() > 0) {
-                if (System.in.read() == 'q') return;
-                StringBuilder line = new StringBuilder();
-                spent.forEach((name, time) -> line.append(name).append('=').append(time).append(' '));
-                System.out.println(line.toString().trim());
-            }
-        }
+        Turns.take(works());
     }
 
-    private static Map<String, Work> works() throws Exception {
+    private static Map<String, Turns.Work> works() throws Exception {
         byte[] text = text();
         byte[] packed = LZ4Factory.safeInstance().fastCompressor().compress(text);
         byte[] zipped = Zstd.compress(text, 3);
@@ -72,7 +39,7 @@ public final class CategoryBurner {
         Cipher cipher = Cipher.getInstance("AES/ECB/PKCS5Padding");
         cipher.init(Cipher.ENCRYPT_MODE, new SecretKeySpec(Arrays.copyOf(text, 16), "AES"));
         int[] numbers = new Random(7).ints(20_000).toArray();
-        Map<String, Work> works = new HashMap<>();
+        Map<String, Turns.Work> works = new HashMap<>();
         works.put("compression", () -> {
             sink = LZ4Factory.safeInstance().safeDecompressor().decompress(packed, text.length);
             sink = Snappy.compress(text);

@@ -1,0 +1,79 @@
+"""Adds runs to an archive: one file for each table, that of `runs` last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from os import cpu_count
+from pathlib import Path
+
+from hprofiler.archive.place import ArchiveError, File, Place, open_place
+from hprofiler.archive.reading import connection, runs_of
+from hprofiler.archive.rows import Pseudonyms, library, run_id, run_rows
+from hprofiler.base.errors import HprofilerError
+from hprofiler.model import Outcome
+from hprofiler.runfolder import RunFolder
+
+_MOST_WORKERS = 8
+
+
+@dataclass(frozen=True)
+class Added:
+    """A run that was added, or was there already (`known`), or could not be (`failure`)."""
+
+    folder: Path
+    run: str = ""
+    application: str = ""
+    known: bool = False
+    problems: tuple[Outcome, ...] = ()
+    failure: HprofilerError | None = None
+
+
+def add(folders: Sequence[Path], address: str, pseudonymise: bool = False) -> Iterator[Added]:
+    """Add run folders, several at the same time. What is added when is there at once.
+
+    Raises UsageError and ArchiveError for the archive; what is wrong with a run is in its result.
+    """
+    library()
+    place = open_place(address, create=True)
+    pseudonyms = Pseudonyms.asked_for() if pseudonymise else Pseudonyms()
+    with connection(place) as duckdb:
+        known = runs_of(duckdb, place)
+    one = partial(_add_one, address, known, pseudonyms)
+    workers = min(len(folders), cpu_count() or 1, _MOST_WORKERS)
+    if workers < 2 or place.is_in_memory:
+        yield from map(one, folders)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("forkserver")) as pool:
+        yield from pool.map(one, folders)
+
+
+def _add_one(address: str, known: frozenset[str], pseudonyms: Pseudonyms, folder: Path) -> Added:
+    try:
+        run = run_id(RunFolder.open(folder).record)
+        if run in known:
+            return Added(folder, run, known=True)
+        rows = run_rows(folder, pseudonyms)
+        place = open_place(address)
+        write(place, File.of(rows.started, rows.application, rows.run), rows.tables)
+        return Added(folder, rows.run, rows.application, problems=tuple(rows.problems))
+    except HprofilerError as error:
+        return Added(folder, failure=error)
+
+
+def write(place: Place, file: File, tables: dict[str, object]) -> None:
+    """Write the files of a stem; that of `runs` last. Raises ArchiveError if one cannot be written."""
+    arrow = library()
+    try:
+        for name in sorted(tables, key=lambda name: name == "runs"):
+            with place.writing(file.path(name)) as path:
+                arrow.parquet.write_table(tables[name], path, compression="zstd", store_schema=False)
+    except OSError as error:
+        raise ArchiveError(f"cannot write to {place.address}: {error.strerror or error}") from error
+
+
+def problems(added: Iterable[Added]) -> list[Outcome]:
+    return [problem for one in added for problem in one.problems]
