@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.bench import __doc__ as usage
-from tests.bench import clusters, core, one_jvm, spark_log, spark_replay, viewer
+from tests.bench import clusters, core, fan_out, one_jvm, spark_log, spark_replay, viewer
 from tests.bench.commands import BenchError
 from tests.bench.table import Row, markdown
 from tests.lab import cache, hosts
@@ -19,6 +19,7 @@ BENCHES: dict[str, Callable[[], list[Row]]] = {
     "help": clusters.start_up,
     "three-hosts": clusters.three_hosts,
     "fifty-hosts": clusters.fifty_hosts,
+    "fan-out": fan_out.rows,
     "yarn": clusters.on_yarn,
     "spark-stages": clusters.spark_stages,
     "kubernetes": clusters.on_kubernetes,
