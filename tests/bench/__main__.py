@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.bench import __doc__ as usage
-from tests.bench import clusters, core, fan_out, one_jvm, spark_log, spark_replay, viewer
+from tests.bench import archive, clusters, core, fan_out, one_jvm, spark_log, spark_replay, viewer
 from tests.bench.commands import BenchError
 from tests.bench.table import Row, markdown
 from tests.lab import cache, hosts
@@ -42,6 +42,7 @@ BENCHES: dict[str, Callable[[], list[Row]]] = {
     "core-jfr": core.jfr,
     "spark-log": spark_log.rows,
     "spark-replay": spark_replay.rows,
+    "archive": archive.rows,
     "viewer": viewer.rows,
 }
 
