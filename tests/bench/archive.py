@@ -1,4 +1,4 @@
-"""The archive: how fast runs are added, what compacting takes, and how long a question to all of them takes.
+"""The archive: how fast runs are added, and what compacting takes. `archive_questions` has the answers.
 
 Runs are folders as a real run writes them: 100 hosts, 20,000 distinct stacks, about 100,000 rows of samples.
 The hosts of the first run are dealt out anew in each of the others.
@@ -15,12 +15,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from tests.bench.commands import COMMAND, Measured, measure
-from tests.bench.table import Row, under
+from tests.bench.table import Row
 from tests.timed_profile import Row as SampleRow
 from tests.timed_profile import timed_profile
 from tests.viewer.made_run import MadeHost, content_of, make_run
 
-RUNS = 1000
+RUNS = 200
 HOSTS = 100
 STACKS = 20_000
 ROWS_OF_HOST = 1000
@@ -41,7 +41,6 @@ _NAMES = [
     *(f"com/example/part{number % 40}/Class{number % 400}.method{number}" for number in range(2000)),
     *(f"org/apache/spark/sql/execution/Exec{number % 200}.step{number}" for number in range(1000)),
 ]
-METHOD = "com/example/part7/Class7.method7"
 
 
 def rows(runs: int = RUNS) -> list[Row]:
@@ -52,48 +51,36 @@ def rows(runs: int = RUNS) -> list[Row]:
 def _measured(folder: Path, runs: int) -> list[Row]:
     made = made_runs(folder, runs)
     place, small = folder / "archive", folder / "small"
-    added = _hprofiler("archive", "add", *made, "--to", place)
-    _hprofiler("archive", "add", *made[: max(2, runs // 10)], "--to", small)
-    before = _size(place)
-    compacted = _hprofiler("archive", "compact", place)
-    _hprofiler("archive", "compact", small)
-    rate = runs / added.seconds
+    few = made[: max(2, runs // 5)]
+    added, of_few = (
+        _hprofiler("archive", "add", *these, "--to", to) for these, to in ((made, place), (few, small))
+    )
+    size = _size(place) / runs / 2**20
+    compacted, small_compacted = (_hprofiler("archive", "compact", to) for to in (place, small))
+    compact_size = _size(place) / runs / 2**20
+    rate, growth = runs / added.seconds, added.peak_bytes / of_few.peak_bytes
     what = f"{runs:,} runs of {HOSTS} hosts"
-    memory = f"{added.peak_bytes / 2**20:.0f} MiB"
-    found = [
+    return [
         Row(
             f"`archive add`, {what}",
-            f"{rate:.1f} runs/s, {added.cpu_seconds / runs:.2f} CPU s each, {memory}",
+            f"{rate:.1f} runs/s, {added.cpu_seconds / runs:.2f} s of CPU time each",
             "5 runs/s on 2 cores",
             rate >= 5,
         ),
         Row(
-            f"`archive compact`, {what}",
-            f"{compacted.seconds:.0f} s, {compacted.peak_bytes / 2**20:.0f} MiB; "
-            f"{before / runs / 2**20:.2f} to {_size(place) / runs / 2**20:.2f} MiB a run",
+            f"its memory (of {len(few)} runs: {of_few.peak_bytes / 2**20:.0f} MiB)",
+            f"{added.peak_bytes / 2**20:.0f} MiB",
+            "flat (under 1.5 ×)",
+            growth < 1.5,
+        ),
+        Row(
+            f"`archive compact`, {what} (of {len(few)}: {small_compacted.peak_bytes / 2**20:.0f} MiB)",
+            f"{compacted.seconds:.0f} s, {compacted.peak_bytes / 2**20:.0f} MiB",
             "",
             None,
         ),
+        Row("size of a run, added / compacted", f"{size:.2f} / {compact_size:.2f} MiB", "", None),
     ]
-    for question in _QUESTIONS:
-        words = [*question, "--in", place]
-        large, few = _hprofiler(*words), _hprofiler(*words[:-1], small)
-        growth = large.peak_bytes / few.peak_bytes
-        peaks = f"{large.peak_bytes / 2**20:.0f} MiB"
-        name = f"`hprofiler {' '.join(question)}`, {runs:,} runs"
-        found.append(under(2, name, large.seconds, f"({large.cpu_seconds:.2f} CPU s)"))
-        tenth = f"{growth:.2f} × that of a tenth"
-        found.append(Row(f"memory of {name}", f"{peaks}, {tenth}", "flat (under 1.5 ×)", growth < 1.5))
-    return found
-
-
-_QUESTIONS: Sequence[Sequence[str]] = (
-    ["history", METHOD, "--app", "job0"],
-    ["grew", "--app", "job0", "--since", "2026-11-20"],
-    ["cost", "--by", "category"],
-    ["cost", "--by", "method"],
-    ["where", METHOD],
-)
 
 
 def made_runs(folder: Path, runs: int) -> list[Path]:
