@@ -19,9 +19,9 @@ _ENOUGH_HOSTS = 4
 # The standard deviation of a normal distribution is so many times its median distance from the median.
 _NORMAL = 1.4826
 MACHINE = "machine"
+"""The owner of what is counted for the machine as a whole; others are processes, by pid."""
 BANDWIDTH = "memory_bandwidth"
 """The fact: bytes a second that the machine can read from its memory at most."""
-"""The owner of what is counted for the machine as a whole; others are processes, by pid."""
 LINE = 64
 """Bytes of a cache line: what a load that missed the last cache brings."""
 

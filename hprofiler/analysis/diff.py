@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, islice
@@ -218,13 +218,15 @@ class Changes:
         return Moved(before, after, self.noise.of_path(path.name, (before, after))).beyond
 
 
-def compare(event: str, before: Side, after: Side, absolute: bool = False) -> Changes:
-    """Both sides have samples, and the same value."""
+def compare(
+    event: str, before: Side, after: Side, absolute: bool = False, names: Iterable[str] | None = None
+) -> Changes:
+    """Both sides have samples, and the same value. With `names` only these methods are compared."""
     noise = Noise(before.spread, after.spread, absolute=absolute)
     sides = (before.spread, after.spread)
     methods = [
         MethodChange(name, *(_moved(name, which, sides, noise) for which in ("own", "all")))
-        for name in sorted(before.spread.names() | after.spread.names())
+        for name in sorted(before.spread.names() | after.spread.names() if names is None else names)
     ]
     methods.sort(key=lambda one: -abs(one.own.change))
     categories = _categories(before.categories, after.categories, absolute) if is_work(event) else ()

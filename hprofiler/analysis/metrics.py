@@ -55,6 +55,9 @@ class HostMetrics:
         """The series of each thing by name; things by kind and id."""
         for one in metrics.series:
             self.things.setdefault((one.of, one.id), {})[one.name] = one
+        self._groups: dict[str, list[str]] = {}
+        for id in self.ids("counters"):
+            self._groups.setdefault(id.partition(":")[0], []).append(id)
 
     def ids(self, of: str) -> list[str]:
         return [id for kind, id in self.things if kind == of]
@@ -101,15 +104,11 @@ class HostMetrics:
     # Counters. Their things are groups: `PID:GROUP`, or `machine:GROUP`.
 
     def groups(self, owner: str) -> list[str]:
-        return [id for id in self.ids("counters") if id.partition(":")[0] == owner]
+        return self._groups.get(owner, [])
 
     def owners(self) -> list[str]:
         """The processes with counters."""
-        return list(
-            dict.fromkeys(
-                id.partition(":")[0] for id in self.ids("counters") if id.partition(":")[0] != MACHINE
-            )
-        )
+        return [owner for owner in self._groups if owner != MACHINE]
 
     def counted(self, id: str, name: str) -> Values:
         """A counter's increase, scaled to the whole time. None where it was not counted."""

@@ -15,7 +15,7 @@ from hprofiler._flamegraph import MethodSums, Profile
 SIGMAS = 4.5
 # A method shows how processes vary if it has this many samples a process. All methods together weigh as much
 # as this many processes of its own.
-_ENOUGH = 5.0
+ENOUGH = 5.0
 _POOLED = 10
 _NONE = (0, 0.0, 0.0, 0.0)
 
@@ -85,7 +85,7 @@ class Kind:
 
     def ratios(self) -> Iterable[float]:
         """Variance between processes / variance by sampling, for each method with enough samples."""
-        least = _ENOUGH * self.parts * self.whole.sampled / self.whole.cost
+        least = ENOUGH * self.parts * self.whole.sampled / self.whole.cost
         for row in self.methods.own():
             sums = Sums(*row)
             chance = self.by_chance(sums)

@@ -16,7 +16,7 @@ MAX_READINGS = 30_000
 MAX_SERIES = 10_000
 MAX_NUMBERS = 2_000_000
 """Readings of all series, with those that are left out: they are like the one before. Agents have half."""
-_MOST = 1 << 53
+_MOST = (1 << 63) - 1
 
 Kind = Literal["counter", "gauge"]
 Thing = Literal["host", "cpu", "disk", "network", "cgroup", "process", "jvm", "mount", "node", "counters"]

@@ -53,7 +53,7 @@ def _head(compared: Changes) -> list[str]:
     what = measure.title if compared.absolute else f"shares of {measure.share_of}"
     text = [
         f"{printable(compared.event)}: {printable(sides)}",
-        f"{printable(what)}; {_about_noise(compared)}",
+        f"{printable(what)}; {about_noise(compared)}",
     ]
     sides_of = (compared.before, compared.after)
     text += [f"{printable(side.name)} covers {printable(side.partial)}" for side in sides_of if side.partial]
@@ -61,17 +61,21 @@ def _head(compared: Changes) -> list[str]:
     if compared.absolute and before and after and not math.isclose(before, after, rel_tol=AS_LONG):
         times = f"{duration(before)} and {duration(after)}"
         text.append(f"recorded for {times}: amounts differ for that reason alone")
+    return text + factor_lines(compared)
+
+
+def factor_lines(compared: Changes) -> list[str]:
+    """That shares of unchanged methods changed, if that is worth a line."""
     factor = compared.unchanged.usual
-    if abs(factor - 1) >= _FACTOR:
-        others = "less" if factor > 1 else "more"
-        text.append(
-            f"other methods cost {others}: that alone makes most methods' shares "
-            f"{factor:.2f} times what they were"
-        )
-    return text
+    if abs(factor - 1) < _FACTOR:
+        return []
+    others = "less" if factor > 1 else "more"
+    times = f"{factor:.2f} times what they were"
+    return [f"other methods cost {others}: that alone makes most methods' shares {times}"]
 
 
-def _about_noise(compared: Changes) -> str:
+def about_noise(compared: Changes) -> str:
+    """What noise is, and where it is known from."""
     if not compared.noise.known:
         return "noise is not known: the profiles do not say how many samples they have"
     if compared.noise.counted_alone:
@@ -100,18 +104,23 @@ def _table(compared: Changes, head: str, kind: str, rows: Sequence[MethodChange]
 
 def _methods(compared: Changes, methods: Sequence[tuple[str, Moved]], what: str = "") -> list[str]:
     rows = [(*HEADS, what or named_by(compared.event))]
-    for name, moved in methods:
-        mark = f" ({moved.which})" if moved.which else ""
-        rows.append(
-            (
-                amount_of(compared, moved.before),
-                amount_of(compared, moved.after),
-                change_of(compared, moved.change),
-                noise_of(compared, moved.noise),
-                f"{_name(name)}{mark}",
-            )
-        )
+    rows += [(*cells_of(compared, moved), name_of(name, moved)) for name, moved in methods]
     return table_lines(rows, right=range(4), indent=2)
+
+
+def cells_of(compared: Changes, moved: Moved) -> tuple[str, str, str, str]:
+    """What is below `HEADS`."""
+    return (
+        amount_of(compared, moved.before),
+        amount_of(compared, moved.after),
+        change_of(compared, moved.change),
+        noise_of(compared, moved.noise),
+    )
+
+
+def name_of(name: str, moved: Moved) -> str:
+    """ "com/acme/Job.run (new)"."""
+    return f"{_name(name)}{f' ({moved.which})' if moved.which else ''}"
 
 
 def amount_of(compared: Changes, value: float) -> str:
@@ -173,7 +182,6 @@ def record(
 ) -> dict[str, object]:
     """The same for JSON: every method that changed beyond noise, or the `top` where none did."""
     name, unit = compared.after.column
-    noise = compared.noise
     beyond = [one for one in compared.methods if one.own.beyond or one.total.beyond]
     methods = beyond or compared.largest("own")[:top]
     return {
@@ -182,7 +190,7 @@ def record(
         "unit": unit if compared.absolute else "share",
         "before": _side(compared.before),
         "after": _side(compared.after),
-        "noise": ("counting" if noise.counted_alone else "processes") if noise.known else "unknown",
+        "noise": noise_source(compared),
         "categories": {code: members(moved, *_OF_CHANGE) for code, moved in compared.categories},
         "methods": [_method(one) for one in methods],
         "appeared": [_path(compared, one) for one in compared.appeared(top)],
@@ -190,6 +198,13 @@ def record(
         "failed": [one.name for one in failed],
         "unsure": [{"method": one.name, "reason": WHY} for one in unsure],
     }
+
+
+def noise_source(compared: Changes) -> str:
+    """Where it is known from what chance may cause: "processes", "counting" or "unknown"."""
+    if not compared.noise.known:
+        return "unknown"
+    return "counting" if compared.noise.counted_alone else "processes"
 
 
 def _side(side: Side) -> dict[str, object]:

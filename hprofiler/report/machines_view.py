@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, floor
 
+from hprofiler.analysis.counters import ratios
 from hprofiler.analysis.facts import RunFacts
-from hprofiler.analysis.machines import Machines
+from hprofiler.analysis.machines import Figure, Machines
 from hprofiler.analysis.metrics import HostMetrics, Values
 from hprofiler.base.errors import RunFolderError
 from hprofiler.report.counters import counter_rows, shown_cell, shown_columns
@@ -17,28 +19,48 @@ from hprofiler.runfolder.metrics_file import read_metrics
 MOST_HOSTS = 200
 _BUCKETS = 300
 _MOST_ROWS = 500
+_COUNTERS_LACKING = ("counter-missing", "counters-taken", "not-permitted")
+# What heads of the table of counters mean, by the ends of their names.
+_UNITS = {
+    "_mpki": "MPKI: misses per 1,000 instructions.",
+    "_pkc": "Stalls: cycles of 1,000.",
+}
+# How far around its reading a level is shown, in buckets: also where readings are not exactly a bucket apart.
+_MOST_AROUND = 0.75
 
 
 @dataclass(frozen=True)
 class _Chart:
-    """A metric of hosts. `join` makes one number of those of several things, such as disks."""
+    """A metric of hosts. `join` makes one number of those of several things, such as disks.
+
+    `figure` is its figure in `host_figures`, "" if there is none. A `level` is what it was at a reading; all
+    else is of the time since the reading before.
+    """
 
     title: str
     unit: str
     of: str
     columns: tuple[str, ...]
+    figure: str = ""
     join: Callable[[Sequence[float]], float] = max
+    level: bool = False
 
 
 _CHARTS = (
-    _Chart("CPU", "%", "host", ("cpu_busy",)),
-    _Chart("run queue", "", "host", ("runnable",)),
-    _Chart("CPU limit: periods throttled", "%", "cgroup", ("periods_throttled",)),
-    _Chart("memory used", "%", "host", ("memory_used",)),
-    _Chart("disk read and written", "B/s", "disk", ("read", "written"), sum),
-    _Chart("disk await", "ms", "disk", ("await",)),
-    _Chart("network received and sent", "B/s", "network", ("received", "sent"), sum),
-    _Chart("GC of the JVM with most", "%", "jvm", ("gc",)),
+    _Chart("CPU", "%", "host", ("cpu_busy",), "cpu"),
+    _Chart("run queue", "", "host", ("runnable",), "run_queue", level=True),
+    _Chart(
+        "CPU limit: periods throttled, worst control group",
+        "%",
+        "cgroup",
+        ("periods_throttled",),
+        "throttled",
+    ),
+    _Chart("memory used", "%", "host", ("memory_used",), "memory", level=True),
+    _Chart("disk read and written, sum of disks", "B/s", "disk", ("read", "written"), join=sum),
+    _Chart("disk await, worst disk", "ms", "disk", ("await",), "disk_await"),
+    _Chart("network received and sent, sum of interfaces", "B/s", "network", ("received", "sent"), join=sum),
+    _Chart("GC, worst JVM", "%", "jvm", ("gc",), "gc"),
     _Chart("instructions per cycle", "", "host", ("ipc",)),
     _Chart("slots waiting for memory and execution", "%", "host", ("backend_bound",)),
     _Chart("loads that missed the last cache, per 1,000 instructions", "", "host", ("llc_mpki",)),
@@ -53,16 +75,17 @@ def machines_view(
 ) -> dict[str, object] | None:
     """Ready for JSON: charts over the seconds of the page, hosts by their worst finding first.
 
-    A value is the highest of its bucket, None where nothing was read. None: no host has metrics, or it is not
-    known when samples were taken.
+    A value is the highest of its bucket, None where nothing was read. `figures` are the mean and the highest
+    value of each host over the whole recording. None: no host has metrics, or it is not known when samples
+    were taken.
     """
     if facts.start is None or not machines.figures:
         return None
     width = max(1.0, data.seconds / _BUCKETS)
-    count = int(data.seconds / width) + 1
+    count = max(1, ceil(round(data.seconds / width, 6)))
     hosts = sorted(machines.figures, key=lambda host: (-machines.severity.get(host, 0.0), host))
     charts: list[dict[str, object]] = [
-        {"title": chart.title, "unit": chart.unit, "values": []} for chart in _CHARTS
+        {"title": chart.title, "unit": chart.unit, "values": [], "figures": []} for chart in _CHARTS
     ]
     shown: list[dict[str, object]] = []
     for host in hosts[:MOST_HOSTS]:
@@ -71,18 +94,36 @@ def machines_view(
         except RunFolderError:
             continue
         shown.append({"name": host, "host": data.number_of_host(host)})
+        counted = machines.counters.get(host)
+        of_counters = ratios(counted.all) if counted else {}
         for chart, record in zip(_CHARTS, charts, strict=True):
-            values = record["values"]
-            assert isinstance(values, list)
-            values.append(_buckets(metrics, _joined(metrics, chart), facts.start / 1e6, width, count))
+            values, figures = record["values"], record["figures"]
+            assert isinstance(values, list) and isinstance(figures, list)
+            joined = _joined(metrics, chart)
+            values.append(_buckets(metrics, joined, chart.level, facts.start / 1e6, width, count))
+            figures.append(_figure(metrics, chart, joined, machines.figures[host], of_counters))
     return {
         "width": width,
         "hosts": shown,
         "more_hosts": max(0, len(hosts) - MOST_HOSTS),
         "charts": [one for one in charts if _has_any(one["values"])],
-        "findings": [one.text for one in machines.findings],
+        "findings": [f"{one.text} {one.remedy}" for one in machines.findings],
         "counters": _counters(machines),
+        "not_counted": _not_counted(facts),
     }
+
+
+def _not_counted(facts: RunFacts) -> list[str]:
+    """Why hosts lack counters that were asked for: a sentence for each reason."""
+    hosts: dict[str, list[str]] = {}
+    for host in facts.hosts:
+        for note in (note for one in host.outcomes if one.pid is None for note in one.every_note):
+            if note.code in _COUNTERS_LACKING and "events" in note.parameters:
+                hosts.setdefault(note.reason, []).append(host.name)
+    others = (f" and {len(names) - 1:,} more" if len(names) > 1 else "" for names in hosts.values())
+    return [
+        f"{names[0]}{more}: {reason}." for (reason, names), more in zip(hosts.items(), others, strict=True)
+    ]
 
 
 def _counters(machines: Machines) -> dict[str, object] | None:
@@ -93,8 +134,15 @@ def _counters(machines: Machines) -> dict[str, object] | None:
     columns = shown_columns(rows)
     return {
         "heads": ["host", "process", *(head for _, head in columns)],
+        "note": " ".join(
+            text for part, text in _UNITS.items() if any(name.endswith(part) for name, _ in columns)
+        ),
         "rows": [
-            [row.host, row.process, *(shown_cell(row, name) for name, _ in columns)]
+            [
+                row.host,
+                row.process or "all recorded processes",
+                *(shown_cell(row, name) for name, _ in columns),
+            ]
             for row in rows[:_MOST_ROWS]
         ],
         "more_rows": max(0, len(rows) - _MOST_ROWS),
@@ -117,13 +165,44 @@ def _joined(metrics: HostMetrics, chart: _Chart) -> Values:
     return [chart.join(row) if row else None for row in rows]
 
 
+def _figure(
+    metrics: HostMetrics,
+    chart: _Chart,
+    joined: Values,
+    figures: Mapping[str, Figure],
+    of_counters: Mapping[str, float],
+) -> tuple[float, float] | None:
+    """The mean and the highest value. What the terminal and `--json` have, too, is the same here."""
+    if chart.figure:
+        figure = figures.get(chart.figure)
+        return None if figure is None else (round(figure.mean, 2), round(figure.most, 2))
+    mean = metrics.mean(joined)
+    if mean is None:
+        return None
+    mean = of_counters.get(chart.columns[0], mean)
+    return round(mean, 2), round(max(one for one in joined if one is not None), 2)
+
+
 def _buckets(
-    metrics: HostMetrics, values: Values, start: float, width: float, count: int
+    metrics: HostMetrics, values: Values, level: bool, start: float, width: float, count: int
 ) -> list[float | None]:
-    """The highest value of each bucket. A reading speaks of the time since the one before."""
+    """The highest value of each bucket.
+
+    A rate is of the time since the reading before, a level of the time around its reading. That time belongs
+    to the bucket at its middle, and to all whose middle is in it: a peak is seldom in two buckets, and none
+    is left out where readings are a little more than a bucket apart.
+    """
     found: list[float | None] = [None] * count
-    for moment, value in zip(metrics.times, values, strict=True):
-        place = int((moment - start) / width)
-        if value is not None and 0 <= place < count:
-            found[place] = round(max(value, found[place] or 0.0), 2)
+    for moment, passed, value in zip(metrics.times, metrics.seconds, values, strict=True):
+        if value is None:
+            continue
+        middle, half = (moment - start) / width, (passed or 0.0) / width / 2
+        if level:
+            half = min(half, _MOST_AROUND)
+            middle = count - 0.5 if count <= middle < count + 1 else middle  # the last reading, at the end
+        else:
+            middle -= half
+        for place in {floor(middle), *range(floor(middle - half + 0.5), floor(middle + half - 0.5) + 1)}:
+            if 0 <= place < count:
+                found[place] = round(max(value, found[place] or 0.0), 2)
     return found

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
-from hprofiler.report.spark_page import write_html
+from hprofiler.report.plain_page import write_html
 from hprofiler.spark.scaling import Point, Scaling
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 900, 420, 50, 20, 12, 40

@@ -104,6 +104,10 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         return min((one.times.start for one in recordings if one.times), default=None)
 
 
+# msgspec learns a type when it is first used, and crashes if several threads use it first at the same time.
+msgspec.json.Decoder(RunRecord)
+
+
 def read(text: bytes) -> RunRecord:
     """Decode a run.json of this or an earlier format. Raises ValueError.
 

@@ -1,6 +1,8 @@
 """The run folder: what is refused, what is kept, and that files stay inside."""
 
 import json
+import subprocess
+import sys
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -182,3 +184,18 @@ def test_folders_and_formats_that_cannot_be_opened(tmp_path):
         (tmp_path / "run.json").write_text(f'{{"format": {other}}}')
         with pytest.raises(RunFolderError, match=f"format {other}, but this hprofiler reads 2 and 3"):
             RunFolder.open(tmp_path)
+
+
+def test_threads_may_read_the_first_runs_at_the_same_time(tmp_path):
+    """In a process that has read none: msgspec crashes if several threads use a type first."""
+    (tmp_path / "run.json").write_bytes(msgspec.json.encode(RunRecord()))
+    code = """
+import sys, threading
+from hprofiler.runfolder.schema import read
+text, gate = open(sys.argv[1], "rb").read(), threading.Barrier(8)
+sys.setswitchinterval(1e-6)
+threads = [threading.Thread(target=lambda: (gate.wait(), read(text))) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "run.json")], check=True)

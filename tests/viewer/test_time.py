@@ -328,7 +328,7 @@ def test_what_spark_knows(viewer: Viewer, tmp_path: Path) -> None:
 
 
 def test_machines(viewer: Viewer, tmp_path: Path) -> None:
-    """Two hosts of ten seconds; on n2 the CPU is busy from second 4 on, and seconds 6 and 7 were not read."""
+    """Two hosts of ten seconds; on n2 the CPU is busy from second 3 on, and seconds 5 to 7 are not known."""
     rows = [Row(("a",), second * 50, 10, (10, 10_000_000)) for second in range(10)]
     hosts = [
         MadeHost(name, {pid: timed_profile(rows, start=START)}) for name, pid in (("n1", 11), ("n2", 12))
@@ -354,31 +354,36 @@ def test_machines(viewer: Viewer, tmp_path: Path) -> None:
         write_metrics(folder.metrics_path(name), Metrics(1.0, seconds, {"cpus": 1}, series))
     page = make_report(folder.path).page
     chart, of_counters = described(page)["machines"]["charts"]
-    assert of_counters["title"] == "instructions per cycle" and of_counters["values"][0][1] == 0.45
-    assert chart["title"] == "CPU" and chart["values"][1][3:6] == [10.0, 90.0, 90.0]
-    assert chart["values"][1][6:8] == [None, None]
-    viewer.open(page)
+    assert of_counters["title"] == "instructions per cycle" and of_counters["values"][0][0] == 0.45
+    assert chart["title"] == "CPU" and chart["values"][1][2:5] == [10.0, 90.0, 90.0]
+    assert chart["values"][1][5:8] == [None, None, None]
+    viewer.open(page, "view=time")
+    heat_map = viewer.element("heat-canvas").size["width"]
     viewer.press("v")
-    assert "A line for each host" in viewer.text("machines-panel")
+    assert "One line per host. Drag" in viewer.text("machines-panel")
+    cpu = viewer.driver.find_elements(By.CSS_SELECTOR, "#machines-panel .machines td:nth-child(2)")
+    assert [cell.text.replace("\u202f", " ").split("\n")[:2] for cell in cpu] == [
+        ["10 %", "max 10 %"],
+        ["50 %", "max 90 %"],
+    ]
     cells = viewer.driver.find_elements(By.CSS_SELECTOR, "#machines-panel .counters td")
-    host, process = ([cell.text for cell in cells[at : at + 4]] for at in (0, 4))
-    assert host == ["n1", "", "0.45", "80%"]
-    assert process[0] == "n1" and "pid 11" in process[1] and process[2:] == host[2:]
+    assert [cell.text for cell in cells] == ["n1", "executor 11 (pid 11)", "0.45", "80%"]
     assert axe.faults(viewer.driver) == []
     canvas = viewer.driver.find_element(By.CSS_SELECTOR, "#machines-panel .chart canvas")
+    assert canvas.size["width"] == heat_map, "charts are beside the heat map"
     width = canvas.size["width"] - GUTTER
-    places = [GUTTER + width * part - canvas.size["width"] / 2 for part in (4.3 / 60, 5.6 / 60)]
+    places = [GUTTER + width * part - canvas.size["width"] / 2 for part in (3.3 / 60, 4.6 / 60)]
     chain = ActionChains(viewer.driver, duration=0).move_to_element_with_offset(canvas, int(places[0]), 0)
     chain.click_and_hold().move_to_element_with_offset(canvas, int(places[1]), 0).release().perform()
-    assert "time=4-6" in viewer.state()
+    assert "time=3-5" in viewer.state()
     canvas.send_keys(Keys.ESCAPE)
     assert "time=" not in viewer.state()
-    canvas.send_keys(*[Keys.ARROW_RIGHT] * 4)
-    assert "CPU at 3.0 s: most n1 10 %, least n2 10 %." in viewer.text("machines-panel")
+    canvas.send_keys(*[Keys.ARROW_RIGHT] * 3)
+    assert "CPU at 2.0 s: most n1 10 %, least n2 10 %." in viewer.text("machines-panel")
     canvas.send_keys(Keys.ARROW_RIGHT)
-    assert "CPU at 4.0 s: most n2 90 %, least n1 10 %." in viewer.text("machines-panel")
+    assert "CPU at 3.0 s: most n2 90 %, least n1 10 %." in viewer.text("machines-panel")
     canvas.send_keys(Keys.SHIFT + Keys.ARROW_RIGHT + Keys.NULL, Keys.ENTER)
-    assert "time=4-6" in viewer.state()
+    assert "time=3-5" in viewer.state()
     viewer.driver.find_element(By.CSS_SELECTOR, "#machines-panel .name button").click()
     assert "scope=host%3A0" in viewer.state()
     viewer.press("v")

@@ -123,8 +123,12 @@ import { readTree } from "./tree.js";
  * @property {number} more_stages that are not listed
  * @property {{title: string, text: string}[]} sections
  */
-/** Of each host its values by bucket, null where nothing was read. @typedef {{title: string, unit: string, values: (number | null)[][]}} Chart */
-/** Metrics of hosts, the worst host first; buckets of `width` seconds. @typedef {{width: number, hosts: {name: string, host: number | null}[], more_hosts: number, charts: Chart[], findings: string[], counters?: {heads: string[], rows: string[][], more_rows: number} | null}} Machines */
+/**
+ * Of each host its values by bucket, null where nothing was read, and the mean and the highest value of the whole
+ * recording, null if unknown.
+ * @typedef {{title: string, unit: string, values: (number | null)[][], figures: ([number, number] | null)[]}} Chart
+ */
+/** Metrics of hosts, the worst host first; buckets of `width` seconds. @typedef {{width: number, hosts: {name: string, host: number | null}[], more_hosts: number, charts: Chart[], findings: string[], not_counted: string[], counters?: {heads: string[], note: string, rows: string[][], more_rows: number} | null}} Machines */
 /** What is known in numbers by time: values of buckets of `width` seconds since the start, the first as an area. @typedef {{width: number, curves: {name: string, values: number[]}[], note: string}} Curves */
 
 /**

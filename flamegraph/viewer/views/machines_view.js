@@ -6,11 +6,14 @@ import { isDark } from "../controls/theme.js";
 import { grouped } from "../data/format.js";
 import { formatRange, rangeText, SECOND } from "../data/range.js";
 import { GUTTER } from "../heat/cell_map.js";
+import { ticksOf, timeAxis } from "../heat/time_axis.js";
 
 /** @import { Context, View } from "../controls/context.js" */
 /** @import { Chart, Machines } from "../data/page.js" */
+/** @import { Range } from "../data/range.js" */
+/** In pixels: of a bucket, of the recording, of a column of ticks. @typedef {{step: number, width: number, columnWidth: number, ticks: [column: number, text: string][]}} Axis */
 
-const CHART_HEIGHT = 72;
+const [CHART_HEIGHT, TICKS_BELOW] = [72, 16];
 const [SPARK_WIDTH, SPARK_HEIGHT] = [72, 16];
 /** Rows of the table that have small pictures. */
 const MOST_SPARKS = 50;
@@ -31,7 +34,9 @@ export class MachinesView {
     const { machines } = context.page;
     /** @type {{chart: Chart, canvas: HTMLCanvasElement}[]} */
     this.charts = [];
-    this.panel = panel;
+    /** As wide as charts can be. */
+    this.body = make("div");
+    this.perSecond = 1;
     /** The buckets that the pointer or keys are at, the first one fixed. @type {{from: number, to: number} | null} */
     this.cursor = null;
     if (!machines) return;
@@ -39,18 +44,20 @@ export class MachinesView {
     this.note.setAttribute("aria-live", "polite");
     this.value = make("p", "lead", EMPTY_LINE);
     this.value.setAttribute("aria-live", "polite");
-    panel.append(...machines.findings.map((text) => make("p", "", text)), this.note, this.value);
+    this.body.append(...machines.findings.map((text) => make("p", "", text)), this.note, this.value);
     for (const chart of machines.charts) {
       const canvas = document.createElement("canvas");
       canvas.setAttribute("role", "img");
       canvas.tabIndex = 0;
       this.charts.push({ chart, canvas });
       this.listen(chart, canvas);
-      panel.append(filled("section", "chart", make("h2", "", chart.unit ? `${chart.title} (${chart.unit})` : chart.title), canvas));
+      this.body.append(filled("section", "chart", make("h2", "", chart.unit ? `${chart.title} (${chart.unit})` : chart.title), canvas));
     }
-    panel.append(machinesTable(context, machines));
-    if (machines.counters) panel.append(countersTable(machines.counters));
-    new ResizeObserver(() => this.draw()).observe(panel);
+    this.body.append(machinesTable(context, machines));
+    this.body.append(...machines.not_counted.map((text) => make("p", "lead", text)));
+    if (machines.counters) this.body.append(countersTable(machines.counters));
+    panel.append(this.body);
+    new ResizeObserver(() => this.draw()).observe(this.body);
   }
 
   update() {
@@ -69,33 +76,39 @@ export class MachinesView {
   }
 
   draw() {
-    const { context, panel, chosen } = this;
+    const { context, body, chosen } = this;
     const { machines, time } = context.page;
-    if (!machines || !time || panel.hidden || panel.clientWidth === 0 || !this.note) return;
-    const width = Math.max(100, panel.clientWidth - GUTTER - 8);
+    if (!machines || !time || body.clientWidth === 0 || !this.note) return;
+    const { grid, columnWidth } = timeAxis(time, body.clientWidth);
+    this.perSecond = (columnWidth * SECOND) / grid.span;
+    const axis = { step: machines.width * this.perSecond, width: time.seconds * this.perSecond, columnWidth, ticks: ticksOf(grid, columnWidth) };
     const { range } = context;
+    const lines = machines.width === 1 ? "One line per host." : `One line per host: the highest value of each ${roundedText(machines.width)}\u202fs.`;
     const of = chosen < 0 ? "" : ` The thick line is ${machines.hosts[chosen].name}.`;
-    const shown = range ? ` Shown in all views: ${rangeText(range)}.` : " Drag, or move with arrow keys and Shift and press Enter, to see a range alone in every view.";
-    this.note.textContent = `A line for each host, the highest value of ${bucketText(machines.width)}.${of}${shown}`;
+    const shown = range
+      ? `Shown in all views: ${rangeText(range)}. The tables below are of the whole recording.`
+      : "Drag over a chart to see only that time in every view. Keyboard: arrow keys move, Shift extends, Enter selects.";
+    this.note.textContent = `${lines}${of} ${shown}`;
+    const marks = this.marks(range);
     for (const { chart, canvas } of this.charts) {
       const highest = highestOf(chart.values);
-      const marks = this.marks(machines.width / time.seconds, range && {
-        from: range.from / SECOND / time.seconds, to: range.to / SECOND / time.seconds,
-      });
-      drawChart(canvas, chart.values, machines.width / time.seconds, width, highest, chosen, marks, shownValue(highest, chart.unit));
+      drawChart(canvas, chart.values, axis, highest, chosen, marks, shownValue(highest, chart.unit));
       canvas.setAttribute("aria-label", `${chart.title} by time: at most ${shownValue(highest, chart.unit)}; arrow keys move, Shift extends, Enter selects, Escape clears`);
     }
   }
 
   /**
-   * What is marked in every chart: the range that all views show, and the cursor.
-   * @param {number} step a bucket's part of the width
-   * @param {{from: number, to: number} | null} range as parts of the width
+   * What is marked in every chart, in pixels: the range that all views show, and the cursor.
+   * @param {Range | null} range
    */
-  marks(step, range) {
-    const { cursor } = this;
-    const [from, to] = cursor ? [Math.min(cursor.from, cursor.to), Math.max(cursor.from, cursor.to) + 1] : [0, 0];
-    return [range, cursor && { from: from * step, to: to * step }].filter((one) => one !== null);
+  marks(range) {
+    const { cursor, perSecond } = this;
+    const marks = range ? [{ from: (range.from / SECOND) * perSecond, to: (range.to / SECOND) * perSecond }] : [];
+    if (cursor) {
+      const step = (this.context.page.machines?.width ?? 1) * perSecond;
+      marks.push({ from: Math.min(cursor.from, cursor.to) * step, to: (Math.max(cursor.from, cursor.to) + 1) * step });
+    }
+    return marks;
   }
 
   /**
@@ -107,10 +120,8 @@ export class MachinesView {
     const buckets = chart.values[0]?.length ?? 0;
     let drags = false;
     const bucket = (/** @type {MouseEvent} */ event) => {
-      const { left, width } = canvas.getBoundingClientRect();
-      const { time, machines } = this.context.page;
-      const second = ((event.clientX - left - GUTTER) / (width - GUTTER)) * (time?.seconds ?? 0);
-      return Math.max(0, Math.min(buckets - 1, Math.floor(second / (machines?.width ?? 1))));
+      const second = (event.clientX - canvas.getBoundingClientRect().left - GUTTER) / this.perSecond;
+      return Math.max(0, Math.min(buckets - 1, Math.floor(second / (this.context.page.machines?.width ?? 1))));
     };
     canvas.addEventListener("mousedown", (event) => {
       drags = true;
@@ -205,20 +216,19 @@ function bucketValues({ hosts, width }, { title, unit, values }, bucket) {
  * @param {Context} context
  * @param {Machines} machines
  */
-function machinesTable(context, { hosts, charts, more_hosts: more }) {
+function machinesTable(context, { hosts, charts: all, more_hosts: more }) {
+  const charts = all.filter(({ figures }) => figures.some((one) => one !== null));
   /** @type {[string, string][]} */
   const heads = [["host", ""], ...charts.map(({ title }) => /** @type {[string, string]} */ ([title, "number"]))];
   const highest = charts.map(({ values }) => highestOf(values));
   const rows = hosts.map(({ name, host }, row) => {
     const show = () => context.go({ view: "graph", scope: `host:${host}`, zoom: 0 });
     const link = host === null ? make("bdi", "", name) : linkButton(`Flame graph of ${name}`, show, make("bdi", "", name));
-    const cells = charts.map(({ unit, values }, at) => {
-      const known = values[row].filter((value) => value !== null);
-      if (known.length === 0) return make("td", "number");
-      const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
-      const most = known.reduce((one, other) => Math.max(one, other), 0);
-      const words = `${shownValue(mean, unit)} `;
-      const cell = filled("td", "number", words, make("span", "soft", `≤ ${shownValue(most, unit)}`));
+    const cells = charts.map(({ unit, values, figures }, at) => {
+      const figure = figures[row];
+      if (!figure) return make("td", "number");
+      const [mean, most] = figure.map((value) => shownValue(value, unit));
+      const cell = filled("td", "number", mean, document.createElement("br"), make("span", "soft", `max ${most}`));
       if (row < MOST_SPARKS) cell.append(document.createElement("br"), sparkline(values[row], highest[at]));
       return cell;
     });
@@ -226,19 +236,20 @@ function machinesTable(context, { hosts, charts, more_hosts: more }) {
   });
   const rest = more ? [make("p", "lead", `… and ${grouped(more)} more hosts.`)] : [];
   const table = filled("div", "scroll", staticTable("machines", heads, rows));
-  return filled("section", "", make("h2", "", "Hosts: mean, and at most"), table, ...rest);
+  return filled("section", "", make("h2", "", "Hosts: mean and maximum of the whole recording"), table, ...rest);
 }
 
 /**
  * What processors counted in the recorded processes: per cycle, per 1,000 instructions or cycles, a second.
  * @param {NonNullable<Machines["counters"]>} counters
  */
-function countersTable({ heads, rows, more_rows: more }) {
+function countersTable({ heads, note, rows, more_rows: more }) {
   const names = heads.map((head, at) => /** @type {[string, string]} */ ([head, at < 2 ? "" : "number"]));
   const cells = rows.map((row) => row.map((text, at) => make("td", at < 2 ? "name" : "number", text)));
+  const units = note ? [make("p", "lead", note)] : [];
   const rest = more ? [make("p", "lead", `… and ${grouped(more)} more processes.`)] : [];
   const table = filled("div", "scroll", staticTable("counters", names, cells));
-  return filled("section", "", make("h2", "", "Counters of the recorded processes"), table, ...rest);
+  return filled("section", "", make("h2", "", "Counters of the recorded processes, of the whole recording"), table, ...units, ...rest);
 }
 
 /** @param {(number | null)[][]} values */
@@ -249,42 +260,45 @@ function highestOf(values) {
 /**
  * @param {HTMLCanvasElement} canvas
  * @param {(number | null)[][]} hosts
- * @param {number} step a bucket's part of the width
- * @param {number} width in pixels
+ * @param {Axis} axis
  * @param {number} highest
  * @param {number} chosen the host with a thick line
- * @param {{from: number, to: number}[]} marks as parts of the width
+ * @param {{from: number, to: number}[]} marks
  * @param {string} top
  */
-function drawChart(canvas, hosts, step, width, highest, chosen, marks, top) {
-  const context = sizedCanvas(canvas, GUTTER + width, CHART_HEIGHT);
+function drawChart(canvas, hosts, axis, highest, chosen, marks, top) {
+  const { width, columnWidth } = axis;
+  const context = sizedCanvas(canvas, GUTTER + width + 2, CHART_HEIGHT + TICKS_BELOW);
   if (!context) return;
   const dark = isDark();
   context.fillStyle = dark ? "#2a3340" : "#e8eef6";
-  for (const { from, to } of marks) context.fillRect(GUTTER + from * width, 0, Math.max(1, (to - from) * width), CHART_HEIGHT);
+  for (const { from, to } of marks) context.fillRect(GUTTER + from, 0, Math.max(1, Math.min(to, width) - from), CHART_HEIGHT);
   context.fillStyle = dark ? "#9aa2aa" : "#6a7178";
   context.font = "11px system-ui, sans-serif";
   context.textAlign = "right";
   context.fillText(top, GUTTER - 6, 10);
   context.fillText("0", GUTTER - 6, CHART_HEIGHT - 2);
+  context.textAlign = "left";
+  for (const [column, text] of axis.ticks) {
+    context.fillRect(GUTTER + column * columnWidth, CHART_HEIGHT, 1, 4);
+    context.fillText(text, GUTTER + column * columnWidth + 3, CHART_HEIGHT + 12);
+  }
   hosts.forEach((values, at) => {
-    if (at !== chosen) drawLine(context, values, step, width, highest, dark ? "#6aa8ee80" : "#2563a880", 1);
+    if (at !== chosen) drawLine(context, values, axis, highest, dark ? "#6aa8ee80" : "#2563a880", 1);
   });
-  if (chosen >= 0) drawLine(context, hosts[chosen], step, width, highest, dark ? "#ffb37a" : "#b3450f", 2.5);
+  if (chosen >= 0) drawLine(context, hosts[chosen], axis, highest, dark ? "#ffb37a" : "#b3450f", 2.5);
 }
 
 /**
- * A line with gaps where nothing was read.
+ * A line of steps, each for the width of a bucket, with gaps where nothing was read.
  * @param {CanvasRenderingContext2D} context
  * @param {(number | null)[]} values
- * @param {number} part of the width that a bucket takes
- * @param {number} width in pixels
+ * @param {Axis} axis
  * @param {number} highest
  * @param {string} color
  * @param {number} thick
  */
-function drawLine(context, values, part, width, highest, color, thick) {
-  const step = part * width;
+function drawLine(context, values, { step, width }, highest, color, thick) {
   context.strokeStyle = color;
   context.lineWidth = thick;
   context.beginPath();
@@ -295,10 +309,10 @@ function drawLine(context, values, part, width, highest, color, thick) {
       open = false;
       return;
     }
-    const [x, y] = [GUTTER + (at + 0.5) * step, CHART_HEIGHT - 2 - (value / highest) * (CHART_HEIGHT - 6)];
+    const [x, y] = [GUTTER + at * step, CHART_HEIGHT - 2 - (value / highest) * (CHART_HEIGHT - 6)];
     if (open) context.lineTo(x, y);
-    else context.moveTo(x - step / 2, y);
-    context.lineTo(Math.min(x + step / 2, end), y);
+    else context.moveTo(x, y);
+    context.lineTo(Math.min(x + step, end), y);
     open = true;
   });
   context.stroke();
@@ -353,9 +367,4 @@ function shownValue(value, unit) {
 /** @param {number} value */
 function roundedText(value) {
   return value >= 9.95 ? grouped(Math.round(value)) : value.toFixed(1);
-}
-
-/** @param {number} seconds */
-function bucketText(seconds) {
-  return seconds === 1 ? "each second" : `each ${roundedText(seconds)} s`;
 }

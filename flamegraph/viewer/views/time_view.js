@@ -6,34 +6,31 @@ import { isDark } from "../controls/theme.js";
 import { amounts, countOf, grouped, percent, quantity } from "../data/format.js";
 import { formatBands, formatRange, microsecondsText, rangeText, SECOND } from "../data/range.js";
 import { ALL_TIME } from "../data/state.js";
-import { countCells, countDurations, countMatches, countSpans, TimeGrid } from "../data/time_grid.js";
+import { countCells, countDurations, countMatches, countSpans } from "../data/time_grid.js";
 import { hideTooltip, showTip } from "../graph/frame_details.js";
 import { ScopeGraph } from "../graph/scope_graph.js";
-import { CellMap, GUTTER } from "../heat/cell_map.js";
+import { CellMap } from "../heat/cell_map.js";
 import { Curves } from "../heat/curves.js";
 import { DurationsMap } from "../heat/durations_map.js";
 import { Lanes } from "../heat/lanes.js";
 import { Ramp, showRamp, topOf } from "../heat/ramp.js";
+import { ticksOf, timeAxis } from "../heat/time_axis.js";
 
 /** @import { Context, View } from "../controls/context.js" */
 /** @import { TimeInfo } from "../data/page.js" */
 /** @import { Bands, Range } from "../data/range.js" */
 /** @import { Scope } from "../data/scopes.js" */
 /** @import { State } from "../data/state.js" */
-/** @import { CellCounts, Durations } from "../data/time_grid.js" */
+/** @import { CellCounts, Durations, TimeGrid } from "../data/time_grid.js" */
 /** @import { TooltipRow } from "../graph/frame_details.js" */
 /** @import { Cell } from "../heat/cell_map.js" */
 /** @import { MapPicture } from "../heat/durations_map.js" */
 /** Of cells in the order of time. @typedef {{from: number, to: number, color: string}} TimeMark */
 
-/** Widths and heights in pixels. */
-const [LEAST_COLUMN, WIDEST_COLUMN] = [4, 112];
+/** In pixels. */
 const [HEAT_HEIGHT, TIMELINE_HEIGHT] = [300, 40];
-const LEAST_TICK = 64;
 /** How strong a bar of the timeline is. */
 const BAR = 0.42;
-/** Seconds between ticks. */
-const TICK_STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 28_800, 86_400];
 
 /**
  * Why there is nothing to be shown.
@@ -120,7 +117,7 @@ export class TimeView {
     /** What the lanes were drawn for. @type {unknown[]} */
     this.drawnLanes = [];
     this.width = 0;
-    this.columnWidth = LEAST_COLUMN;
+    this.columnWidth = 0;
     this.dark = isDark();
     new ResizeObserver(() => {
       if (panel.clientWidth > 0 && this.body.clientWidth !== this.width && !panel.hidden) this.draw();
@@ -145,11 +142,10 @@ export class TimeView {
     const { page } = this.context;
     if (!page.time || this.body.hidden) return;
     this.width = this.body.clientWidth;
-    const room = Math.max(LEAST_COLUMN, this.width - GUTTER - 4);
-    const grid = new TimeGrid(page.time, Math.floor(room / LEAST_COLUMN));
+    const { grid, columnWidth } = timeAxis(page.time, this.width);
     if (!this.grid || this.grid.cell !== grid.cell) this.grid = grid;
     this.count(this.grid);
-    this.columnWidth = Math.min(WIDEST_COLUMN, room / this.grid.columns);
+    this.columnWidth = columnWidth;
     this.drawMaps(this.grid);
   }
 
@@ -370,23 +366,6 @@ export class TimeView {
     rows.push(["Clock", clockText(start + cell * grid.cell)]);
     showTip(rangeText(grid.rangeOf(cell, cell + count - 1)), rows, x, y);
   }
-}
-
-/**
- * Where ticks are, and what they say.
- * @param {TimeGrid} grid
- * @param {number} columnWidth
- * @returns {[number, string][]}
- */
-export function ticksOf(grid, columnWidth) {
-  const perSecond = (columnWidth * SECOND) / grid.span;
-  const step = TICK_STEPS.find((seconds) => seconds * perSecond >= LEAST_TICK) ?? TICK_STEPS[TICK_STEPS.length - 1];
-  /** @type {[number, string][]} */
-  const ticks = [];
-  for (let second = 0; second * SECOND < grid.columns * grid.span; second += step) {
-    ticks.push([(second * SECOND) / grid.span, `${second}\u202fs`]);
-  }
-  return ticks;
 }
 
 /** @param {number} samples */

@@ -5,13 +5,15 @@ import { filled, make } from "../controls/dom.js";
 import { percent } from "../data/format.js";
 import { formatRange, rangeText } from "../data/range.js";
 import { ALL_TIME } from "../data/state.js";
-import { countCategories, TimeGrid } from "../data/time_grid.js";
+import { countCategories } from "../data/time_grid.js";
 import { categoryCount, categoryLabel } from "../data/work.js";
 import { hideTooltip, showTip } from "../graph/frame_details.js";
-import { CellMap, GUTTER } from "../heat/cell_map.js";
-import { perSecondText, ticksOf } from "./time_view.js";
+import { CellMap } from "../heat/cell_map.js";
+import { ticksOf, timeAxis } from "../heat/time_axis.js";
+import { perSecondText } from "./time_view.js";
 
 /** @import { Context } from "../controls/context.js" */
+/** @import { TimeGrid } from "../data/time_grid.js" */
 /** @import { TooltipRow } from "../graph/frame_details.js" */
 /** @import { WorkBars, WorkSums } from "./work_bars.js" */
 
@@ -61,8 +63,7 @@ export class WorkByTime {
     const known = page.time !== null && columns.some(({ column }) => context.tree.times.has(column));
     this.element.hidden = !known;
     if (!known || !page.time) return;
-    const room = Math.max(NARROW_BAR, width - GUTTER - 4);
-    const grid = new TimeGrid(page.time, Math.floor(room / NARROW_BAR));
+    const { grid, columnWidth } = timeAxis(page.time, width, NARROW_BAR, WIDE_BAR);
     const count = categoryCount();
     const counted = [scope.key, event, thread, grid.columns];
     if (counted.some((one, at) => one !== this.counted[at])) {
@@ -72,7 +73,6 @@ export class WorkByTime {
     this.grid = grid;
     const totals = Array.from({ length: grid.columns }, (_, column) => this.ofColumns(column, column).reduce((sum, one) => sum + one, 0));
     const highest = Math.max(...totals);
-    const columnWidth = Math.min(WIDE_BAR, room / grid.columns);
     const color = dark ? "#ffffff" : "#16191d";
     this.map.show({
       columns: grid.columns, rows: 1, rowHeight: BARS_TALL, columnWidth, ticks: ticksOf(grid, columnWidth), inTime: true, dark,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,10 @@ from hprofiler.cli.terminal.progress import counters
 
 if TYPE_CHECKING:
     from hprofiler.analysis.diff import Changes, MethodChange
+    from hprofiler.analysis.diff_sides import Source
     from hprofiler.report.diff_page import TwoRuns
 
+_ARCHIVE = "archive:"
 _PAGE = ".html"
 _SUFFIXES = (".svg", _PAGE)
 _FAILED_SHOWN = 5
@@ -27,7 +30,6 @@ def command(options: argparse.Namespace) -> int:
     outputs = [_output(Path(name)) for name in options.output]
     times = _times(options.time)
     from hprofiler.analysis.diff import compare_sources, split_by_certainty
-    from hprofiler.analysis.diff_sides import open_side
     from hprofiler.report.diff_page import two_runs
 
     before, after = Path(options.before), Path(options.after)
@@ -35,7 +37,7 @@ def command(options: argparse.Namespace) -> int:
     page = two_runs(before, after, options.title) if pages else None
     with counters() as listener:
         take = page.take if page else None
-        sources = (open_side(before, times[0]), open_side(after, times[1]))
+        sources = (_side(options.before, times[0]), _side(options.after, times[1]))
         changes = compare_sources(sources, options.event, options.absolute, listener, take)
     for output in outputs:
         _write(changes, page if output.suffix == _PAGE else None, output, options.title)
@@ -47,6 +49,18 @@ def command(options: argparse.Namespace) -> int:
     if failed:
         return Exit.WORSE
     return Exit.PARTIAL if _problems(changes) else Exit.OK
+
+
+def _side(name: str, time: TimeRange | None) -> Source:
+    from hprofiler.analysis.diff_sides import open_side
+
+    if not name.startswith(_ARCHIVE):
+        return open_side(Path(name), time)
+    if time is not None:
+        raise UsageError(f"{name}: --time is for run folders and files", "compare it without --time")
+    from hprofiler.archive.sides import ArchiveSide
+
+    return ArchiveSide(name, datetime.now(timezone.utc))
 
 
 def _times(given: list[TimeRange]) -> tuple[TimeRange | None, TimeRange | None]:
@@ -88,7 +102,6 @@ def _print(
     failed: list[MethodChange],
     unsure: list[MethodChange],
 ) -> None:
-    from hprofiler.analysis.diff import WHY
     from hprofiler.report.diff_text import lines, record
 
     for reason in _problems(changes)[:_FAILED_SHOWN]:
@@ -99,6 +112,13 @@ def _print(
         print_json(record(changes, options.top, failed, unsure))
     else:
         print("\n".join(lines(changes, options.top)))
+    print_failed(changes, failed, unsure)
+
+
+def print_failed(changes: Changes, failed: list[MethodChange], unsure: list[MethodChange]) -> None:
+    """Name on stderr what grew by more than the limit."""
+    from hprofiler.analysis.diff import WHY
+
     _print_grown([f"{_grew(one)}: {_growth(one, changes)}" for one in failed])
     _print_grown([f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {WHY}" for one in unsure])
 

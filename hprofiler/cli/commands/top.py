@@ -18,6 +18,8 @@ from hprofiler.cli.terminal.streams import is_terminal
 from hprofiler.model import Status
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from hprofiler.cli.terminal.top_table import TopTable
     from hprofiler.collect import Stop
 
@@ -42,6 +44,8 @@ def command(options: argparse.Namespace) -> int:
         say(f"{one.where}: ", one.reason, sys.stderr)
         if one.remedy:
             say("  ", one.remedy, sys.stderr)
+    if table.has_readings and not any(host.processes for host in found):
+        say("", f"no process matches {selector.text!r}; hprofiler ps -j java shows what runs", sys.stderr)
     if stop.signal:
         return Exit.after(stop.signal)
     if not table.has_readings:
@@ -84,12 +88,14 @@ def _live(table: TopTable, stop: Stop) -> Iterator[None]:
     from rich.live import Live
 
     console = Console()
-    shown = Live(
-        get_renderable=lambda: table.table(console.height), console=console, refresh_per_second=1, screen=True
-    )
+
+    def picture() -> Table:
+        return table.table(console.width, console.height)
+
+    shown = Live(get_renderable=picture, console=console, refresh_per_second=1, screen=True)
     with _keys(stop), shown:
         yield
-    console.print(table.table(console.height))
+    console.print(picture())
 
 
 @contextmanager

@@ -15,6 +15,7 @@ examples:
   hprofiler diff before.jfr after.jfr --top 20           compare two files
   hprofiler diff run run --time 0-20 --time 20-40        compare two parts of a run
   hprofiler diff base new --fail-over 5%                 in CI: fail if a share grew by over 5 points
+  hprofiler diff archive:etl@yesterday tonight           compare with a run in $HPROFILER_ARCHIVE
 
 exit status:
   0  compared; with --fail-over: no method grew by more, or too few processes to tell
@@ -29,7 +30,7 @@ docs/diff.md explains the numbers.
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-h", "--help", action="help", help="print this help")
-    both = "run folder, or profile in any format that `hprofiler convert` reads"
+    both = "run folder, profile in any format that `hprofiler convert` reads, or archive:APP@yesterday"
     parser.add_argument("before", metavar="BEFORE", help=both)
     parser.add_argument("after", metavar="AFTER", help="run folder or profile to compare with BEFORE")
     parser.add_argument(
@@ -62,7 +63,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--fail-over",
-        type=_share,
+        type=share,
         metavar="P%",
         help="exit with status 1 if a method's share grew by more than P percentage points, and by more than "
         "chance explains",
@@ -80,8 +81,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
 
 
-def _share(text: str) -> float:
-    """0.05 of "5%" or "5"."""
+def share(text: str) -> float:
+    """A share of "5%" or "5": 0.05."""
     found = re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?)\s*%?", text.strip())
     if not found or not 0 <= float(found[1]) <= 100:
         raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0% to 100%")

@@ -11,9 +11,11 @@ from functools import partial
 from typing import Any, NoReturn
 
 from hprofiler import __version__
+from hprofiler.cli.options import archive_verbs
 from hprofiler.cli.options import convert as convert_options
 from hprofiler.cli.options import diff as diff_options
 from hprofiler.cli.options import kubernetes as kubernetes_options
+from hprofiler.cli.options import questions as question_options
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options import sampling as sampling_options
 from hprofiler.cli.options import spark as spark_options
@@ -35,6 +37,11 @@ VERBS = {
     "diff": ("diff", "compare two runs or profiles"),
     "spark": ("spark", "show what a Spark application did: stages, tasks, executors"),
     "scale": ("scale", "compare runs of a Spark job on more and fewer cores, from their event logs"),
+    "archive": ("archive", "keep many runs in one place: add, compact, prune, check, sql"),
+    "history": ("questions", "show a method's share in the runs of an archive"),
+    "grew": ("questions", "show which methods of archived runs cost more than before"),
+    "cost": ("questions", "show what archived runs used a day: core hours by kind of work, application …"),
+    "where": ("questions", "show which archived runs contain a frame"),
     "outliers": ("outliers", "show which hosts and processes of a run differ from the others"),
     "cleanup": ("cleanup", "list and remove hprofiler's leftovers on hosts"),
     "demo": ("demo", "profile a small JVM job on this machine"),
@@ -183,6 +190,7 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
     care_options.add_to(parser)
     spark_options.add_to(parser)
     _output_options(parser)
+    archive_verbs.add_to_run(parser)
     parser.epilog = parser.epilog or f"{SELECTORS}\n{RUN_EXAMPLES}"
 
 
@@ -533,6 +541,11 @@ _VERB_OPTIONS = {
     "diff": diff_options.add_to,
     "spark": _spark_options,
     "scale": _scale_options,
+    "archive": archive_verbs.add_to,
+    "history": question_options.add_history_to,
+    "grew": question_options.add_grew_to,
+    "cost": question_options.add_cost_to,
+    "where": question_options.add_where_to,
     "outliers": _outliers_options,
     "cleanup": _cleanup_options,
     "demo": _demo_options,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import partial
 
 from hprofiler.base.errors import UsageError
@@ -22,6 +23,7 @@ _INTERVALS_OF = {
 }
 
 # Names of perf events, tracepoints (sched:sched_switch) and Java methods (a.b.C.m).
+_LIKE_A_PRESET = 0.8
 _COUNTER = re.compile(r"[A-Za-z][A-Za-z0-9_./-]{0,99}")
 _EVENT = re.compile(r"[A-Za-z0-9_.:*$<>/@][A-Za-z0-9_.:*$<>/@-]{0,199}")
 
@@ -145,8 +147,12 @@ def events(text: str) -> tuple[str, ...]:
 
 def counters(text: str) -> tuple[str, ...]:
     """The presets and events of "ipc,cycles"; each once."""
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    given = (name.strip() for name in text.split(","))
+    names = tuple(dict.fromkeys(name.lower() if name.lower() in PRESETS else name for name in given))
     for name in names:
+        meant = get_close_matches(name.lower(), PRESETS, 1, _LIKE_A_PRESET)
+        if meant and name not in PRESETS:
+            raise argparse.ArgumentTypeError(f"{name!r} is not a counter; did you mean {meant[0]}?")
         if not _COUNTER.fullmatch(name):
             raise argparse.ArgumentTypeError(
                 f"{name!r} is not a counter; counters are {', '.join(PRESETS)}, and events of the machine"

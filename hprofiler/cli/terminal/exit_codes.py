@@ -7,7 +7,7 @@ from enum import IntEnum
 
 class Exit(IntEnum):
     OK = 0  # every match was recorded, for the whole time or until it ended
-    WORSE = 1  # `diff --fail-over`: a method grew by more
+    WORSE = 1  # `diff --fail-over`, `grew --fail-over`: a method grew by more
     USAGE = 2  # the command line, or a file it names, is wrong
     PARTIAL = 3  # something was not recorded
     NOTHING = 4  # nothing was recorded

@@ -26,6 +26,9 @@ def _rate(value: float) -> str:
     return f"{size(value)}/s" if value else "0"
 
 
+_GAP = 2  # spaces between columns
+
+
 _COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "cpu": ("CPU", shown_percent),
     "run_queue": ("run queue", shown_number),
@@ -37,6 +40,8 @@ _COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "throttled": ("throttled", shown_percent),
     "gc": ("GC", shown_percent),
 }
+_LEFT_OUT = ("sent", "received", "written", "disk read", "throttled", "job memory", "memory")
+"""Columns that a narrow terminal has no room for, the first one first."""
 HEADS = ("host", *(head for head, _ in _COLUMNS.values()), "job CPU", "job memory", "processes")
 
 
@@ -122,21 +127,22 @@ class TopTable:
             for one in self._sorted()
         }
 
-    def table(self, height: int) -> Table:
-        """As many hosts as fit into the height; what is beyond a threshold is red."""
+    def table(self, width: int, height: int) -> Table:
+        """As many hosts and columns as fit; what is beyond a threshold is red. No figure is cut."""
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        for number, head in enumerate(HEADS):
-            table.add_column(head, justify="right" if number else "left", no_wrap=True)
+        table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
         hosts = self._sorted()
         room = max(1, height - 2)
-        for one in hosts[: room if len(hosts) <= room else room - 1]:
+        shown = hosts[: room if len(hosts) <= room else room - 1]
+        rows = [_row(one) for one in shown]
+        columns = _fitting(rows, width)
+        for number, cells in columns.items():
+            table.add_column(HEADS[number], justify="right" if number else "left", no_wrap=True, width=cells)
+        for one, row in zip(shown, rows, strict=True):
             red = [False, *(name in one.beyond for name in _COLUMNS), False, False, one.failed]
-            table.add_row(
-                *(Text(cell, "red" if is_red else "") for cell, is_red in zip(_row(one), red, strict=True))
-            )
+            table.add_row(*(Text(row[number], "red" if red[number] else "") for number in columns))
         if len(hosts) > room:
             table.add_row(f"… and {len(hosts) - room + 1} more hosts")
         return table
@@ -145,6 +151,22 @@ class TopTable:
         with self._changed:
             hosts = list(self._hosts.values())
         return sorted(hosts, key=_order)
+
+
+def _fitting(rows: Sequence[Row], width: int) -> dict[int, int]:
+    """The columns that fit, by number, with their widths. The names of hosts and the notes may be cut."""
+    columns = {number: max(map(len, cells)) for number, cells in enumerate(zip(HEADS, *rows, strict=True))}
+
+    def too_wide() -> int:
+        return sum(columns.values()) + _GAP * (len(columns) - 1) - width
+
+    for head in _LEFT_OUT:
+        if too_wide() <= 0:
+            break
+        del columns[HEADS.index(head)]
+    for number in (len(HEADS) - 1, 0):
+        columns[number] = max(len(HEADS[number]), columns[number] - max(0, too_wide()))
+    return columns
 
 
 def _order(host: _Host) -> tuple[float, float, str]:
@@ -166,4 +188,4 @@ def _row(host: _Host) -> Row:
         for name, (_, shown) in _COLUMNS.items()
     )
     last = printable(host.note) if host.failed else f"{host.processes:,}"
-    return (name, *cells, f"{host.job_cpu:.1f}", size(host.job_memory), last)
+    return (name, *cells, f"{host.job_cpu:.1f}", size(host.job_memory) if host.job_memory else "0", last)

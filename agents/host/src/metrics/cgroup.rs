@@ -1,6 +1,7 @@
 //! The control groups of the recorded processes, of version 1 and 2: CPU time that a limit withheld, and memory.
 
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 
 use super::host::{pairs, Reread};
 use super::process::Process;
@@ -13,21 +14,38 @@ const DEEPEST: usize = 32;
 const OF_CPU: [&str; 3] = ["cpu,cpuacct", "cpuacct,cpu", "cpu"];
 const UNLIMITED: u64 = 1 << 60;
 
+/// A group, and what is read of it: in version 1 a process may be in one group for CPU time, and in another for memory.
 pub struct Group {
     id: String,
+    of_cpu: bool,
+    of_memory: bool,
     cpu: Reread,
     memory: Reread,
     limit: Reread,
     events: Reread,
 }
 
+impl PartialEq for Group {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.id, self.of_cpu, self.of_memory) == (&other.id, other.of_cpu, other.of_memory)
+    }
+}
+
+const VERSION_1: [&str; 3] = [
+    "memory.usage_in_bytes",
+    "memory.limit_in_bytes",
+    "memory.oom_control",
+];
+const VERSION_2: [&str; 3] = ["memory.current", "memory.max", "memory.events"];
+
 /// The groups of processes, each once.
 pub fn of<'a>(processes: impl Iterator<Item = &'a Process>) -> Vec<Group> {
     let mut found: Vec<Group> = Vec::new();
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     for process in processes {
         let text = process.target.read("cgroup", LONGEST).unwrap_or_default();
-        if let Some(group) = open(Path::new("/sys/fs/cgroup"), &text) {
-            if !found.iter().any(|other| other.id == group.id) {
+        for group in open(Path::new("/sys/fs/cgroup"), &text, &own) {
+            if !found.contains(&group) {
                 found.push(group);
             }
         }
@@ -35,68 +53,79 @@ pub fn of<'a>(processes: impl Iterator<Item = &'a Process>) -> Vec<Group> {
     found
 }
 
-/// The group whose limit counts for a process with this `/proc/PID/cgroup`.
-fn open(root: &Path, text: &str) -> Option<Group> {
-    let path_in = |tree: &str| {
-        let mut lines = text.lines().filter_map(|line| {
-            let (_, rest) = line.split_once(':')?;
-            rest.split_once(':')
-        });
-        let found = lines.find(|(trees, _)| trees.split(',').any(|one| one == tree));
-        found.map(|(_, path)| path.trim_start_matches('/'))
-    };
+/// The groups whose limits count for a process with this `/proc/PID/cgroup`; `own` is that of the agent.
+fn open(root: &Path, text: &str, own: &str) -> Vec<Group> {
     let of_cpu = OF_CPU
         .iter()
         .map(|name| root.join(name))
         .find(|folder| folder.is_dir());
-    if let (Some(folder), Some(path)) = (of_cpu, path_in("cpu")) {
-        let (cpu, id) = limited(&folder, path);
-        let memory = root.join("memory");
-        let memory = match path_in("memory").map(|path| memory.join(path)) {
-            Some(own) if own.is_dir() => own,
-            _ => memory, // a container sees its own group as the root
-        };
-        return Some(Group {
-            id,
-            cpu: Reread::open(cpu.join("cpu.stat")),
-            memory: Reread::open(memory.join("memory.usage_in_bytes")),
-            limit: Reread::open(memory.join("memory.limit_in_bytes")),
-            events: Reread::open(memory.join("memory.oom_control")),
-        });
+    let Some(folder) = of_cpu.filter(|_| path_in(text, "cpu").is_some()) else {
+        let group = seen(root, text, own, "").map(|path| limited(root, path));
+        let open = |path: &Path| Group::open(path, Some(root), Some(root), VERSION_2);
+        return group.into_iter().map(open).collect();
+    };
+    let cpu = seen(&folder, text, own, "cpu").map(|path| limited(&folder, path));
+    let root = root.join("memory");
+    let memory = seen(&root, text, own, "memory");
+    if let (Some(both), true) = (cpu, cpu == memory) {
+        return vec![Group::open(both, Some(&folder), Some(&root), VERSION_1)];
     }
-    let (folder, id) = limited(root, path_in("")?);
-    Some(Group {
-        id,
-        cpu: Reread::open(folder.join("cpu.stat")),
-        memory: Reread::open(folder.join("memory.current")),
-        limit: Reread::open(folder.join("memory.max")),
-        events: Reread::open(folder.join("memory.events")),
-    })
+    let cpu = cpu.map(|path| Group::open(path, Some(&folder), None, VERSION_1));
+    let memory = memory.map(|path| Group::open(path, None, Some(&root), VERSION_1));
+    cpu.into_iter().chain(memory).collect()
 }
 
-/// The innermost group with a CPU limit, else the process's own; and its name. Only such a group counts periods.
-fn limited(root: &Path, path: &str) -> (PathBuf, String) {
-    let own = Path::new(path);
+/// The path of a group in one tree: of version 1 by a controller, of version 2 by "".
+fn path_in<'a>(text: &'a str, tree: &str) -> Option<&'a str> {
+    let mut lines = text.lines().filter_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        rest.split_once(':')
+    });
+    let found = lines.find(|(trees, _)| trees.split(',').any(|one| one == tree));
+    found.map(|(_, path)| path.trim_start_matches('/'))
+}
+
+/// The process's group below `root`, if the agent sees it. In a container the root is the agent's own group.
+fn seen<'a>(root: &Path, text: &'a str, own: &str, tree: &str) -> Option<&'a Path> {
+    let path = path_in(text, tree)?;
+    let is_below = !path.split('/').any(|part| part == "..");
+    if is_below && root.join(path).is_dir() {
+        return Some(Path::new(path));
+    }
+    (path_in(own, tree) == Some(path)).then_some(Path::new(""))
+}
+
+/// The innermost group with a CPU limit, else the process's own. Only such a group counts periods.
+fn limited<'a>(root: &Path, path: &'a Path) -> &'a Path {
     let counts = |path: &&Path| {
         let text = Reread::open(root.join(path).join("cpu.stat"))
             .text()
             .map(str::to_owned);
         text.is_some_and(|text| pairs(&text).any(|(word, value)| word == "nr_periods" && value > 0))
     };
-    let usable = !own.components().any(|part| part.as_os_str() == "..");
-    let above = own.ancestors().take(if usable { DEEPEST } else { 0 });
-    let there = own
-        .ancestors()
-        .find(|path| usable && root.join(path).is_dir());
-    let chosen = above
-        .into_iter()
-        .find(counts)
-        .or(there)
-        .unwrap_or(Path::new(""));
-    (root.join(chosen), id_of(&format!("/{}", chosen.display())))
+    path.ancestors().take(DEEPEST).find(counts).unwrap_or(path)
 }
 
 impl Group {
+    /// With the trees that have its CPU time and its memory.
+    fn open(path: &Path, cpu: Option<&Path>, memory: Option<&Path>, names: [&str; 3]) -> Self {
+        let file = |tree: Option<&Path>, name| {
+            tree.map_or(Reread::of(None), |tree| {
+                Reread::open(tree.join(path).join(name))
+            })
+        };
+        let [used, limit, events] = names.map(|name| file(memory, name));
+        Self {
+            id: id_of(&format!("/{}", path.display())),
+            of_cpu: cpu.is_some(),
+            of_memory: memory.is_some(),
+            cpu: file(cpu, "cpu.stat"),
+            memory: used,
+            limit,
+            events,
+        }
+    }
+
     pub fn read(&mut self, to: &mut Vec<Reading>) {
         let mut put = |name: &str, kind, unit, value| {
             to.push(Reading {
@@ -137,7 +166,7 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::path::PathBuf;
 
     use super::*;
     use crate::metrics::host::tests::told;
@@ -157,9 +186,11 @@ mod tests {
             Self(root)
         }
 
-        fn read(&self, text: &str) -> Vec<String> {
+        fn read(&self, text: &str, own: &str) -> Vec<String> {
             let mut to = Vec::new();
-            open(&self.0, text).unwrap().read(&mut to);
+            open(&self.0, text, own)
+                .iter_mut()
+                .for_each(|group| group.read(&mut to));
             told(&to)
         }
     }
@@ -188,15 +219,15 @@ mod tests {
             ],
         );
         assert_eq!(
-            tree.read("4:memory:/m\n3:cpuacct,cpu:/a/b\n0::/\n"),
+            tree.read("4:memory:/m\n3:cpuacct,cpu:/a/b\n0::/\n", ""),
             [
-                "periods 10",
-                "throttled_periods 4",
-                "throttled_us 5",
-                "memory_used 77",
-                "oom_kills 2"
+                "/a/b periods 10",
+                "/a/b throttled_periods 4",
+                "/a/b throttled_us 5",
+                "/m memory_used 77",
+                "/m oom_kills 2"
             ]
-            .map(|one| format!("cgroup /a/b {one}"))
+            .map(|one| format!("cgroup {one}"))
         );
     }
 
@@ -220,7 +251,7 @@ mod tests {
             ],
         );
         assert_eq!(
-            tree.read("0::/pod/jvm\n"),
+            tree.read("0::/pod/jvm\n", "0::/\n"),
             [
                 "periods 10",
                 "throttled_periods 4",
@@ -230,7 +261,14 @@ mod tests {
             ]
             .map(|one| format!("cgroup /pod {one}"))
         );
-        // A path of another namespace is not followed.
-        assert_eq!(tree.read("0::/../other\n"), [""; 0]);
+    }
+
+    #[test]
+    fn the_root_of_a_container_is_its_own_group_alone() {
+        let tree = Tree::of("three", &[("memory.current", "77\n")]);
+        let own = "0::/docker/one\n";
+        assert_eq!(tree.read(own, own), ["cgroup / memory_used 77"]);
+        assert_eq!(tree.read("0::/docker/two\n", own), [""; 0]);
+        assert_eq!(tree.read("0::/../other\n", "0::/\n"), [""; 0]);
     }
 }

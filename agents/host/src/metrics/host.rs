@@ -1,7 +1,7 @@
 //! The host: its processors, memory, disks and network.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -115,11 +115,14 @@ impl Host {
             segments(text, to);
         }
         if let Some(text) = self.disks.text() {
-            let whole = |name: &str| Path::new("/sys/block").join(name).exists();
-            disks(text, whole, to);
+            disks(text, |name| is_disk(Path::new("/sys/block"), name), to);
         }
         if let Some(text) = self.network.text() {
-            interfaces(text, to);
+            interfaces(
+                text,
+                |names| hardware(Path::new("/sys/class/net"), names),
+                to,
+            );
         }
     }
 }
@@ -269,9 +272,18 @@ fn segments(text: &str, to: &mut Vec<Reading>) {
     }
 }
 
-/// `/proc/diskstats`: whole devices that are no layer above others.
-fn disks(text: &str, is_whole: impl Fn(&str) -> bool, to: &mut Vec<Reading>) {
-    const LAYERS: [&str; 8] = ["loop", "ram", "dm-", "md", "zram", "sr", "fd", "nbd"];
+/// Whether it is a whole disk: no partition, no layer above other disks (device mapper, RAID), no single path to one.
+fn is_disk(block: &Path, name: &str) -> bool {
+    let folder = block.join(name);
+    let layers = fs::read_dir(folder.join("slaves"));
+    let is_hidden =
+        || fs::read_to_string(folder.join("hidden")).is_ok_and(|text| text.trim() == "1");
+    folder.exists() && layers.map_or(true, |mut below| below.next().is_none()) && !is_hidden()
+}
+
+/// `/proc/diskstats`.
+fn disks(text: &str, is_disk: impl Fn(&str) -> bool, to: &mut Vec<Reading>) {
+    const NO_DISKS: [&str; 6] = ["loop", "ram", "zram", "sr", "fd", "drbd"];
     /// Name, unit, place after the device's name, factor.
     const FIELDS: [(&str, &str, usize, u64); 10] = [
         ("reads", "count", 0, 1),
@@ -291,7 +303,7 @@ fn disks(text: &str, is_whole: impl Fn(&str) -> bool, to: &mut Vec<Reading>) {
         let [_, _, name, numbers @ ..] = words.as_slice() else {
             continue;
         };
-        if LAYERS.iter().any(|layer| name.starts_with(layer)) || !is_whole(name) {
+        if NO_DISKS.iter().any(|one| name.starts_with(one)) || !is_disk(name) {
             continue;
         }
         found += 1;
@@ -309,8 +321,35 @@ fn disks(text: &str, is_whole: impl Fn(&str) -> bool, to: &mut Vec<Reading>) {
     }
 }
 
-/// `/proc/net/dev`, without the loopback and the host's ends of containers' interfaces.
-fn interfaces(text: &str, to: &mut Vec<Reading>) {
+/// The interfaces of network cards: bonds, VLANs, bridges and containers' ends would count the same bytes again.
+/// Where there are no cards, as in a container, all others.
+fn hardware<'a>(folder: &Path, names: Vec<&'a str>) -> Vec<&'a str> {
+    let is_above = |name: &str| {
+        let entries = fs::read_dir(folder.join(name))
+            .into_iter()
+            .flatten()
+            .flatten();
+        entries
+            .map(|one| one.file_name())
+            .any(|one| one.as_encoded_bytes().starts_with(b"lower_"))
+    };
+    let is_card = |name: &&str| folder.join(name).join("device").exists();
+    let cards: Vec<&str> = names.iter().copied().filter(is_card).collect();
+    let others = || {
+        names
+            .into_iter()
+            .filter(|name| *name != "lo" && !name.starts_with("veth"))
+    };
+    let found = if cards.is_empty() {
+        others().collect()
+    } else {
+        cards
+    };
+    found.into_iter().filter(|name| !is_above(name)).collect()
+}
+
+/// `/proc/net/dev`.
+fn interfaces(text: &str, hardware: impl Fn(Vec<&str>) -> Vec<&str>, to: &mut Vec<Reading>) {
     const FIELDS: [(&str, &str, usize); 4] = [
         ("received_bytes", "bytes", 0),
         ("received_packets", "count", 1),
@@ -318,10 +357,9 @@ fn interfaces(text: &str, to: &mut Vec<Reading>) {
         ("sent_packets", "count", 9),
     ];
     let lines = text.lines().filter_map(|line| line.split_once(':'));
-    let real = lines.filter(|(name, _)| {
-        let name = name.trim();
-        name != "lo" && !name.starts_with("veth")
-    });
+    let lines: Vec<(&str, &str)> = lines.map(|(name, rest)| (name.trim(), rest)).collect();
+    let chosen = hardware(lines.iter().map(|(name, _)| *name).collect());
+    let real = lines.into_iter().filter(|(name, _)| chosen.contains(name));
     for (name, numbers) in real.take(MOST_INTERFACES) {
         let numbers = numbers.split_ascii_whitespace();
         let numbers: Vec<u64> = numbers.map_while(|word| word.parse().ok()).collect();
@@ -332,7 +370,7 @@ fn interfaces(text: &str, to: &mut Vec<Reading>) {
         for (metric, unit, value) in plain.into_iter().chain(sums) {
             to.extend(value.map(|value| Reading {
                 of: "network",
-                id: id_of(name.trim()),
+                id: id_of(name),
                 ..of_host(metric, Kind::Counter, unit, value)
             }));
         }
@@ -430,10 +468,37 @@ pub mod tests {
     }
 
     #[test]
-    fn interfaces_without_the_loopback() {
+    fn disks_and_cards_without_the_layers_above_them() {
+        let root = std::env::temp_dir().join(format!("hprofiler-sys-{}", std::process::id()));
+        for folder in [
+            "sda/slaves",
+            "dm-0/slaves/sda",
+            "nvme0c0n1/slaves",
+            "eth0/device",
+            "eth1/device",
+            "bond0/lower_eth0",
+            "docker0",
+        ] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        fs::write(root.join("nvme0c0n1/hidden"), "1\n").unwrap();
+        let is = |name| is_disk(&root, name);
+        let disks = ["sda", "sda1", "dm-0", "nvme0c0n1"].map(is);
+        let cards = hardware(&root, vec!["lo", "eth0", "eth1", "bond0", "docker0"]);
+        let of_a_container = hardware(&root, vec!["lo", "eth5", "veth1"]);
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(disks, [true, false, false, false]);
+        assert_eq!(
+            (cards, of_a_container),
+            (vec!["eth0", "eth1"], vec!["eth5"])
+        );
+    }
+
+    #[test]
+    fn numbers_of_interfaces() {
         let text = "Inter-| Receive\n face |bytes\n  lo: 1 1 1 1\n eth0:10 11 12 13 0 0 0 0 20 21 22 23 0 0 0 0\n";
         assert_eq!(
-            read(|to| interfaces(text, to)),
+            read(|to| interfaces(text, |names| names.into_iter().skip(1).collect(), to)),
             [
                 "received_bytes 10",
                 "received_packets 11",

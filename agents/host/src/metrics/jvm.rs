@@ -9,6 +9,8 @@ use super::table::{name_of, Kind, Reading};
 use crate::jvm::hsperf;
 
 const MOST_COLLECTORS: usize = 4;
+/// The file has 32 KiB unless the JVM was told otherwise. All of it is read each time.
+const LARGEST: u64 = 256 << 10;
 const MOST_SPACES: usize = 4;
 
 struct Entry {
@@ -27,7 +29,8 @@ pub struct Jvm {
 impl Jvm {
     /// None: it publishes nothing of this.
     pub fn open(file: File) -> Option<Self> {
-        let mut file = Reread::of(Some(file));
+        let size = file.metadata().ok()?.len();
+        let mut file = Reread::of((size <= LARGEST).then_some(file));
         let bytes = file.bytes()?;
         let ticks_per_second = hsperf::long_entry(bytes, "sun.os.hrt.frequency")?;
         let entries = entries(bytes);
@@ -81,14 +84,22 @@ fn entries(bytes: &[u8]) -> Vec<Entry> {
             });
         }
     };
+    let mut spaces = Vec::new();
     for generation in 0..2 {
         for space in 0..MOST_SPACES {
             let key = format!("sun.gc.generation.{generation}.space.{space}");
             if let Some(name) = hsperf::text_entry(bytes, &format!("{key}.name")) {
                 for what in ["used", "capacity"] {
-                    let name = name_of(&format!("{what}_"), &name, "");
+                    // Both generations of ZGC have a space called "space".
+                    let end = if generation > 0 && spaces.contains(&name) {
+                        "_old"
+                    } else {
+                        ""
+                    };
+                    let name = name_of(&format!("{what}_"), &name, end);
                     add(name, Kind::Gauge, "bytes", &format!("{key}.{what}"));
                 }
+                spaces.push(name);
             }
         }
     }
@@ -107,7 +118,9 @@ fn entries(bytes: &[u8]) -> Vec<Entry> {
     }
     for collector in 0..MOST_COLLECTORS {
         let key = format!("sun.gc.collector.{collector}");
-        if let Some(name) = hsperf::text_entry(bytes, &format!("{key}.name")) {
+        // Shenandoah's times are those of its cycles, in which the program runs on.
+        let name = hsperf::text_entry(bytes, &format!("{key}.name"));
+        if let Some(name) = name.filter(|name| !name.starts_with("Shenandoah")) {
             let count = name_of("collections_", &name, "");
             add(count, Kind::Counter, "count", &format!("{key}.invocations"));
             add(
@@ -121,6 +134,7 @@ fn entries(bytes: &[u8]) -> Vec<Entry> {
     for (name, unit, key) in [
         ("safepoints", "count", "sun.rt.safepoints"),
         ("safepoint_us", "us", "sun.rt.safepointTime"),
+        ("safepoint_sync_us", "us", "sun.rt.safepointSyncTime"),
         ("jit_us", "us", "java.ci.totalTime"),
     ] {
         add(name.to_owned(), Kind::Counter, unit, key);
@@ -140,7 +154,7 @@ mod tests {
         let mut bytes = vec![0xca, 0xfe, 0xc0, 0xc0];
         bytes.resize(24, 0);
         bytes.extend(32u32.to_ne_bytes());
-        bytes.extend(6u32.to_ne_bytes());
+        bytes.extend(10u32.to_ne_bytes());
         let mut add = |name: &str, value: &[u8]| {
             let data = (20 + name.len() + 1).next_multiple_of(8);
             let length = (data + value.len()).next_multiple_of(8);
@@ -157,6 +171,10 @@ mod tests {
         add("sun.os.hrt.frequency", &1_000_000_000u64.to_ne_bytes());
         add("sun.gc.generation.0.space.0.name", b"eden\0");
         add("sun.gc.generation.0.space.0.used", &4096u64.to_ne_bytes());
+        add("sun.gc.generation.1.space.0.name", b"eden\0");
+        add("sun.gc.generation.1.space.0.used", &8192u64.to_ne_bytes());
+        add("sun.gc.collector.0.name", b"Shenandoah cycles\0");
+        add("sun.gc.collector.0.time", &5u64.to_ne_bytes());
         add("sun.gc.collector.1.name", b"G1 old\0");
         add("sun.gc.collector.1.time", &5_007_999u64.to_ne_bytes());
         add("sun.rt.safepoints", &3u64.to_ne_bytes());
@@ -186,15 +204,16 @@ mod tests {
             read(),
             [
                 "jvm 7 used_eden 4096",
+                "jvm 7 used_eden_old 8192",
                 "jvm 7 gc_g1_old_us 5007",
                 "jvm 7 safepoints 3"
             ]
         );
         let place = hsperf::place(&bytes, "sun.rt.safepoints").unwrap() as u64;
         file.write_all_at(&4u64.to_ne_bytes(), place).unwrap();
-        assert_eq!(read()[2], "jvm 7 safepoints 4");
+        assert_eq!(read()[3], "jvm 7 safepoints 4");
         file.write_all_at(&(-4i64).to_ne_bytes(), place).unwrap();
-        assert_eq!(read().len(), 2);
+        assert_eq!(read().len(), 3);
         file.set_len(60).unwrap();
         assert_eq!(read(), [""; 0]);
         assert!(Jvm::open(file).is_none());

@@ -70,13 +70,13 @@ impl MetricsLog {
         duration: Duration,
         clock_offset: i64,
     ) -> Self {
-        Self::begin_with(|| processes, counters, duration, clock_offset)
+        Self::begin_with(|| processes, counters, duration, clock_offset, true)
     }
 
     /// The same for processes that are not recorded, until the end of this value and by the host's clock.
     pub fn watch(processes: Vec<Watched>) -> Self {
         let processes = || processes.into_iter().map(chosen).collect();
-        Self::begin_with(processes, Vec::new(), Duration::MAX, 0)
+        Self::begin_with(processes, Vec::new(), Duration::MAX, 0, false)
     }
 
     fn begin_with(
@@ -84,6 +84,7 @@ impl MetricsLog {
         counters: Vec<String>,
         duration: Duration,
         clock_offset: i64,
+        with_threads: bool,
     ) -> Self {
         let read = Arc::new(Mutex::new(Read {
             table: Table::new(EVERY),
@@ -112,7 +113,7 @@ impl MetricsLog {
                 read.notes = notes;
                 counters
             });
-            let (mut turn, mut begun) = (0, false);
+            let mut threads = with_threads.then(Threads::default);
             loop {
                 // Whoever takes the table never waits for a read.
                 let time = begin.elapsed();
@@ -122,9 +123,9 @@ impl MetricsLog {
                 nodes.read(&mut reading);
                 processes.iter_mut().for_each(|one| one.read(&mut reading));
                 groups.iter_mut().for_each(|one| one.read(&mut reading));
-                let all = !begun || time >= duration;
-                turn = read_threads(&mut processes, turn, all, &mut reading);
-                begun = true;
+                if let Some(threads) = &mut threads {
+                    threads.read(&mut processes, time >= duration, &mut reading);
+                }
                 if let Some(counters) = &mut counters {
                     counters.read(&processes, &mut reading);
                 }
@@ -202,22 +203,29 @@ fn published(pid: i32, start_time: u64) -> Option<File> {
     thread.ok()?.join().ok()?
 }
 
-/// Read the threads of as many processes as a second allows, or of all. Returns whose turn is next.
-fn read_threads(
-    processes: &mut [Process],
-    first: usize,
-    all: bool,
-    to: &mut Vec<Reading>,
-) -> usize {
-    let mut left = run_queue::A_SECOND;
-    for turn in first..first + processes.len() {
-        if left == 0 && !all {
-            return turn % processes.len();
+/// Reads the threads of as many processes as a second allows. One with more threads uses up the next seconds, too.
+#[derive(Default)]
+struct Threads {
+    /// Whose threads are read next.
+    next: usize,
+    /// Threads beyond what the time so far allowed.
+    debt: usize,
+    begun: bool,
+}
+
+impl Threads {
+    /// Of all processes at the first and at the `last` reading.
+    fn read(&mut self, processes: &mut [Process], last: bool, to: &mut Vec<Reading>) {
+        let all = last || !std::mem::replace(&mut self.begun, true);
+        self.debt = self.debt.saturating_sub(run_queue::A_SECOND);
+        for _ in 0..processes.len() {
+            if self.debt >= run_queue::A_SECOND && !all {
+                return;
+            }
+            self.debt += processes[self.next % processes.len()].read_threads(to);
+            self.next = (self.next + 1) % processes.len();
         }
-        let place = turn % processes.len();
-        left = left.saturating_sub(processes[place].read_threads(to));
     }
-    first
 }
 
 #[cfg(test)]

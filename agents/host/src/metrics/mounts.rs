@@ -19,9 +19,7 @@ pub struct Mounts {
 impl Mounts {
     pub fn open() -> Self {
         let mut nfs = Reread::open("/proc/self/mountstats");
-        let mounted = nfs
-            .text()
-            .is_some_and(|text| text.contains(" with fstype nfs"));
+        let mounted = nfs.text().is_some_and(|text| text.lines().any(is_nfs));
         Self {
             nfs: mounted.then_some(nfs),
             lustre: LUSTRE
@@ -67,12 +65,18 @@ fn counter(id: &str, name: &str, unit: &'static str, value: u64) -> Reading {
     }
 }
 
+/// Whether a line of `mountstats` is of a client's mount: servers have one of `nfsd`.
+fn is_nfs(line: &str) -> bool {
+    let kind = line.split_once(" with fstype ").map(|(_, rest)| rest);
+    kind.and_then(|rest| rest.split(' ').next())
+        .is_some_and(|kind| kind == "nfs" || kind == "nfs4")
+}
+
 /// `/proc/self/mountstats`. Bytes are those that the server sent and received.
 fn of_nfs(text: &str, to: &mut Vec<Reading>) {
-    let mounts = text.split("device ").filter(|mount| {
-        let first = mount.lines().next().unwrap_or_default();
-        first.contains(" with fstype nfs")
-    });
+    let mounts = text
+        .split("device ")
+        .filter(|mount| is_nfs(mount.lines().next().unwrap_or_default()));
     for mount in mounts.take(MOST) {
         let point = mount
             .split_once(" mounted on ")
@@ -121,7 +125,10 @@ fn of_lustre(id: &str, text: &str, to: &mut Vec<Reading>) {
         let [name, count, "samples", ..] = words.as_slice() else {
             continue;
         };
-        operations = operations.saturating_add(count.parse().unwrap_or(0));
+        if !matches!(*name, "read" | "write") {
+            // Newer versions have these beside `read_bytes` and `write_bytes`, for their times.
+            operations = operations.saturating_add(count.parse().unwrap_or(0));
+        }
         let name = match *name {
             "read_bytes" => "read_bytes",
             "write_bytes" => "written_bytes",
@@ -142,7 +149,8 @@ mod tests {
     #[test]
     fn nfs_by_mount_point() {
         let text = "device proc mounted on /proc with fstype proc\n\
-            device nas:/data mounted on /mnt/my data with fstype nfs4 statvers=1.1\n\
+            device nfsd mounted on /proc/fs/nfsd with fstype nfsd\n\
+            device nas:/data mounted on /mnt/my\\040data with fstype nfs4 statvers=1.1\n\
             \topts:\trw,vers=4.1\n\tage:\t99\n\
             \tbytes:\t10 20 0 0 4096 8192 1 2\n\
             \tRPC iostats version: 1.1  p/v: 100003/4 (nfs)\n\
@@ -162,7 +170,7 @@ mod tests {
                 "retransmits 2",
                 "wait_ms 57"
             ]
-            .map(|one| format!("mount /mnt/my?data {one}"))
+            .map(|one| format!("mount /mnt/my\\040data {one}"))
         );
     }
 
@@ -171,6 +179,7 @@ mod tests {
         let text = "snapshot_time             1489.3 secs.nsecs\n\
             read_bytes                3 samples [bytes] 4096 8192 16384 100\n\
             write_bytes               2 samples [bytes] 1 2 3\n\
+            read                      3 samples [usecs] 1 2 3 4\n\
             open                      7 samples [reqs]\n";
         let mut to = Vec::new();
         of_lustre("lfs-1", text, &mut to);

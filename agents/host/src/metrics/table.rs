@@ -9,8 +9,7 @@ use crate::wire::events::{Metrics, Series};
 const MOST_READINGS: usize = 14_400;
 const MOST_NUMBERS: usize = 1_000_000;
 const MOST_SERIES: usize = 8_000;
-/// Larger numbers are not exact in every program that reads JSON.
-const LARGEST: u64 = 1 << 53;
+const LARGEST: u64 = i64::MAX as u64;
 const NOT_READ: i64 = -1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +120,13 @@ impl Table {
         self.every *= 2;
         self.times = self.times.iter().copied().step_by(2).collect();
         for column in &mut self.columns {
-            column.values = column.values.iter().copied().step_by(2).collect();
+            let values = &column.values;
+            let kept = |place: usize| match (values[place], column.kind) {
+                // What is not read every time, such as each thread's time, would go if it was read in between.
+                (NOT_READ, Kind::Counter) if place > 0 => values[place - 1],
+                (value, _) => value,
+            };
+            column.values = (0..values.len()).step_by(2).map(kept).collect();
         }
     }
 
@@ -257,6 +262,18 @@ mod tests {
         assert!(message.series[0].values[1..]
             .iter()
             .all(|step| *step == Some(2)));
+    }
+
+    #[test]
+    fn a_counter_that_is_read_in_between_stays() {
+        let mut table = Table::new(Duration::from_secs(1));
+        for second in 0..=MOST_READINGS as i64 {
+            let seldom = (second % 2 == 1).then(|| reading("seldom", second as u64));
+            let always = reading("a", second as u64);
+            table.add(1 + second, [always].into_iter().chain(seldom).collect());
+        }
+        let (_, values) = values(&table).remove(1);
+        assert_eq!(values[..3], [None, Some(1), Some(2)]);
     }
 
     #[test]

@@ -120,12 +120,12 @@ fn verdict(ours: &[Option<f64>], theirs: &[Option<f64>]) -> Option<Finding> {
         true => Finding::new(
             Fine,
             "counters",
-            format!("counts as perf stat does, of each nanosecond: {all}"),
+            format!("agrees with perf stat (ours, theirs; per ns): {all}"),
         ),
         false => Finding::new(
             Warning,
             "counters",
-            format!("does not count as perf stat does, of each nanosecond: {all} (perf stat)"),
+            format!("differs from perf stat (ours, theirs; per ns): {all}"),
         )
         .remedy("check again when the host is less busy; if it stays so, report it as a bug with the processor's name"),
     })

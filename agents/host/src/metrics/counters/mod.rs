@@ -168,11 +168,16 @@ impl Counters {
         for (group, sum) in of_machine.into_values() {
             put(MACHINE, group, &sum, to);
         }
-        let traffic = self.memory_traffic.iter().filter_map(|file| {
+        let traffic = self.memory_traffic.iter().map(|file| {
             let text = read_text(file, 64)?;
             text.trim().parse::<u64>().ok()
         });
-        if let Some(bytes) = traffic.reduce(u64::saturating_add) {
+        // A domain may be "Unavailable" for a moment; a sum without it would jump.
+        if let Some(all) = traffic
+            .collect::<Option<Vec<u64>>>()
+            .filter(|all| !all.is_empty())
+        {
+            let bytes = all.into_iter().fold(0, u64::saturating_add);
             to.push(reading(MACHINE, "memory", "memory_bytes", "bytes", bytes));
         }
     }

@@ -95,7 +95,7 @@ pub fn plan(machine: &Machine, asked: &[String]) -> Plan {
         plan.notes.push(
             Failure::new(
                 format!("this machine has no hardware counters: {} cannot be counted", lacking.join(", ")),
-                "use a machine, or a size or setting of the virtual machine, with hardware counters (docs/metrics.md)",
+                "a virtual machine often hides them: choose a size that shows them (docs/metrics.md#counters); without them, CPU time, switches, migrations and page faults are counted",
             )
             .coded(Code::CounterMissing)
             .with("events", lacking.join(",")),
@@ -368,7 +368,7 @@ impl Plan {
         if !found {
             let note = Failure::new(
                 format!("this machine has no event {event}"),
-                "choose a preset (ipc, topdown, cache, memory), or DEVICE/NAME of /sys/bus/event_source/devices/DEVICE/events/NAME",
+                "use ipc, topdown, cache, memory or energy, or an event that perf list shows on this host, such as cache-misses",
             );
             let note = note.coded(Code::EventUnknown).with("event", event);
             self.notes.push(note);

@@ -1,0 +1,43 @@
+// @ts-check
+/** The axis of all that is drawn over time: as many columns as there is room for, and ticks. */
+
+import { SECOND } from "../data/range.js";
+import { TimeGrid } from "../data/time_grid.js";
+import { GUTTER } from "./cell_map.js";
+
+/** @import { TimeInfo } from "../data/page.js" */
+
+/** In pixels. */
+const [LEAST_COLUMN, WIDEST_COLUMN, LEAST_TICK] = [4, 112, 64];
+/** Seconds between ticks. */
+const TICK_STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 28_800, 86_400];
+
+/**
+ * The columns of a map with labels at its left, and how wide one is; all in pixels.
+ * @param {TimeInfo} time
+ * @param {number} width of the map
+ * @param {number} [least] width of a column
+ * @param {number} [widest]
+ */
+export function timeAxis(time, width, least = LEAST_COLUMN, widest = WIDEST_COLUMN) {
+  const room = Math.max(least, width - GUTTER - 4);
+  const grid = new TimeGrid(time, Math.floor(room / least));
+  return { grid, columnWidth: Math.min(widest, room / grid.columns) };
+}
+
+/**
+ * Where ticks are, and what they say.
+ * @param {TimeGrid} grid
+ * @param {number} columnWidth
+ * @returns {[number, string][]}
+ */
+export function ticksOf(grid, columnWidth) {
+  const perSecond = (columnWidth * SECOND) / grid.span;
+  const step = TICK_STEPS.find((seconds) => seconds * perSecond >= LEAST_TICK) ?? TICK_STEPS[TICK_STEPS.length - 1];
+  /** @type {[number, string][]} */
+  const ticks = [];
+  for (let second = 0; second * SECOND < grid.columns * grid.span; second += step) {
+    ticks.push([(second * SECOND) / grid.span, `${second}\u202fs`]);
+  }
+  return ticks;
+}

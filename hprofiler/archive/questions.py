@@ -1,0 +1,287 @@
+"""Questions to an archive: a method over time, what work costs, which runs contain a frame.
+
+`hprofiler.archive.grown` has one more. DuckDB computes answers; what comes back is as small as what is shown.
+Days and times are UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from hprofiler.analysis.noise import Noise, Spread
+from hprofiler.analysis.work import is_work
+from hprofiler.archive.selection import Asked, chosen_event, chosen_runs, method_named, methods_with
+from hprofiler.archive.spreads import gather, spreads_of
+from hprofiler.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+MOST_POINTS = 100
+_STEPS = ("day", "week", "month")
+_MOST_NAMES = 100
+BY = ("category", "application", "user", "method")
+CORE_HOURS, HOURS = "core hours", "hours"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A share from 0 to 1; `noise` is how far off it may be by chance, None where that is not known."""
+
+    share: float
+    noise: float | None
+
+
+@dataclass(frozen=True)
+class Point:
+    """A method in one run, or in all runs of a day, a week or a month. `run` is the id of one run alone."""
+
+    started: datetime
+    runs: int
+    run: str | None
+    processes: int
+    own: Part
+    total: Part
+
+
+@dataclass(frozen=True)
+class History:
+    """A method's share over time. A point is a run, or all of a day, week or month (`by`)."""
+
+    application: str
+    event: str
+    method: str
+    by: str
+    points: Sequence[Point]
+
+
+def history(asked: Asked, method: str) -> History:
+    """How a method's share changed over time. Raises UsageError for a method that there is not."""
+    with chosen_runs(asked, one_application=True) as (duckdb, found):
+        event = chosen_event(duckdb, found)
+        name = method_named(duckdb, found, event, method)
+        by = _group(duckdb)
+        gather(duckdb, event)
+        points = points_of(duckdb, spreads_of(duckdb, [name]), [name])[name]
+        return History(found.application or "", event, name, by, points)
+
+
+def _group(duckdb: DuckDBPyConnection) -> str:
+    """Makes the table `grouped`: each run by itself, or as few steps of time as can be shown."""
+    counts = ", ".join(f"count(DISTINCT date_trunc('{step}', started))" for step in _STEPS[:-1])
+    sizes = duckdb.execute(f"SELECT count(*), {counts} FROM chosen").fetchall()[0]
+    steps = ("run", *_STEPS)
+    by = next((step for step, size in zip(steps, sizes, strict=False) if size <= MOST_POINTS), steps[-1])
+    order = "started, run" if by == "run" else f"date_trunc('{by}', started)"
+    duckdb.execute(
+        "CREATE TEMP TABLE grouped AS "
+        f"SELECT run, dense_rank() OVER (ORDER BY {order})::INTEGER AS part FROM chosen"
+    )
+    return by
+
+
+def points_of(
+    duckdb: DuckDBPyConnection, spreads: Mapping[int, Spread], names: Sequence[str]
+) -> dict[str, list[Point]]:
+    """The points of these methods, one for each part of `grouped` that is in `spreads`, oldest first."""
+    noises = {part: Noise(spread) for part, spread in spreads.items()}
+    parts = duckdb.execute(
+        "SELECT part, min(started), count(*), min(run) FROM grouped JOIN chosen USING (run) "
+        "GROUP BY part ORDER BY part"
+    ).fetchall()
+    return {
+        name: [
+            Point(
+                started,
+                runs,
+                run if runs == 1 else None,
+                spreads[part].parts,
+                *(_part(spreads[part], noises[part], which, name) for which in ("own", "all")),
+            )
+            for part, started, runs, run in parts
+            if part in spreads
+        ]
+        for name in names
+    }
+
+
+def _part(spread: Spread, noise: Noise, which: str, name: str) -> Part:
+    """A method without a sample says nothing of how much it varies."""
+    cost = spread.cost(which, name)
+    return Part(cost / spread.total, noise.of(which, name) if cost else None)
+
+
+@dataclass(frozen=True)
+class CostDay:
+    """What was recorded on a day: of so many runs, for so many seconds."""
+
+    day: datetime
+    runs: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """A category, an application, a user or a method: its amount in all runs, and on each of the days.
+
+    `cores` is how many processors it kept busy while it was recorded; None of other events than cpu.
+    """
+
+    name: str
+    amount: float
+    cores: float | None
+    days: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What recorded runs used, the most expensive row first. `unit` is core hours, hours, bytes …
+
+    `rows` are at most 100; `total` is of all.
+    """
+
+    by: str
+    event: str
+    unit: str
+    days: Sequence[CostDay]
+    rows: Sequence[CostRow]
+    total: float
+    cores: float | None
+
+
+# Each way to divide a cost: amounts of chosen runs, by key.
+_AMOUNTS = {
+    "category": """
+SELECT run, category AS key, coalesce(seconds / 3600, value) AS amount FROM work WHERE event = $event
+""",
+    "application": """
+SELECT run, application AS key, coalesce(events.seconds / 3600, total) AS amount
+FROM events JOIN chosen USING (run) WHERE event = $event
+""",
+    "user": """
+SELECT run, "user" AS key, coalesce(events.seconds / 3600, total) AS amount
+FROM events JOIN chosen USING (run) WHERE event = $event
+""",
+    "method": """
+SELECT run, method AS key, own_cost * coalesce(events.seconds / 3600 / nullif(total, 0), 1) AS amount
+FROM methods JOIN events USING (run, event) WHERE event = $event AND own_cost > 0
+""",
+}
+_DAYS = """
+SELECT date_trunc('day', started) AS day, count(*), sum(seconds) FROM chosen GROUP BY day ORDER BY day
+"""
+# How busy a job was is known while it was recorded; jobs that were recorded at other times add up.
+_COSTS = """
+CREATE TEMP TABLE amounts AS
+WITH recorded AS (
+  SELECT application, sum(seconds) / 3600 AS hours FROM chosen GROUP BY application
+)
+SELECT key, date_trunc('day', started) AS day, sum(amount) AS amount,
+  sum(amount / nullif(hours, 0)) AS cores
+FROM ({amounts}) JOIN chosen USING (run) JOIN recorded ON recorded.application = chosen.application
+GROUP BY key, day
+"""
+_ROWS = f"""
+SELECT key, sum(amount) AS amount, sum(cores), map(list(day), list(amount))
+FROM amounts GROUP BY key ORDER BY amount DESC, key LIMIT {_MOST_NAMES}
+"""
+
+
+def cost(asked: Asked, by: str) -> Cost:
+    """What recorded runs used on each day, by category of work, application, user or method."""
+    with chosen_runs(asked, one_application=False) as (duckdb, found):
+        event = chosen_event(duckdb, found)
+        if by == "category" and not is_work(event):
+            raise UsageError(f"the stacks of {event} have no categories of work", "choose another --by")
+        unit, in_time = duckdb.execute(
+            "SELECT any_value(unit), bool_and(seconds IS NOT NULL) FROM events SEMI JOIN chosen USING (run) "
+            "WHERE event = $event",
+            {"event": event},
+        ).fetchall()[0]
+        duckdb.execute(_COSTS.format(amounts=_AMOUNTS[by]), {"event": event})
+        days = duckdb.execute(_DAYS).fetchall()
+        rows = duckdb.execute(_ROWS).fetchall()
+        total, cores = duckdb.execute("SELECT sum(amount), sum(cores) FROM amounts").fetchall()[0]
+    of_cpu = in_time and event == "cpu"
+    return Cost(
+        by,
+        event,
+        CORE_HOURS if of_cpu else HOURS if in_time else unit,
+        [CostDay(*day) for day in days],
+        [
+            CostRow(key or "", amount, cores if of_cpu else None, [of_days.get(day, 0.0) for day, *_ in days])
+            for key, amount, cores, of_days in rows
+        ],
+        total or 0.0,
+        cores if of_cpu else None,
+    )
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run with a frame: the largest share, of all events and methods that were found."""
+
+    run: str
+    started: datetime
+    application: str
+    event: str
+    own: float
+    total: float
+
+
+@dataclass(frozen=True)
+class FoundMethod:
+    """A method that was found: in how many runs, in which of them first and last, and its largest share."""
+
+    method: str
+    runs: int
+    first: datetime
+    last: datetime
+    total: float
+
+
+@dataclass(frozen=True)
+class Where:
+    """Runs whose stacks have a frame, the newest first, of `of_runs` that were looked at.
+
+    `methods` are at most 100, those in most runs first.
+    """
+
+    frame: str
+    of_runs: int
+    methods: Sequence[FoundMethod]
+    runs: Sequence[Found]
+
+
+_FOUND = """
+CREATE TEMP TABLE found AS
+WITH wholes AS (SELECT run, event, sum(whole) AS whole FROM spreads GROUP BY run, event)
+SELECT run, event, method, sum(own_cost) / any_value(whole) AS own, sum(all_cost) / any_value(whole) AS total
+FROM methods SEMI JOIN chosen USING (run) JOIN wholes USING (run, event)
+WHERE method IN (SELECT unnest($names)) AND event = coalesce($event, event) AND whole > 0
+GROUP BY run, event, method
+"""
+_FOUND_METHODS = """
+SELECT method, count(DISTINCT run) AS runs, min(started), max(started), max(total) AS total
+FROM found JOIN chosen USING (run) GROUP BY method ORDER BY runs DESC, total DESC, method
+"""
+_FOUND_RUNS = """
+SELECT run, any_value(started) AS started, any_value(application), arg_max(event, total), max(own), max(total)
+FROM found JOIN chosen USING (run) GROUP BY run ORDER BY started DESC, run
+"""
+
+
+def where(asked: Asked, frame: str) -> Where:
+    """Which runs contain a frame: the method of this name, else all whose name contains the text."""
+    with chosen_runs(asked, one_application=False) as (duckdb, found):
+        if asked.event:
+            chosen_event(duckdb, found)
+        names = methods_with(duckdb, found, asked.event, frame, _MOST_NAMES)
+        duckdb.execute(_FOUND, {"names": names, "event": asked.event})
+        methods = duckdb.execute(_FOUND_METHODS).fetchall()
+        runs = duckdb.execute(_FOUND_RUNS).fetchall()
+        of_runs = duckdb.execute("SELECT count(*) FROM chosen").fetchall()[0][0]
+    return Where(frame, of_runs, [FoundMethod(*row) for row in methods], [Found(*row) for row in runs])

@@ -1,0 +1,196 @@
+"""Which runs of an archive a question is about, and names of methods as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from hprofiler.archive.place import ArchiveError
+from hprofiler.archive.reading import opened
+from hprofiler.base.errors import UsageError
+from hprofiler.base.text import some
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_SHOWN = 5
+_USUAL_EVENT = "cpu"
+# Least similarity of a name that is suggested, from 0 to 1.
+_LIKE = 0.6
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The archive and the runs of a question: of an application, with an event, started in a time (UTC), with
+    an id."""
+
+    place: str
+    application: str | None = None
+    event: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    run: str | None = None
+
+
+@contextmanager
+def chosen_runs(asked: Asked, one_application: bool) -> Iterator[tuple[DuckDBPyConnection, Asked]]:
+    """The archive with the table `chosen`: the runs that are asked for, of those columns of `runs` that
+    questions need; and what is asked for, with the application and the event that were left out.
+
+    Raises UsageError for an application or an event that there is not, or where the application is left out
+    and there are several; ArchiveError where there is no run.
+    """
+    with opened(asked.place, asked.application, asked.since) as duckdb:
+        duckdb.execute(
+            'CREATE TEMP TABLE chosen AS SELECT run, started, seconds, application, "user", hosts, processes '
+            "FROM runs WHERE application = coalesce($application, application) "
+            "AND started >= coalesce($since, started) AND started < coalesce($until, TIMESTAMP 'infinity') "
+            "AND run = coalesce($run, run)",
+            {
+                "application": asked.application,
+                "since": asked.since,
+                "until": asked.until,
+                "run": asked.run,
+            },
+        )
+        applications = _column(duckdb, "SELECT DISTINCT application FROM chosen ORDER BY 1")
+        if not applications:
+            raise _nothing(asked)
+        if one_application and len(applications) > 1:
+            names = some(applications, _SHOWN, "applications")
+            raise UsageError(f"{asked.place} has runs of {names}", "choose one with --app")
+        if one_application:
+            asked = replace(asked, application=applications[0])
+        yield duckdb, asked
+
+
+def chosen_event(duckdb: DuckDBPyConnection, asked: Asked) -> str:
+    """The event that is asked for, else CPU time, else the one of most runs; `chosen` keeps only runs that
+    have it. Raises UsageError for one that there is not."""
+    query = (
+        "SELECT event FROM events SEMI JOIN chosen USING (run) GROUP BY event ORDER BY count(*) DESC, event"
+    )
+    events = _column(duckdb, query)
+    event = asked.event or (_USUAL_EVENT if _USUAL_EVENT in events else next(iter(events), _USUAL_EVENT))
+    if event not in events:
+        there = some(events, _SHOWN) or "none"
+        raise UsageError(f"no run {_of(asked)}has the event {event!r}", f"events there: {there}")
+    duckdb.execute(
+        "DELETE FROM chosen WHERE run NOT IN (SELECT run FROM spreads WHERE event = ? AND whole > 0)", [event]
+    )
+    if not _column(duckdb, "SELECT count(*) FROM chosen")[0]:
+        raise ArchiveError(f"no run {_of(asked)}has a sample of {event}", "there is nothing to show")
+    return event
+
+
+def _of(asked: Asked) -> str:
+    """ "of etl since 2026-11-20 00:00 UTC "."""
+    words = [f"of {asked.application}"] if asked.application else []
+    if asked.run:
+        words.append(f"with the id {asked.run}")
+    if asked.since:
+        words.append(f"{'from' if asked.until else 'since'} {_moment(asked.since)}")
+    if asked.until:
+        words.append(f"until {_moment(asked.until)}")
+    return "".join(f"{word} " for word in words)
+
+
+def _moment(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M} UTC"
+
+
+def _nothing(asked: Asked) -> Exception:
+    """What there is instead of the runs that are asked for."""
+    with opened(asked.place) as duckdb:
+        newest = dict(
+            duckdb.execute(
+                "SELECT application, max(started) FROM runs GROUP BY ALL ORDER BY max(started) DESC"
+            ).fetchall()
+        )
+    if not newest:
+        remedy = f"hprofiler archive add RUN --to {asked.place}"
+        return ArchiveError(f"{asked.place} has no run yet", remedy)
+    if asked.application is not None and asked.application not in newest:
+        near = get_close_matches(asked.application, newest, n=1)
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        there = some(list(newest), _SHOWN, "applications")
+        return UsageError(f"{asked.place} has no run of {asked.application!r}{meant}", f"it has {there}")
+    last = newest[asked.application] if asked.application else next(iter(newest.values()))
+    reason = f"{asked.place} has no run {_of(asked).strip()}; the newest started {_moment(last)}"
+    return ArchiveError(
+        reason, "choose another time" if asked.until or asked.run else "choose an earlier --since"
+    )
+
+
+def method_named(duckdb: DuckDBPyConnection, asked: Asked, event: str, given: str) -> str:
+    """The method's name as it is in stacks: `given`, or the only one that ends with it.
+
+    Raises UsageError for a name that no chosen run has, or that may be several.
+    """
+    found = _exact(duckdb, event, given) or _column(
+        duckdb,
+        f"{_METHODS} AND ends_with(method, $name) AND regexp_matches("
+        "left(method, length(method) - length($name)), '[^\\w]$') ORDER BY method LIMIT 100",
+        {"event": event, "name": given},
+    )
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"{given!r} may be {some(found, _SHOWN, 'methods')}", "name one of them in full")
+    near = _near(duckdb, event, given)
+    remedy = f"near names: {', '.join(near)}" if near else "hprofiler where TEXT finds methods by a part"
+    raise UsageError(f"no run {_of(asked)}has the method {given!r} in {event}", remedy)
+
+
+def methods_with(
+    duckdb: DuckDBPyConnection, asked: Asked, event: str | None, text: str, most: int
+) -> list[str]:
+    """The method of this name, else at most `most` whose name has the text. Raises UsageError for none."""
+    found = _exact(duckdb, event, text) or _column(
+        duckdb,
+        f"{_METHODS} AND contains(method, $name) ORDER BY method LIMIT {most}",
+        {"event": event, "name": text},
+    )
+    if found:
+        return found
+    near = _near(duckdb, event, text)
+    remedy = f"near names: {', '.join(near)}" if near else "name a part of the method, as reports write it"
+    raise UsageError(f"no run {_of(asked)}has a frame with {text!r}", remedy)
+
+
+_METHODS = (
+    "SELECT DISTINCT method FROM methods SEMI JOIN chosen USING (run) WHERE event = coalesce($event, event)"
+)
+
+
+def _exact(duckdb: DuckDBPyConnection, event: str | None, given: str) -> list[str]:
+    """Also a name of Java with dots: stacks have slashes in packages."""
+    package, dot, method = given.rpartition(".")
+    names = dict.fromkeys([given, package.replace(".", "/") + dot + method])
+    for name in names:
+        query = f"{_METHODS} AND method = $name"
+        if found := _column(duckdb, query, {"event": event, "name": name}):
+            return found
+    return []
+
+
+def _near(duckdb: DuckDBPyConnection, event: str | None, given: str) -> list[str]:
+    """Names that contain the given one in other letters, else those that are most like it."""
+    parameters = {"event": event, "name": given}
+    query = f"{_METHODS} AND contains(lower(method), lower($name)) ORDER BY method LIMIT {_SHOWN}"
+    if found := _column(duckdb, query, parameters):
+        return found
+    query = (
+        f"SELECT method FROM ({_METHODS}) "
+        "ORDER BY jaro_winkler_similarity(right(method, length($name)), $name) DESC, method LIMIT 100"
+    )
+    ends = {name[-len(given) :]: name for name in reversed(_column(duckdb, query, parameters))}
+    return [ends[end] for end in get_close_matches(given, ends, n=3, cutoff=_LIKE)]
+
+
+def _column(duckdb: DuckDBPyConnection, query: str, parameters: object = None) -> list[str]:
+    return [first for first, *_ in duckdb.execute(query, parameters).fetchall()]

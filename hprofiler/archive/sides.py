@@ -1,0 +1,126 @@
+"""`archive:APP@WHEN` as a side of `hprofiler diff`: an application's runs of a day, or one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.diff_sides import Listener, Side, Taker
+from hprofiler.archive.place import VARIABLE
+from hprofiler.archive.selection import Asked, chosen_event, chosen_runs
+from hprofiler.archive.spreads import categories_of, gather, spreads_of
+from hprofiler.base.errors import UsageError
+from hprofiler.base.text import printable
+from hprofiler.model.measures import Column, measure_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_DAY = timedelta(days=1)
+_SAMPLES = """
+SELECT thread_group, stack_high, stack_low, sum(value) FROM samples SEMI JOIN chosen USING (run)
+WHERE event = $event GROUP BY ALL HAVING sum(value) > 0
+"""
+_STACKS = """
+SELECT stack_high, stack_low, any_value(frames) FROM stacks
+SEMI JOIN (SELECT stack_high, stack_low FROM samples SEMI JOIN chosen USING (run) WHERE event = $event)
+USING (stack_high, stack_low) GROUP BY stack_high, stack_low
+"""
+
+
+class ArchiveSide:
+    """Archived runs as a side. Raises UsageError, or ArchiveError where there is no such run."""
+
+    def __init__(self, text: str, now: datetime) -> None:
+        self.name = printable(text)
+        self._asked = _asked(text, now)
+        with chosen_runs(self._asked, one_application=True) as (duckdb, _):
+            query = (
+                "SELECT DISTINCT event FROM events SEMI JOIN chosen USING (run) ORDER BY event <> 'cpu', 1"
+            )
+            events = duckdb.execute(query).fetchall()
+        self.events: dict[str, Column] = {event: measure_of(event).column for (event,) in events}
+
+    @property
+    def start(self) -> None:
+        """Several runs have no common time."""
+
+    def has(self, event: str) -> bool:
+        return event in self.events
+
+    def column(self, event: str, in_time: bool) -> Column | None:
+        """The archive has one value of each event."""
+        column = self.events[event]
+        return None if in_time and event == "cpu" else column
+
+    def read(self, event: str, column: Column, listener: Listener, taker: Taker | None = None) -> Side:
+        listener(self.name, 0, 1)
+        with chosen_runs(replace(self._asked, event=event), one_application=True) as (duckdb, found):
+            chosen_event(duckdb, found)
+            duckdb.execute("CREATE TEMP TABLE grouped AS SELECT run, 1 AS part FROM chosen")
+            gather(duckdb, event)
+            side = Side(self.name, spread=spreads_of(duckdb)[1])
+            side.categories = categories_of(duckdb, event).get(1, side.categories)
+            profile = _profile(duckdb, event, column)
+        side.merged = profile.without_threads()
+        if taker is not None:
+            taker(profile, None, None)
+        listener(self.name, 1, 1)
+        return side
+
+
+def _profile(duckdb: DuckDBPyConnection, event: str, column: Column) -> Profile:
+    """All samples, below groups of threads, as a file of speedscope: it names the value, and any frame."""
+    frames: dict[str, int] = {}
+    stacks = {
+        (high, low): [frames.setdefault(name, len(frames)) for name in names]
+        for high, low, names in duckdb.execute(_STACKS, {"event": event}).fetchall()
+    }
+    samples, weights = [], []
+    for group, high, low, value in duckdb.execute(_SAMPLES, {"event": event}).fetchall():
+        thread = [frames.setdefault(f"[{group}]", len(frames))] if group else []
+        samples.append(thread + stacks[high, low])
+        weights.append(value)
+    name, unit = column
+    profile = {
+        "type": "sampled",
+        "name": name,
+        "unit": "none",
+        "value": {"name": name, "unit": unit},
+        "startValue": 0,
+        "endValue": sum(weights),
+        "samples": samples,
+        "weights": weights,
+    }
+    file = {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "shared": {"frames": [{"name": name} for name in frames]},
+        "profiles": [profile],
+    }
+    return Profile.from_bytes(json.dumps(file).encode(), "speedscope")
+
+
+def _asked(text: str, now: datetime) -> Asked:
+    """The runs of `archive:APP@yesterday`, @today, @2026-11-26, @-7d (a day), or @RUN-ID."""
+    application, at, when = text.partition(":")[2].rpartition("@")
+    if not at or not application or not when:
+        raise UsageError(f"{text} names no run", "write archive:APP@yesterday, @DATE, @-7d or @RUN-ID")
+    place = os.environ.get(VARIABLE)
+    if not place:
+        raise UsageError(f"{text}: ${VARIABLE} is not set", "set it to the archive's folder or address")
+    asked = Asked(place, application)
+    if ago := re.fullmatch(r"-(\d{1,5})d", {"today": "-0d", "yesterday": "-1d"}.get(when, when)):
+        day = datetime(now.year, now.month, now.day) - _DAY * int(ago[1])
+    elif re.fullmatch(r"\d{4}-\d\d-\d\d", when):
+        try:
+            day = datetime.fromisoformat(when)
+        except ValueError as error:
+            raise UsageError(f"{text}: {when} is not a date") from error
+    else:
+        return replace(asked, run=when)
+    return replace(asked, since=day, until=day + _DAY)

@@ -1,0 +1,118 @@
+"""Options of questions to an archive: `history`, `grew`, `cost` and `where`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from datetime import datetime, timezone
+
+from hprofiler.cli.options.diff import share
+from hprofiler.cli.options.numbers import age, named
+from hprofiler.model.event_names import known_as
+
+_STATUS = "exit status:\n  0  done\n"
+_NO_RUN = (
+    "  2  bad usage, or no such method, application or event\n  4  no run in the archive, or in the time\n"
+)
+_MORE = "\ndocs/archive-questions.md explains the numbers."
+
+
+def add_history_to(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("method", metavar="METHOD", help="a method, or the end of its name")
+    _add_common(parser)
+    parser.epilog = (
+        "examples:\n  hprofiler history Pattern.compile --app nightly-etl --in /srv/archive\n"
+        "  hprofiler history java/util/HashMap.resize -e alloc --since 30d -o resize.html\n\n"
+        f"{_STATUS}{_NO_RUN}{_MORE}"
+    )
+
+
+def add_grew_to(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser, since="7d")
+    parser.add_argument(
+        "--fail-over",
+        type=share,
+        metavar="P%",
+        help="exit with status 1 if a method's share on the newest day is over P percentage points above "
+        "that before, and by more than chance explains",
+    )
+    parser.epilog = (
+        "examples:\n  hprofiler grew --app nightly-etl --in /srv/archive\n"
+        "  hprofiler grew --since 1d --fail-over 2%           in CI\n\n"
+        f"{_STATUS}  1  a method grew by more than --fail-over (needs 3 processes of one role on each side)\n"
+        f"{_NO_RUN}{_MORE}"
+    )
+
+
+def add_cost_to(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--by",
+        choices=["category", "application", "user", "method"],
+        default="category",
+        help="what to divide the cost by (default: category of work)",
+    )
+    _add_common(parser)
+    parser.epilog = (
+        "examples:\n  hprofiler cost --in /srv/archive\n"
+        "  hprofiler cost --by method --app nightly-etl --since 30d -o cost.html\n\n"
+        f"{_STATUS}{_NO_RUN}{_MORE}"
+    )
+
+
+def add_where_to(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("frame", metavar="FRAME", help="a method, or a part of its name")
+    _add_common(parser)
+    parser.epilog = (
+        "examples:\n  hprofiler where JndiLookup.lookup --in /srv/archive\n"
+        "  hprofiler where org/apache/parquet --since 7d\n\n"
+        f"{_STATUS}{_NO_RUN}{_MORE}"
+    )
+
+
+def _add_common(parser: argparse.ArgumentParser, since: str | None = None) -> None:
+    parser.add_argument("-h", "--help", action="help", help="print this help")
+    parser.add_argument(
+        "--in",
+        dest="place",
+        type=named,
+        default=os.environ.get("HPROFILER_ARCHIVE"),
+        metavar="PLACE",
+        help="the archive: a folder, or an address such as s3://bucket/archive (default: $HPROFILER_ARCHIVE)",
+    )
+    parser.add_argument(
+        "--app", type=named, metavar="NAME", help="only runs of this application, by its name"
+    )
+    parser.add_argument(
+        "-e",
+        "--event",
+        type=known_as,
+        metavar="EVENT",
+        help="the event, such as cpu or alloc (default: cpu, else what most runs have)",
+    )
+    before = (
+        "compare runs that started since then, day by day, with those before" if since else "only later runs"
+    )
+    parser.add_argument(
+        "--since",
+        type=moment,
+        default=since,
+        metavar="TIME",
+        help=f"{before}: 12h, 7d or 4w ago, or a date (UTC)" + (f" (default {since})" if since else ""),
+    )
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "-o", "--output", type=named, metavar="FILE.html", help="also write a page with a plot"
+    )
+    group.add_argument("--json", action="store_true", help="print the answer as JSON")
+
+
+def moment(text: str) -> datetime:
+    """The time (UTC) of "7d" ago, or of a date."""
+    try:
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+            return datetime.fromisoformat(text)
+        return datetime.now(timezone.utc).replace(tzinfo=None) - age(text)
+    except (argparse.ArgumentTypeError, ValueError, OverflowError):
+        reason = f"{text!r} is not a time such as 12h, 7d, 4w or 2026-11-20"
+        raise argparse.ArgumentTypeError(reason) from None

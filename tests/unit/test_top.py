@@ -1,0 +1,47 @@
+"""The table of `hprofiler top`."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from hprofiler.cli.terminal.top_table import HEADS, TopTable
+from hprofiler.collect.watching import HostReading
+from hprofiler.model import Host
+from hprofiler.model.metrics import Metrics, Series
+
+
+def busy() -> HostReading:
+    """A CPU of 100 %, a queue of 128 and 236 KiB a second from a disk."""
+    series = (
+        Series("host", "", "user_ticks", "counter", "ticks", (0, 200)),
+        Series("host", "", "idle_ticks", "counter", "ticks", (0, 0)),
+        Series("host", "", "runnable", "gauge", "count", (128, 0)),
+        Series("disk", "sda", "read_bytes", "counter", "bytes", (0, 236 << 10)),
+    )
+    facts = {"ticks_per_second": 100, "cpus": 2, "memory_total": 8 << 30}
+    host = Host("a-host-with-a-long-name.example.com", "127.0.0.1", None, 22)
+    return HostReading(host, (), Metrics(1.0, (1_000_000, 1_000_000), facts, series))
+
+
+def lines(width: int) -> list[str]:
+    table = TopTable([busy().host.name])
+    table.add(busy())
+    console = Console(width=width, height=20)
+    with console.capture() as captured:
+        console.print(table.table(console.width, console.height))
+    return [line.rstrip() for line in captured.get().splitlines() if line.strip()]
+
+
+def test_a_wide_terminal_shows_all_columns() -> None:
+    heads, row = lines(200)
+    assert heads.split("  ")[0] == "host" and all(head in heads for head in HEADS)
+    assert "a-host-with-a-long-name.example.com" in row and "236 KiB/s" in row
+
+
+def test_a_narrow_terminal_has_fewer_columns_and_whole_figures() -> None:
+    heads, row = lines(100)
+    assert "sent" not in heads and "job CPU" in heads
+    assert "100%" in row and "128" in row and "a-host-with-a-long-name.example.com" in row
+    heads, row = lines(60)
+    assert heads.split() == ["host", "CPU", "run", "queue", "GC", "job", "CPU", "processes"]
+    assert "100%" in row and "128" in row and "a-host-" in row and "…" in row
