@@ -30,11 +30,8 @@ from hprofiler.spark.replay import Gain, Replay
 
 # Threads of tasks, by their names or by what they do; while they wait for a task they belong to none.
 _TASK = (r"^\[Executor task l", r"^L?org[./]apache[./]spark[./]executor[./]Executor\$TaskRunner[.;:]+run\b")
-# What a Python worker does for a task: all that uses a CPU, but not the wait for a task.
-_PYTHON_TASK = {
-    "cpu": r"^main \(pyspark/worker\.py\)$",
-    "wall": r"^(?:\w+\.<locals>\.)?process \(pyspark/worker\.py\)$",
-}
+# What a Python worker does for a task: all that uses a CPU.
+_PYTHON_TASK = r"^main \(pyspark/worker\.py\)$"
 _IDLE = (r"^L?java[./]util[./]concurrent[./]ThreadPoolExecutor[.;:]+getTask\b",)
 _KNOWN_ENOUGH = 0.95
 # Of a sentence on the stage with most samples: least samples of all tasks, its least part of them, the least
@@ -132,7 +129,8 @@ def divided(facts: RunFacts, host: HostRecord, recording: Recording, profile: Pr
     if not times.slices and not windows.ranges:
         return profile
     # A thread keeps the name of its last task until it gets another, so idle ones are called like tasks.
-    tasks = (*_TASK, _PYTHON_TASK.get(recording.event, _PYTHON_TASK["cpu"]))
+    # A worker works while its task's thread waits for it: in wall-clock time that counts once.
+    tasks = _TASK if recording.event == "wall" else (*_TASK, _PYTHON_TASK)
     return profile.assigned(tasks, _IDLE, windows.slices, windows.ranges)
 
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 from hprofiler._flamegraph import Profile
 from hprofiler.base.errors import UsageError
 from hprofiler.base.paths import at_home
+from hprofiler.model.measures import measure_of
 
 OTHER = "other"
 RULES_FILE = "HPROFILER_RULES"
@@ -23,6 +24,9 @@ _RULE = re.compile(r"([a-z][a-z0-9-]{0,39}):((?:\s+\S+)+)")
 # Events whose stacks say who waits, not who works.
 _NO_WORK = ("wall", "offcpu", "lock")
 _OF_MEMORY = ("alloc", "live", "nativemem")
+_COLUMNS_OF_MEMORY = frozenset(name for event in _OF_MEMORY for name, _ in measure_of(event).columns)
+_TAKEN = (OTHER, "none", "library")
+_MOST_RULES = 100
 
 Sums = Mapping[str, int]
 """Parts of a total by the code of a category, or of a phase ("" for none)."""
@@ -53,6 +57,11 @@ def has_kernel(event: str) -> bool:
     return event not in _OF_MEMORY
 
 
+def has_kernel_in(column: str) -> bool:
+    """The same by the name of a profile's value."""
+    return column not in _COLUMNS_OF_MEMORY
+
+
 @lru_cache(maxsize=1)
 def user_rules() -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Rules of the user's own, which come first: a line for each category with its patterns, in the file that
@@ -63,18 +72,28 @@ def user_rules() -> tuple[tuple[str, tuple[str, ...]], ...]:
     try:
         lines = at_home(name).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(
-            f"${RULES_FILE}: {name} cannot be read: {error}", "name a file, or unset it"
+            f"${RULES_FILE}: cannot read {name}: {reason}", "name a file, or unset it"
         ) from error
     found = []
     for number, line in enumerate(lines, 1):
         rule = line.partition("#")[0].strip()
         known = _RULE.fullmatch(rule)
+        if known and known[1] in _TAKEN:
+            raise UsageError(
+                f"${RULES_FILE}: line {number} of {name}: {known[1]} has a meaning of its own",
+                "choose another name",
+            )
         if known:
             found.append((known[1], tuple(known[2].split())))
         elif rule:
             remedy = "write lines such as `pricing: com.acme.pricing.* com.acme.quotes.*`"
             raise UsageError(f"${RULES_FILE}: line {number} of {name} is not a rule", remedy)
+    if len(found) > _MOST_RULES:
+        raise UsageError(
+            f"${RULES_FILE}: {name} has more than {_MOST_RULES} rules", "write several patterns in a line"
+        )
     return tuple(found)
 
 

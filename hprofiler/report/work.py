@@ -14,7 +14,7 @@ from hprofiler.model.measures import counted
 from hprofiler.report.page import PageData
 
 _SHOWN = 5
-_BARS = 200
+_BARS = 100
 
 
 def work_text(work: EventWork) -> str:
@@ -72,7 +72,8 @@ def work_rows(data: PageData, analysis: EventAnalysis) -> list[dict[str, object]
         processes.append(_row("process", label, sums, f"process:{number}"))
     rows = [_row("whole", "cluster" if len(hosts) > 1 else "all", work.categories)]
     for group in (hosts if len(hosts) > 1 else [], stages, processes if len(processes) > 1 else []):
-        rows += sorted(group, key=lambda row: -row["total"])[:_BARS]
+        shown = sorted(group, key=lambda row: -row["total"])[:_BARS]
+        rows += [{**row, "more": len(group) - len(shown)} for row in shown]
     return rows
 
 

@@ -163,6 +163,7 @@ export class Context {
    * The numbers of a range, of the durations and the category shown.
    * @param {string} time as in the state
    * @param {number} [category]
+   * @returns {Numbers}
    */
   numbersOf(time, category = this.category) {
     const { bands, page } = this;
@@ -170,7 +171,8 @@ export class Context {
     if (!range && !bands && category < 0) return this.recorded;
     const key = `${range?.from} ${range?.to} ${bands?.least} ${bands?.most} ${category}`;
     const selection = range || bands ? { range, bands } : null;
-    const numbers = this.parts.get(key) ?? new Numbers(this.scopes, this.times, this.pool, selection, category);
+    const whole = category < 0 ? null : this.numbersOf(time, -1);
+    const numbers = this.parts.get(key) ?? new Numbers(this.scopes, this.times, this.pool, selection, category, whole);
     this.parts.delete(key);
     this.parts.set(key, numbers);
     for (const old of [...this.parts.keys()].slice(0, -KEPT_PARTS)) this.parts.delete(old);

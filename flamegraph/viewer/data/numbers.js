@@ -19,8 +19,9 @@ export class Numbers {
    * @param {BufferPool} pool
    * @param {Selection | null} selection null for the whole recording
    * @param {number} [category] of work, -1 for all
+   * @param {Numbers | null} [whole] the same of all categories
    */
-  constructor(scopes, times, pool, selection, category = -1) {
+  constructor(scopes, times, pool, selection, category = -1, whole = null) {
     this.scopes = scopes;
     this.page = scopes.page;
     this.times = times;
@@ -28,6 +29,7 @@ export class Numbers {
     this.pool = pool;
     this.selection = selection;
     this.category = category;
+    this.whole = whole;
     /** @type {Map<string, PooledProfile>} */
     this.profiles = new Map();
     /** Sum of each column, NaN until it was read once. */
@@ -66,6 +68,8 @@ export class Numbers {
    * @returns {Columns}
    */
   columns(scope, event, thread = -1) {
+    // A host weighs as much as it does without the category, also if it has none of it.
+    if (this.whole && scope.kind === "mean") return this.whole.columns(scope, event, thread);
     const { columns, processes, hosts } = this.page;
     /** @type {Columns} */
     const chosen = [];
@@ -183,6 +187,7 @@ export class Numbers {
    * @param {Scope} scope
    * @param {number} event
    * @param {number} [thread] -1 for all
+   * @returns {{amount: number, hosts: number}}
    */
   amounts(scope, event, thread = -1) {
     const sums = this.processSums(event, scope.kind === "thread" ? scope.index : thread, scope);
@@ -194,7 +199,8 @@ export class Numbers {
       all += sums[process];
       busy.add(this.page.processes[process].host);
     }
-    return { amount: scope.kind === "mean" ? all / Math.max(1, busy.size) : all, hosts: busy.size };
+    const hosts = this.whole ? this.whole.amounts(scope, event, thread).hosts : busy.size;
+    return { amount: scope.kind === "mean" ? all / Math.max(1, hosts) : all, hosts: busy.size };
   }
 
   /**

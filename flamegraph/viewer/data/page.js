@@ -89,6 +89,7 @@ import { readTree } from "./tree.js";
  * Costs by code of category, the largest first. `scope` or the name of a stage (`slice`) lead to its flame graph.
  * @typedef {object} WorkRow
  * @property {"whole" | "host" | "stage" | "process"} kind
+ * @property {number} [more] how many of its kind are left out
  * @property {string} label
  * @property {string} scope
  * @property {string} slice

@@ -14,7 +14,6 @@ import { WorkByTime } from "./work_time.js";
 /** @import { WorkSums } from "./work_bars.js" */
 /** @typedef {{row: WorkRow, sums: WorkSums, total: number}} SummedRow */
 
-const MOST_ROWS_OF_KIND = 100;
 const HEADS = { whole: "All", host: "Hosts", stage: "Spark stages", process: "Processes" };
 const HOW_TO = "A category is at least what is shown: inlined code counts for its caller. Choose a category to see it alone in every view, "
   + "again to see all. A name leads to its flame graph.";
@@ -117,12 +116,13 @@ export class WorkView {
   section(head, rows, bars) {
     const { context } = this;
     if (rows.length === 0) return [];
-    const made = rows.slice(0, MOST_ROWS_OF_KIND).map(({ row, sums }) => {
+    const made = rows.map(({ row, sums }) => {
       const target = { view: /** @type {const} */ ("graph"), scope: this.keyOf(row), zoom: 0, color: /** @type {const} */ ("category") };
       const name = linkButton(`Flame graph of ${row.label}`, () => context.go(target), make("bdi", "", row.label));
       return bars.row(name, sums, (category) => context.go({ ...target, category: categoryCode(category) }));
     });
-    const more = rows.length > MOST_ROWS_OF_KIND ? [make("p", "lead", `… and ${rows.length - MOST_ROWS_OF_KIND} more.`)] : [];
+    const left = rows[0].row.more ?? 0;
+    const more = left ? [make("p", "lead", `… and ${left} more, which had less over the whole recording.`)] : [];
     return [filled("section", "work", make("h2", "", head), ...made, ...more)];
   }
 }

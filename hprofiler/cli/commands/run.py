@@ -46,10 +46,12 @@ def record(
     options: argparse.Namespace, sampling: Sampling, located: Located, selector: Selector, reach: Reach
 ) -> int:
     """Record, show progress, print the result; returns the exit code."""
+    from hprofiler.analysis.work import user_rules
     from hprofiler.app.run import RecordLost, run
     from hprofiler.cli.terminal.progress import display
 
     chosen.print_cautions(sampling)
+    user_rules()  # a wrong file would be noticed after the recording
     archive = _archive(options)
     request = run_request(options, sampling, located, selector)
     try:

@@ -2,12 +2,16 @@
 
 use py_spy::Frame;
 
+/// A process chooses its names; longer ones are cut.
+const LONGEST: usize = 500;
+
 /// `function (file)`; Python 3.11 and later also names the function's class.
 pub fn frame(frame: &Frame) -> String {
-    match short_path(&frame.filename) {
+    let name = match short_path(&frame.filename) {
         "" => frame.name.clone(),
         file => format!("{} ({file})", frame.name),
-    }
+    };
+    name.chars().take(LONGEST).collect()
 }
 
 /// A module's path within the folder of packages that contains it; the file's name alone if that is not in one. Files

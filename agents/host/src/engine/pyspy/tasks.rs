@@ -9,6 +9,8 @@ use crate::os::proc::target::Target;
 
 /// The bytes of a C library's description of a thread in which the thread's number is searched.
 const DESCRIPTION: usize = 1024;
+/// The place of a flag, among numbers of four bytes.
+const MULTIPLE_THREADS: usize = 6;
 
 pub struct Task {
     pub running: bool,
@@ -83,9 +85,11 @@ impl Tasks {
         let read = self.memory.read_at(&mut bytes, address).ok()?;
         let numbers = bytes[..read].chunks_exact(4);
         let numbers = numbers.map(|four| i32::from_ne_bytes([four[0], four[1], four[2], four[3]]));
-        let number = numbers
-            .into_iter()
-            .find(|number| tasks.contains_key(number))?;
+        // glibc says there whether there are several threads, with 1, which in a container is a thread, too.
+        let is_flag = |place: usize, number: i32| place == MULTIPLE_THREADS && number == 1;
+        let (_, number) = numbers
+            .enumerate()
+            .find(|(place, number)| tasks.contains_key(number) && !is_flag(*place, *number))?;
         self.described.insert(address, number);
         Some(number)
     }
