@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.bench import __doc__ as usage
-from tests.bench import clusters, core, fan_out, one_jvm, spark_log, spark_replay, viewer
+from tests.bench import clusters, core, fan_out, one_jvm, one_python, spark_log, spark_replay, viewer
 from tests.bench.commands import BenchError
 from tests.bench.table import Row, markdown
 from tests.lab import cache, hosts
@@ -31,6 +31,7 @@ BENCHES: dict[str, Callable[[], list[Row]]] = {
     "engine-counters": one_jvm.counters,
     "engine-thread-names": one_jvm.thread_names,
     "engine-latency": one_jvm.latency,
+    "engine-python": one_python.overhead,
     "engine-unknown": one_jvm.unknown_frames,
     "core-merge": core.merge,
     "core-merge-many": core.merge_many,
