@@ -18,6 +18,11 @@ COMMANDS = [
     "diff",
     "spark",
     "scale",
+    "archive add",
+    "archive compact",
+    "archive prune",
+    "archive check",
+    "archive sql",
     "history",
     "grew",
     "cost",
@@ -37,7 +42,7 @@ def page() -> str:
 
 
 def help_of(command: str) -> str:
-    line = [sys.executable, "-m", "hprofiler", *([command] if command else []), "--help"]
+    line = [sys.executable, "-m", "hprofiler", *command.split(), "--help"]
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
     done = subprocess.run(
         line, env=environment, cwd=PAGE.parents[2], capture_output=True, text=True, check=True

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from os import cpu_count
 from pathlib import Path
 
@@ -37,18 +36,20 @@ def add(folders: Sequence[Path], address: str, pseudonymise: bool = False) -> It
 
     Raises UsageError and ArchiveError for the archive; what is wrong with a run is in its result.
     """
-    library()
-    place = open_place(address, create=True)
-    pseudonyms = Pseudonyms.asked_for() if pseudonymise else Pseudonyms()
+    place, pseudonyms = ready(address, pseudonymise)
     with connection(place) as duckdb:
         known = runs_of(duckdb, place)
     one = partial(_add_one, address, known, pseudonyms)
-    workers = min(len(folders), cpu_count() or 1, _MOST_WORKERS)
-    if workers < 2 or place.is_in_memory:
-        yield from map(one, folders)
-        return
-    with ProcessPoolExecutor(workers, mp_context=get_context("forkserver")) as pool:
+    # The core does most of the work, without the interpreter's lock.
+    with ThreadPoolExecutor(min(cpu_count() or 1, _MOST_WORKERS)) as pool:
         yield from pool.map(one, folders)
+
+
+def ready(address: str, pseudonymise: bool = False) -> tuple[Place, Pseudonyms]:
+    """The archive, which is made if it is not there. Raises UsageError and ArchiveError."""
+    library()
+    pseudonyms = Pseudonyms.asked_for() if pseudonymise else Pseudonyms()
+    return open_place(address, create=True), pseudonyms
 
 
 def _add_one(address: str, known: frozenset[str], pseudonyms: Pseudonyms, folder: Path) -> Added:
@@ -72,8 +73,8 @@ def write(place: Place, file: File, tables: dict[str, object]) -> None:
             with place.writing(file.path(name)) as path:
                 arrow.parquet.write_table(tables[name], path, compression="zstd", store_schema=False)
     except OSError as error:
+        # What was written is of no run, unless another process added the same run.
+        if place.read(file.path("runs")) is None:
+            for name in tables:
+                place.delete(file.path(name))
         raise ArchiveError(f"cannot write to {place.address}: {error.strerror or error}") from error
-
-
-def problems(added: Iterable[Added]) -> list[Outcome]:
-    return [problem for one in added for problem in one.problems]

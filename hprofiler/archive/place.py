@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -31,7 +32,7 @@ from hprofiler.base.paths import at_home
 VARIABLE = "HPROFILER_ARCHIVE"
 COMPACT = "compact-"
 _LOCK = "compact.lock"
-_PART = ".part"
+PART = ".part"
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*(?=://)", re.IGNORECASE)
 # A name of a file has at most 255 bytes on most file systems.
 _LONGEST = 200
@@ -76,8 +77,6 @@ class Place:
 
     filesystem: Any = None
     """What DuckDB reads it by; None for folders."""
-    is_in_memory = False
-    """Only this process has it."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -101,7 +100,7 @@ class Place:
 
     def has_other_files(self) -> bool:
         """Whether anything is in it, but for a file that another process writes."""
-        return self._root.is_dir() and any(not path.name.endswith(_PART) for path in self._root.iterdir())
+        return self._root.is_dir() and any(not path.name.endswith(PART) for path in self._root.iterdir())
 
     def read(self, name: str) -> bytes | None:
         """The content of a small file; None if there is none."""
@@ -115,12 +114,13 @@ class Place:
         """A file to write, which is at its name when the block succeeds, whole or not at all."""
         path = self._root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}{_PART}")
+        aside = path.with_name(f".{path.name}.{_writer()}{PART}")
         try:
             yield aside
             aside.replace(path)
-        finally:
+        except BaseException:
             aside.unlink(missing_ok=True)
+            raise
 
     def delete(self, name: str) -> None:
         (self._root / name).unlink(missing_ok=True)
@@ -155,7 +155,6 @@ class _Address(Place):
         protocol = self.filesystem.protocol
         self._protocol = protocol if isinstance(protocol, str) else protocol[0]
         self._folder = self._folder.rstrip("/")
-        self.is_in_memory = self._protocol == "memory"
 
     def path(self, name: str) -> str:
         return f"{self._protocol}://{self._folder}/{name}"
@@ -170,7 +169,7 @@ class _Address(Place):
 
     def has_other_files(self) -> bool:
         try:
-            return any(not name.endswith(_PART) for name in self.filesystem.ls(self._folder, detail=False))
+            return any(not name.endswith(PART) for name in self.filesystem.ls(self._folder, detail=False))
         except FileNotFoundError:
             return False
 
@@ -187,7 +186,7 @@ class _Address(Place):
         with tempfile.TemporaryDirectory(prefix="hprofiler-archive-") as folder:
             path = Path(folder, "file")
             yield path
-            aside = f"{target}.{socket.gethostname()}.{os.getpid()}{_PART}"
+            aside = f"{target}.{_writer()}{PART}"
             self.filesystem.makedirs(target.rpartition("/")[0], exist_ok=True)
             self.filesystem.put_file(str(path), aside)
             self.filesystem.mv(aside, target)
@@ -210,6 +209,10 @@ class _Address(Place):
             yield
         finally:
             self.delete(_LOCK)
+
+
+def _writer() -> str:
+    return f"{socket.gethostname()}.{os.getpid()}.{get_ident()}"
 
 
 def _written(info: dict[str, Any]) -> float:

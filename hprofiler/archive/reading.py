@@ -52,6 +52,13 @@ def opened(
         yield duckdb
 
 
+def ask(address: str, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The names of the columns and the rows that a query of the user gives."""
+    with opened(address) as duckdb:
+        found = duckdb.execute(query)
+        return [name for name, *_ in found.description or ()], found.fetchall()
+
+
 @contextmanager
 def connection(place: Place) -> Iterator[DuckDBPyConnection]:
     """An empty database in memory that can read the place. Its errors become ArchiveError."""
@@ -68,11 +75,19 @@ def connection(place: Place) -> Iterator[DuckDBPyConnection]:
         "autoload_known_extensions": False,
         "preserve_insertion_order": False,
     }
+    with errors_of(place), duckdb.connect(config=config) as opened_connection:
+        if place.filesystem is not None:
+            opened_connection.register_filesystem(place.filesystem)
+        yield opened_connection
+
+
+@contextmanager
+def errors_of(place: Place) -> Iterator[None]:
+    """DuckDB's errors become ArchiveError."""
+    import duckdb
+
     try:
-        with duckdb.connect(config=config) as opened_connection:
-            if place.filesystem is not None:
-                opened_connection.register_filesystem(place.filesystem)
-            yield opened_connection
+        yield
     except duckdb.Error as error:
         raise ArchiveError(*_reason(place, str(error))) from error
 
@@ -105,12 +120,18 @@ def runs_of(duckdb: DuckDBPyConnection, place: Place) -> frozenset[str]:
 
 
 def live_files(duckdb: DuckDBPyConnection, place: Place, files: Iterable[File]) -> list[LiveFile]:
-    """The files that readers look at. A file whose runs are all in a larger one was replaced by that."""
-    known = _contents(duckdb, place, list(files))
-    known.sort(key=lambda one: (not one.file.is_compact, -len(one.runs), one.file))
+    """The files that readers look at."""
+    return live_of(place, contents(duckdb, place, list(files)))
+
+
+def live_of(place: Place, known: Iterable[LiveFile]) -> list[LiveFile]:
+    """Those of these files that are read: not one whose runs are all in a larger one, which replaced it.
+
+    Raises ArchiveError where files have some runs in common, which no process writes.
+    """
     live: list[LiveFile] = []
     seen: set[str] = set()
-    for one in known:
+    for one in sorted(known, key=lambda one: (not one.file.is_compact, -len(one.runs), one.file)):
         if one.runs <= seen:
             continue
         if not seen.isdisjoint(one.runs):
@@ -123,7 +144,8 @@ def live_files(duckdb: DuckDBPyConnection, place: Place, files: Iterable[File]) 
     return sorted(live, key=lambda one: one.file)
 
 
-def _contents(duckdb: DuckDBPyConnection, place: Place, files: list[File]) -> list[LiveFile]:
+def contents(duckdb: DuckDBPyConnection, place: Place, files: list[File]) -> list[LiveFile]:
+    """What files of `runs` say of their stems."""
     if not files:
         return []
     paths = {place.path(file.path("runs")): file for file in files}
@@ -139,13 +161,15 @@ def make_view(duckdb: DuckDBPyConnection, place: Place, table: Table, files: Ite
     paths = [place.path(file.path(table.name)) for file in files]
     if paths:
         columns = ", ".join(f'"{name}"' for name in table.columns)
-        listed = ", ".join(_quoted(path) for path in paths)
-        source = f"{columns} FROM read_parquet([{listed}], hive_partitioning = false)"
+        listed = ", ".join(quoted(path) for path in paths)
+        # Each file has the stacks of its own runs.
+        once = "DISTINCT ON (stack_high, stack_low) " if table.name == "stacks" and len(paths) > 1 else ""
+        source = f"{once}{columns} FROM read_parquet([{listed}], hive_partitioning = false)"
     else:
         source = ", ".join(f'NULL::{type_} AS "{name}"' for name, type_ in table.columns.items())
         source += " WHERE false"
     duckdb.execute(f'CREATE VIEW "{table.name}" AS SELECT {source}')
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
+import re
+import time
 from collections import Counter
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +18,19 @@ import pytest
 from hprofiler.analysis.diff_sides import RunSource
 from hprofiler.analysis.result import AnalysisResult
 from hprofiler.archive.add import Added, add
+from hprofiler.archive.check import Checked, check
+from hprofiler.archive.compact import compact
 from hprofiler.archive.place import ArchiveError, open_place
+from hprofiler.archive.prune import prune
 from hprofiler.archive.reading import opened
 from hprofiler.archive.schema import MARKER, TABLES, TYPES, VERSION
 from hprofiler.base.errors import UsageError
+from hprofiler.cli import main
 from hprofiler.report import make_report
 from tests.timed_profile import Row, timed_profile
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite, spark_run
 
+ROOT = Path(__file__).parents[2]
 START = 1_700_000_000_000_000
 GROUPS = ("[Executor task launch worker]", "[GC Thread#N]", "[main]")
 FRAMES = (
@@ -92,6 +101,16 @@ def test_tables_have_only_types_that_all_readers_know():
         assert set(table.columns.values()) <= set(TYPES), table.name
         assert set(table.order) <= set(table.columns), table.name
         assert next(iter(table.columns)) == ("stack_high" if table.name == "stacks" else "run")
+
+
+def test_the_reference_has_every_column():
+    text = (ROOT / "docs/reference/archive.md").read_text(encoding="utf-8")
+    documented: dict[str, dict[str, str]] = {}
+    for section in text.split("\n## ")[1:]:
+        name, _, body = section.partition("\n")
+        for names, type_ in re.findall(r"^\| (`[^|]*`) \| ([^|]*) \|", body, re.M):
+            documented.setdefault(name, {}).update(dict.fromkeys(re.findall(r"`(\w+)`", names), type_))
+    assert documented == {table.name: dict(table.columns) for table in TABLES.values()}
 
 
 def test_a_new_archive_has_all_views_without_rows(tmp_path: Path):
@@ -238,3 +257,173 @@ def test_pseudonyms_hide_hosts_and_users(tmp_path: Path, monkeypatch: pytest.Mon
     with opened(str(tmp_path / "archive")) as duckdb:
         for table in TABLES:
             assert "worker0" not in str(duckdb.execute(f"SELECT * FROM {table}").fetchall())
+
+
+EVERYTHING = (
+    "SELECT application, started, host, event, thread_group, stage, second, frames, category, phase, value "
+    "FROM samples JOIN runs USING (run) JOIN processes USING (run, process) "
+    "JOIN stacks USING (stack_high, stack_low)"
+)
+WHOLE = ("FROM runs", "FROM events", "FROM spreads", "FROM methods", "FROM work", EVERYTHING)
+
+
+def everything(place: Path) -> list[Counter[str]]:
+    """All rows of all tables, in no order."""
+    with opened(str(place)) as duckdb:
+        return [Counter(map(str, duckdb.execute(query).fetchall())) for query in WHOLE]
+
+
+def files_of(place: Path, table: str) -> list[Path]:
+    return sorted(place.glob(f"{table}/*/*/*.parquet"))
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """Of four runs in one month."""
+    added([random_run(tmp_path / f"run{seed}", seed) for seed in range(4)], tmp_path / "archive")
+    return tmp_path / "archive"
+
+
+def test_compacting_changes_no_answer(archive: Path):
+    before = everything(archive)
+    assert len(files_of(archive, "runs")) == 4
+    (done,) = compact(str(archive))
+    assert (done.runs, done.files) == (4, 4)
+    assert everything(archive) == before
+    assert [len(files_of(archive, table)) for table in ("runs", "samples", "stacks")] == [1, 1, 1]
+    assert list(compact(str(archive))) == []
+    assert check(str(archive)) == Checked(4, (), ())
+
+
+def test_what_is_added_later_is_compacted_with_the_rest(archive: Path, tmp_path: Path):
+    list(compact(str(archive)))
+    added([random_run(tmp_path / "later", 9)], archive)
+    before = everything(archive)
+    (done,) = compact(str(archive))
+    assert (done.runs, done.files) == (5, 2)
+    assert everything(archive) == before
+
+
+def test_a_copy_that_compact_did_not_delete_counts_once(archive: Path, tmp_path: Path):
+    """As after a kill between the new file and the deletion of the old ones."""
+    before = everything(archive)
+    copies = {path: path.read_bytes() for path in archive.rglob("*.parquet")}
+    list(compact(str(archive)))
+    for path, content in copies.items():
+        path.write_bytes(content)
+    assert everything(archive) == before
+    assert check(str(archive)).left_over
+    list(compact(str(archive)))
+    assert everything(archive) == before
+    assert check(str(archive)) == Checked(4, (), ())
+
+
+def test_prune_removes_old_runs_and_nothing_else(archive: Path, tmp_path: Path):
+    new = tmp_path / "new"
+    started = [start for (start,) in rows(archive, "SELECT started FROM runs ORDER BY started")]
+    added([tmp_path / "run2", tmp_path / "run3"], new)
+    list(compact(str(archive)))
+    age = datetime.utcnow() - started[2]
+    assert prune(str(archive), age + timedelta(hours=1)) == 2
+    assert everything(archive) == everything(new)
+    assert check(str(archive)) == Checked(2, (), ())
+    assert prune(str(archive), timedelta(0)) == 4 - 2
+    assert check(str(archive)) == Checked(0, (), ())
+    assert list(archive.rglob("*.parquet")) == []
+
+
+def test_only_one_process_compacts(archive: Path):
+    place = open_place(str(archive))
+    with place.lock(), pytest.raises(ArchiveError, match="another process compacts"):
+        list(compact(str(archive)))
+    assert len(list(compact(str(archive)))) == 1
+
+
+@pytest.mark.parametrize("table", ["runs", "samples", "methods"])
+def test_a_file_cut_in_half_is_said_and_nothing_wrong_is_answered(archive: Path, table: str):
+    damaged = files_of(archive, table)[1]
+    damaged.write_bytes(damaged.read_bytes()[: damaged.stat().st_size // 2])
+    with pytest.raises(ArchiveError, match="cannot be read"):
+        everything(archive)
+    with pytest.raises(ArchiveError):
+        list(compact(str(archive)))
+    assert len(files_of(archive, "events")) == 4
+    found = check(str(archive))
+    assert len(found.problems) == 1 and str(damaged) in found.problems[0]
+
+
+def test_a_missing_file_is_said(archive: Path):
+    files_of(archive, "samples")[1].unlink()
+    with pytest.raises(ArchiveError, match="lacks a file"):
+        everything(archive)
+    assert len(check(str(archive)).problems) == 1
+
+
+def test_a_file_of_another_run_is_found(archive: Path):
+    one, other, *_ = files_of(archive, "samples")
+    one.write_bytes(other.read_bytes())
+    assert any("do not add up" in problem for problem in check(str(archive)).problems)
+
+
+def test_what_a_killed_process_left_is_removed_after_an_hour(archive: Path):
+    before = everything(archive)
+    samples = files_of(archive, "samples")[0]
+    orphan = samples.with_name("20261127T020000Z-000000000000.parquet")
+    part = samples.with_name(".x.parquet.host.1.part")
+    mine = archive / "notes.txt"
+    for path in (orphan, part, mine):
+        path.write_bytes(b"half of it")
+    list(compact(str(archive)))
+    assert orphan.exists() and part.exists()
+    for path in (orphan, part, mine):
+        os.utime(path, (time.time() - 7200,) * 2)
+    assert len(check(str(archive)).left_over) == 2
+    list(compact(str(archive)))
+    assert not orphan.exists() and not part.exists() and mine.exists()
+    assert everything(archive) == before
+
+
+def test_an_archive_in_an_object_store(tmp_path: Path):
+    pytest.importorskip("fsspec")
+    runs = [random_run(tmp_path / f"run{seed}", seed) for seed in range(2)]
+    address = f"memory://{tmp_path.name}/archive"
+    assert [one.failure for one in add(runs, address)] == [None, None]
+    assert all(one.known for one in add(runs, address))
+    with opened(address) as duckdb:
+        before = sorted(map(str, duckdb.execute(EVERYTHING).fetchall()))
+    assert [one.runs for one in compact(address)] == [2]
+    with opened(address) as duckdb:
+        assert sorted(map(str, duckdb.execute(EVERYTHING).fetchall())) == before
+    assert check(address) == Checked(2, (), ())
+    assert prune(address, timedelta(0)) == 2
+    assert check(address) == Checked(0, (), ())
+
+
+def test_the_commands(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any):
+    def told(*words: str) -> tuple[int, str]:
+        code = main(["archive", *words])
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    monkeypatch.delenv("HPROFILER_ARCHIVE", raising=False)
+    run = str(random_run(tmp_path / "another", 7))
+    code, text = told("add", run)
+    assert code == 2 and "name it with --to, or set $HPROFILER_ARCHIVE" in text
+    code, text = told("add", run, str(tmp_path / "none"), "--to", str(archive))
+    assert code == 3 and "added to" in text and "none: not added: " in text
+    monkeypatch.setenv("HPROFILER_ARCHIVE", str(archive))
+    code = main(["archive", "add", run, "--json"])
+    (record,) = json.loads(capsys.readouterr().out)["runs"]
+    assert code == 0 and record["known"] and record["failure"] is None
+    assert told("check") == (0, "5 runs, no problem\n")
+    assert told("compact")[1] == "hosts.txt 2026-11: 5 runs of 5 files are one file\n"
+    assert told("sql", "SELECT count(*) AS runs FROM runs") == (0, "runs\n5\n")
+    query = "SELECT run, started, tables[1:1] AS tables FROM runs ORDER BY run DESC LIMIT 1"
+    code, text = told("sql", str(archive), query, "--json")
+    assert json.loads(text) == [
+        {"run": record["run"], "started": "2026-11-08T06:00:00", "tables": ["events"]}
+    ]
+    code, text = told("sql")
+    assert code == 0 and "stack_high" in text
+    code, text = told("prune", "--older-than", "0d")
+    assert (code, text) == (0, "5 runs removed\n")

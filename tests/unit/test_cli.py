@@ -204,6 +204,8 @@ def completions(tmp_path):
         ("run -e cpu,lo", ["cpu,lock"]),
         ("-j spark-exec", ["spark-executor"]),
         ("completion z", ["zsh"]),
+        ("archive com", ["compact"]),
+        ("archive prune x --ol", ["--older-than"]),
         ("convert --to sp", ["speedscope"]),
         ("doctor --via ", ["exec", "ssh"]),
         ("ps -j k8", ["k8s:"]),

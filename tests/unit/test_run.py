@@ -164,3 +164,24 @@ def test_what_changed_during_the_recording_is_in_run_json(tmp_path, stand_ins, m
         reasons = [[line["reason"] for line in host["outcomes"][1:]] for host in record["hosts"]]
         assert reasons == [first, second] and record["coverage"]["hosts"]["failed"] == 0
     never.set()
+
+
+def test_a_run_goes_to_an_archive(
+    stand_ins: StandIns, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made_profile("cpu", "main;work 9\n").write(tmp_path / "sent", "compact")
+    fleet = Fleet(stand_ins, 60.0, {"n1": RECORDED.format(sent=str(tmp_path / "sent"))})
+    place = tmp_path / "archive"
+    options = parse(["-j", "x", "-o", str(tmp_path / "run"), "--archive", str(place)])
+    located = Located(Target("hosts", "x"), fleet.hosts)
+    assert record(options, fleet.sampling, located, ANY, fleet.reach) == 3  # a process refused
+    assert f"added to {place}" in capsys.readouterr().out
+    assert main(["archive", "sql", str(place), "SELECT sum(value) AS total FROM samples"]) == 0
+    assert capsys.readouterr().out == "total\n9\n"
+
+
+def test_an_archive_that_cannot_be_is_refused_before_the_recording(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("mine")
+    for words in (["--archive", str(tmp_path)], ["--pseudonymise"]):
+        assert main(["-j", "pid:1", "-o", str(tmp_path / "run"), *words]) == 2
+    assert not (tmp_path / "run").exists()

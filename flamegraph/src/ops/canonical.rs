@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use regex::{Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 use crate::ops::rebuild::Rebuild;
 use crate::profile::{Error, Node, Profile, Result, ROOT};
@@ -18,6 +18,8 @@ const MOST_COMPILED: usize = 1 << 20;
 #[derive(Clone, Debug, Default)]
 pub struct NameRules {
     names: Vec<Rule>,
+    /// All patterns of `names` at once: most names match none.
+    any_name: RegexSet,
     threads: Vec<Rule>,
     modules: Vec<Rule>,
 }
@@ -59,6 +61,12 @@ impl NameRules {
                 }
             }
         }
+        let patterns = rules.names.iter().map(|rule| rule.pattern.as_str());
+        let mut any = RegexSetBuilder::new(patterns);
+        let any = any
+            .size_limit(MOST_COMPILED * rules.names.len().max(1))
+            .build();
+        rules.any_name = any.map_err(|error| Error::Usage(format!("name rules: {error}")))?;
         Ok(rules)
     }
 
@@ -71,6 +79,7 @@ impl NameRules {
     pub fn canonical<'a>(&self, name: &'a str) -> Cow<'a, str> {
         match thread_name(name) {
             Some(thread) => Cow::Owned(format!("[{}]", replaced(&self.threads, thread))),
+            None if !self.any_name.is_match(name) => Cow::Borrowed(name),
             None => replaced(&self.names, name),
         }
     }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use foldhash::fast::RandomState;
+
 use super::frame_rules::{
     fits_any, slashed, Table, CATEGORIES, FRAMEWORKS, KERNEL, PHASES, WEAK, WHOLE,
 };
@@ -199,7 +201,7 @@ impl Profile {
 #[derive(Default)]
 pub(super) struct Names {
     pub(super) list: Vec<String>,
-    known: HashMap<String, [Option<Known>; Kind::ALL.len()]>,
+    known: HashMap<String, [Option<Known>; Kind::ALL.len()], RandomState>,
 }
 
 impl Names {

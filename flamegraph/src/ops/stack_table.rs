@@ -1,12 +1,13 @@
 //! Rows for tables of many profiles: stacks by their hash, samples of each process, sums of each method.
 
-use std::collections::HashMap;
-
+use foldhash::fast::RandomState;
 use sha2::{Digest, Sha256};
 
 use super::categories::{Names, WorkRules};
 use super::split::Split;
 use crate::profile::{Frame, Kind, Node, Profile, Result, Times, ROOT};
+
+type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;
 
 const SECOND: i64 = 1_000_000;
 
@@ -100,7 +101,7 @@ impl StackTable {
             all_words: List::default(),
             groups: List::default(),
             stages: List::default(),
-            known: HashMap::new(),
+            known: HashMap::default(),
             stacks: Stacks::default(),
             samples: Samples::default(),
         }
@@ -125,7 +126,7 @@ impl StackTable {
         let nodes = self.graft(profile)?;
         let selves = profile.selves(value);
         let mut rows: Vec<Row> = Vec::new();
-        let mut sums: HashMap<(i32, i32), i64> = HashMap::new();
+        let mut sums: HashMap<(i32, i32), i64> = HashMap::default();
         let times = Timed::of(profile, value);
         let stages: Vec<i32> = match profile.times() {
             Some(times) => times

@@ -6,10 +6,11 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hprofiler.base.bounded_json import members
-from hprofiler.base.errors import HprofilerError, PicturesError
+from hprofiler.base.errors import HprofilerError, PicturesError, UsageError
 from hprofiler.base.passwords import hide_in_word
 from hprofiler.base.text import printable, some
 from hprofiler.cli.options import objects as chosen
@@ -49,6 +50,7 @@ def record(
     from hprofiler.cli.terminal.progress import display
 
     chosen.print_cautions(sampling)
+    archive = _archive(options)
     request = run_request(options, sampling, located, selector)
     try:
         with display(len(located.hosts), sampling.duration) as listener:
@@ -64,7 +66,31 @@ def record(
         print_json(result)
     else:
         print_summary(result, selector, options.outliers)
-    return exit_code(result)
+    code = exit_code(result)
+    if archive and result.kept and not _is_archived(options, archive, result.folder.path):
+        return code or Exit.PARTIAL
+    return code
+
+
+def _archive(options: argparse.Namespace) -> str:
+    """The archive of the run, which can be written; "" for none. Raises UsageError and ArchiveError."""
+    archive: str = getattr(options, "archive", None) or ""
+    if archive:
+        from hprofiler.archive.add import ready
+
+        ready(archive, options.pseudonymise)
+    elif getattr(options, "pseudonymise", False):
+        raise UsageError("--pseudonymise has no effect without --archive", "name the archive")
+    return archive
+
+
+def _is_archived(options: argparse.Namespace, archive: str, folder: Path) -> bool:
+    from hprofiler.archive.add import add
+    from hprofiler.cli.commands.archive import print_added
+
+    (added,) = add([folder], archive, options.pseudonymise)
+    print_added(added, archive, sys.stderr.write if options.json else sys.stdout.write)
+    return added.failure is None
 
 
 def run_request(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
+from datetime import timedelta
 
 from hprofiler.base.time_range import TimeRange
 
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _TIMES = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_AGES = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
 def whole_number(text: str, least: int, most: int, meaning: str) -> int:
@@ -49,6 +51,14 @@ def period(text: str) -> int:
     """Nanoseconds of "10ms", at least 1 ms."""
     meaning = "a time such as 1ms, 10ms or 1s (from 1ms to 1000s)"
     return _with_unit(text, _TIMES, _TIMES["ms"], 1000 * _TIMES["s"], meaning)
+
+
+def age(text: str) -> timedelta:
+    """How long "90d" is; also w and h."""
+    found = re.fullmatch(r"([0-9]{1,5})([hdw])", text.strip().lower())
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an age such as 90d, 12w or 48h")
+    return int(found[1]) * _AGES[found[2]]
 
 
 def time_range(text: str) -> TimeRange:

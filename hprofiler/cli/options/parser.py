@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from hprofiler import __version__
 from hprofiler.cli.options import archive as archive_options
+from hprofiler.cli.options import archive_verbs
 from hprofiler.cli.options import convert as convert_options
 from hprofiler.cli.options import diff as diff_options
 from hprofiler.cli.options import kubernetes as kubernetes_options
@@ -36,6 +37,7 @@ VERBS = {
     "diff": ("diff", "compare two runs or profiles"),
     "spark": ("spark", "show what a Spark application did: stages, tasks, executors"),
     "scale": ("scale", "compare runs of a Spark job on more and fewer cores, from their event logs"),
+    "archive": ("archive", "keep many runs in one place: add, compact, prune, check, sql"),
     "history": ("questions", "show a method's share in the runs of an archive"),
     "grew": ("questions", "show which methods of archived runs cost more than before"),
     "cost": ("questions", "show what archived runs used a day: core hours by kind of work, application …"),
@@ -188,6 +190,7 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
     care_options.add_to(parser)
     spark_options.add_to(parser)
     _output_options(parser)
+    archive_verbs.add_to_run(parser)
     parser.epilog = parser.epilog or f"{SELECTORS}\n{RUN_EXAMPLES}"
 
 
@@ -538,6 +541,7 @@ _VERB_OPTIONS = {
     "diff": diff_options.add_to,
     "spark": _spark_options,
     "scale": _scale_options,
+    "archive": archive_verbs.add_to,
     "history": archive_options.add_history_to,
     "grew": archive_options.add_grew_to,
     "cost": archive_options.add_cost_to,
