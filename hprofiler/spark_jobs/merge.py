@@ -119,7 +119,7 @@ def merge(
     rows = sums.where("value > 0").join(stacks, _STACK).select(frames.alias("frames"), "value")
     column = measure_of(event).column
     made = rows.mapInArrow(lambda batches: profiles_of_stacks(batches, column), _PROFILE)
-    tasks = math.isqrt(rows.rdd.getNumPartitions()) + 1
+    tasks = math.isqrt(int(spark.conf.get("spark.sql.shuffle.partitions") or 200)) + 1
     made = made.repartition(tasks).mapInArrow(merged_profiles, _PROFILE)
     contents = (bytes(row.profile) for row in made.toLocalIterator())
     found = [Profile.from_bytes(content, "compact") for content in contents]
