@@ -34,11 +34,12 @@ class Figure:
 
 @dataclass(frozen=True)
 class Threshold:
-    """From what mean on a figure is worth a sentence, and who says so."""
+    """From what mean on a figure is worth a sentence, what to do then, and whose threshold it is."""
 
     figure: str
     least: float
     text: str
+    remedy: str
     source: str
 
 
@@ -68,42 +69,63 @@ THRESHOLDS: Mapping[str, Threshold] = {
         "throttled",
         25.0,
         "{host}: its CPU limit stopped {id} in {mean:.0f} % of its periods",
+        "Raise or remove the CPU limit, or run fewer threads",
         "CPUThrottlingHigh of kubernetes-mixin",
     ),
     "cpu-steal": Threshold(
-        "steal", 10.0, "{host}: the hypervisor took {mean:.0f} % of the CPU time (steal)", _ALERTS
+        "steal",
+        10.0,
+        "{host}: the hypervisor took {mean:.0f} % of the CPU time (steal)",
+        "Use another host, or a size of instance that does not share CPUs",
+        _ALERTS,
     ),
     "run-queue": Threshold(
         "run_queue",
         2.0,
-        "{host}: {mean:.0f} threads were running or ready to run, on {cpus} CPUs",
+        "{host}: the CPUs are overloaded: on average {mean:.0f} threads ran or waited for {cpus} CPUs",
+        "Run fewer tasks at a time, or look for other programs on the host (htop, ps)",
         "NodeSystemSaturation of the mixin of node_exporter",
     ),
     "major-faults": Threshold(
-        "major_faults", 1000.0, "{host}: {mean:,.0f} major page faults a second; memory is short", _ALERTS
+        "major_faults",
+        1000.0,
+        "{host}: {mean:,.0f} major page faults a second; memory is short",
+        "Give processes less memory, or the host more",
+        _ALERTS,
     ),
     "gc": Threshold(
         "gc",
         10.0,
-        "{host}: pid {id} stood still for its garbage collector for {mean:.0f} % of the time",
+        "{host}: garbage collection paused {process} for {mean:.0f} % of the time",
+        "Give it more heap, or find what allocates: -e alloc",
         "Spark's web interface",
     ),
     "disk-await": Threshold(
-        "disk_await", 100.0, "{host}: requests to disk {id} took {mean:,.0f} ms on average", _ALERTS
+        "disk_await",
+        100.0,
+        "{host}: requests to disk {id} took {mean:,.0f} ms on average",
+        "See who uses the disk (iostat -x, pidstat -d), or use a faster disk",
+        _ALERTS,
     ),
     "retransmits": Threshold(
-        "retransmitted", 1.0, "{host}: {mean:.1f} % of the TCP segments were sent again", "our own choice"
+        "retransmitted",
+        1.0,
+        "{host}: {mean:.1f} % of the TCP segments were sent again",
+        "Look for dropped packets: ip -s link, ss -ti",
+        "our own choice",
     ),
     "numa-imbalance": Threshold(
         "of_other_nodes",
         20.0,
         "{host}: {mean:.0f} % of the memory allocated on NUMA node {id} was for programs on other nodes",
+        "Bind each process to a node (numactl), or use -XX:+UseNUMA",
         "our own choice",
     ),
     "low-ipc": Threshold(
         "ipc",
         SIGMAS,
         "{host}: {mean:.2f} instructions per cycle, the median of the hosts is {others:.2f}",
+        "Compare its cache misses, memory traffic and other programs with those of another host",
         "our own choice",
     ),
 }
@@ -128,7 +150,14 @@ class MetricFinding:
         text = THRESHOLDS[self.code].text.format(host=self.host, **self.parameters)
         others = self.hosts - 1
         more = f", and {others} more host{'s are' if others > 1 else ' is'} beyond the threshold"
-        return f"{text}{more if others else ''}."
+        job = self.parameters.get("job_cpus")
+        digits = 1 if job is not None and float(job) >= 1 else 2
+        used = "" if job is None else f" The recorded processes used {job:.{digits}f} CPUs."
+        return f"{text}{more if others else ''}.{used}"
+
+    @property
+    def remedy(self) -> str:
+        return f"{THRESHOLDS[self.code].remedy}."
 
     @property
     def source(self) -> str:
@@ -170,10 +199,11 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
             notes.append(note)
             continue
         figures[host.name] = host_figures(metrics)
-        found += host_findings(host.name, figures[host.name], metrics.facts)
+        own = {str(one.pid): one.label for one in host.recordings if one.label}
+        found += host_findings(host.name, figures[host.name], metrics.facts, own, job_cpus(metrics))
+        labels |= {(host.name, pid): label for pid, label in own.items()}
         if counted := metrics.counters():
             counters[host.name] = counted
-            labels |= {(host.name, str(one.pid)): one.label for one in host.recordings if one.label}
     ipc = {host: value for host, one in counters.items() if (value := ratios(one.all).get("ipc"))}
     for name, value, others, times in low_ipc(ipc):
         found.append(MetricFinding("low-ipc", name, times, parameters={"mean": value, "others": others}))
@@ -220,10 +250,28 @@ def _figure(metrics: HostMetrics, of: str, id: str, name: str) -> Figure | None:
     return Figure(mean, max(one for one in column.values if one is not None), column.unit, id)
 
 
+def job_cpus(metrics: HostMetrics) -> float | None:
+    """How many CPUs the recorded processes used on average. None if that was not read."""
+    columns = [metrics.column("process", id, "cpu").values for id in metrics.ids("process")]
+    pairs = [pair for values in columns for pair in zip(values, metrics.seconds, strict=True)]
+    used = [share * seconds for share, seconds in pairs if share is not None and seconds is not None]
+    # A process that ended early used nothing after that.
+    return sum(used) / 100 / (metrics.times[-1] - metrics.times[0]) if used else None
+
+
+def process_name(pid: str, label: str | None) -> str:
+    """ "executor 3 (pid 4711)"."""
+    return f"{label} (pid {pid})" if label else f"pid {pid}"
+
+
 def host_findings(
-    host: str, figures: Mapping[str, Figure], facts: Mapping[str, int]
+    host: str,
+    figures: Mapping[str, Figure],
+    facts: Mapping[str, int],
+    labels: Mapping[str, str] = {},
+    job_cpus: float | None = None,
 ) -> Sequence[MetricFinding]:
-    """What of a host is beyond a threshold."""
+    """What of a host is beyond a threshold. `labels` are of processes by pid."""
     found = []
     cpus = facts.get("cpus", 0)
     for code, threshold in THRESHOLDS.items():
@@ -236,6 +284,10 @@ def host_findings(
             parameters["id"] = figure.id if len(figure.id) <= _LONGEST_ID else f"…{figure.id[-_LONGEST_ID:]}"
         if code == "run-queue":
             parameters["cpus"] = cpus
+            if job_cpus is not None:
+                parameters["job_cpus"] = job_cpus
+        if code == "gc":
+            parameters["process"] = process_name(figure.id, labels.get(figure.id))
         found.append(MetricFinding(code, host, figure.mean / limit, parameters=parameters))
     return found
 

@@ -92,7 +92,8 @@ class StageShares:
 
     `gains` are by how much the job would be shorter at most if its tasks never waited so, by rules of
     `blocked_stacks` or UNSAMPLED; they are known where Spark's whole application is, of wall-clock time.
-    They are bounds only if it `is_recorded` whole: what was not recorded gains nothing in them.
+    They are bounds only if it `is_recorded` whole: what was not recorded gains nothing in them. `workers` are
+    the Python workers whose wall-clock time is not counted here, by their labels.
     """
 
     stages: tuple[StageShare, ...]
@@ -100,6 +101,7 @@ class StageShares:
     none: int
     gains: Mapping[str, Gain] = field(default_factory=dict)
     is_recorded: bool = False
+    workers: tuple[str, ...] = ()
 
     @property
     def certain(self) -> float:
@@ -173,6 +175,7 @@ class StageSums:
         self._rules = BlockedRules() if facts.event in EVENTS else None
         self._blocked: dict[str, dict[str, int]] = {}
         self._none = 0
+        self._workers: list[str] = []
         self._recorded: list[tuple[str, int, int]] = []
 
     def add(self, host: HostRecord, recording: Recording, profile: Profile) -> None:
@@ -183,6 +186,7 @@ class StageSums:
             return
         is_python = recording.engine == PYSPY
         if is_python and self._facts.event != "cpu":
+            self._workers.append(recording.label)
             return  # it works while its task's thread waits for it: that time counts once
         none, *counts = times.slice_samples
         taken = max(1, none + sum(counts))
@@ -238,9 +242,14 @@ class StageSums:
         stages.sort(key=lambda one: (-one.samples, one.name))
         replay = self._facts.replay
         if replay is None or not is_wall:
-            return StageShares(tuple(stages), several, self._none)
+            return StageShares(tuple(stages), several, self._none, workers=tuple(self._workers))
         return StageShares(
-            tuple(stages), several, self._none, _gains(stages, replay), self._is_recorded(spark, replay)
+            tuple(stages),
+            several,
+            self._none,
+            _gains(stages, replay),
+            self._is_recorded(spark, replay),
+            tuple(self._workers),
         )
 
     def _is_recorded(self, spark: SparkFacts, replay: Replay) -> bool:

@@ -54,7 +54,7 @@ shares AS (
 before AS (SELECT method, own, total FROM shares WHERE part = {BEFORE})
 SELECT DISTINCT method FROM shares AS after LEFT JOIN before USING (method)
 WHERE part <> {BEFORE} AND (
-  after.own - coalesce(before.own, 0) > {0.99 * SIGMAS} * sqrt(own_chance)
+  after.own - coalesce(before.own, 0) > {0.99 * SIGMAS} * sqrt(greatest(own_chance, 0))
   OR after.total - coalesce(before.total, 0) > {0.99 * SIGMAS} * sqrt(greatest(total_chance, 0)))
 """
 

@@ -165,8 +165,7 @@ def cost_lines(found: Cost, top: int = _SHOWN) -> list[str]:
         lines.insert(-1, f"  … and {len(found.rows) - top} more")
     if of_cpu:
         lines.append(
-            "a day: of the recorded time alone; cores: busy then, on average; a job that always runs uses "
-            "24 times as many core hours a day"
+            "a day: of the recorded time; cores: busy then, on average (times 24: core hours of a whole day)"
         )
     return lines
 

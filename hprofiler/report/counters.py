@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 
 from hprofiler.analysis.counters import Groups, HostCounters, added, ratios, totals
-from hprofiler.analysis.machines import Machines
+from hprofiler.analysis.machines import Machines, process_name
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
 
@@ -48,14 +48,14 @@ _COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "frontend_bound": ("frontend", _share),
     "backend_bound": ("backend", _share),
     "smt_contention": ("SMT", _share),
-    "stalls_frontend_pkc": ("frontend stalls", _whole),
-    "stalls_backend_pkc": ("backend stalls", _whole),
-    "l1d_mpki": ("L1d misses", _whole),
-    "l1i_mpki": ("L1i misses", _whole),
-    "l2_mpki": ("L2 misses", _whole),
-    "llc_mpki": ("LLC misses", _whole),
-    "dtlb_mpki": ("dTLB misses", _whole),
-    "branch_mpki": ("branch misses", _whole),
+    "stalls_frontend_pkc": ("frontend stalls/1k", _whole),
+    "stalls_backend_pkc": ("backend stalls/1k", _whole),
+    "l1d_mpki": ("L1d MPKI", _whole),
+    "l1i_mpki": ("L1i MPKI", _whole),
+    "l2_mpki": ("L2 MPKI", _whole),
+    "llc_mpki": ("LLC MPKI", _whole),
+    "dtlb_mpki": ("dTLB MPKI", _whole),
+    "branch_mpki": ("branch MPKI", _whole),
     "memory_read": ("memory read", _bytes),
     "memory_written": ("memory written", _bytes),
     "memory_total": ("memory traffic", _bytes),
@@ -64,7 +64,7 @@ _COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "power": ("power", lambda value: f"{value:.0f} W"),
     "context_switches": ("switches/s", _rate),
     "cpu_migrations": ("migrations/s", _rate),
-    "page_faults": ("faults/s", _rate),
+    "page_faults": ("page faults/s", _rate),
     "counted": ("counted", _share),
 }
 """Figures of a row, in the order of the table: a heading, and how a value is shown."""
@@ -110,7 +110,10 @@ def _busiest(one: HostCounters) -> Sequence[str]:
 
 
 def counter_rows(machines: Machines) -> list[Row]:
-    """All hosts together; then each host, the lowest IPC first, and its processes, the busiest first."""
+    """All hosts together; then each host, the lowest IPC first, and its processes, the busiest first.
+
+    A host with one process has one row for both.
+    """
     rows: list[Row] = []
     hosts = machines.counters
     if len(hosts) > 1:
@@ -123,11 +126,13 @@ def counter_rows(machines: Machines) -> list[Row]:
         rows.append(Row("all hosts", "", _figures(groups, seconds, of_machines)))
     figures = {host: _figures(one.all, one.seconds, _of_machine(one)) for host, one in hosts.items()}
     for host in sorted(hosts, key=lambda host: (figures[host].get("ipc", inf), host)):
-        rows.append(Row(host, "", figures[host]))
         one = hosts[host]
-        for pid in _busiest(one):
-            label = machines.labels.get((host, pid), "")
-            name = f"{label} (pid {pid})" if label else f"pid {pid}"
+        names = {pid: process_name(pid, machines.labels.get((host, pid))) for pid in _busiest(one)}
+        if len(names) == 1:
+            rows.append(Row(host, next(iter(names.values())), figures[host]))
+            continue
+        rows.append(Row(host, "", figures[host]))
+        for pid, name in names.items():
             rows.append(Row(host, name, _figures(one.processes[pid], one.seconds, {})))
     return rows
 
@@ -150,13 +155,15 @@ def counters_text(machines: Machines) -> str:
     columns = shown_columns(rows)
     shown = [("host", "process", *(head for _, head in columns))]
     hosts = processes = left_out = 0
+    last = ""
     for row in rows:
-        hosts, processes = (hosts, processes + 1) if row.process else (hosts + 1, 0)
+        is_first, last = row.host != last, row.host
+        hosts, processes = (hosts + 1, 0) if is_first else (hosts, processes + 1)
         if hosts > _HOSTS_SHOWN or processes > _PROCESSES_SHOWN:
             left_out += 1
             continue
         cells = (shown_cell(row, name) for name, _ in columns)
-        shown.append((printable("" if row.process else row.host), printable(row.process), *cells))
+        shown.append((printable(row.host if is_first else ""), printable(row.process), *cells))
     lines = ["counters:", *table_lines(shown, right=range(2, len(columns) + 2), indent=2)]
     lines += [f"  … and {left_out} more rows: see --json"] if left_out else []
     return "\n".join(lines)

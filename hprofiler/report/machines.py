@@ -38,10 +38,14 @@ _COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
 
 
 def machines_text(machines: Machines) -> str:
-    """What stands out, and means of the hosts, the worst first; "" if nothing stands out."""
-    if not machines.findings:
+    """What stands out, and means of the hosts, the worst first; "" without metrics."""
+    if not machines.figures:
         return ""
-    lines = ["hosts:", *(f"  {printable(one.text)}" for one in machines.findings)]
+    if not machines.findings:
+        return "hosts: nothing stands out in their metrics (view Machines of the report)"
+    lines = ["hosts:"]
+    for finding in machines.findings:
+        lines += [f"  {printable(finding.text)}", f"    {finding.remedy}"]
     beyond = {THRESHOLDS[one.code].figure for one in machines.findings}
     names = [
         name
@@ -72,7 +76,13 @@ def machines_record(machines: Machines) -> dict[str, object]:
             for host, figures in machines.figures.items()
         },
         "findings": [
-            {**members(one, "code", "host", "hosts"), "parameters": dict(one.parameters), "text": one.text}
+            {
+                **members(one, "code", "host", "hosts"),
+                "parameters": dict(one.parameters),
+                "text": one.text,
+                "remedy": one.remedy,
+                "threshold_of": one.source,
+            }
             for one in machines.findings
         ],
         "counters": counters_record(machines),

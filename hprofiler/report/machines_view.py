@@ -19,6 +19,12 @@ from hprofiler.runfolder.metrics_file import read_metrics
 MOST_HOSTS = 200
 _BUCKETS = 300
 _MOST_ROWS = 500
+_COUNTERS_LACKING = ("counter-missing", "counters-taken", "not-permitted")
+# What heads of the table of counters mean, by the ends of their names.
+_UNITS = {
+    "_mpki": "MPKI: misses per 1,000 instructions.",
+    "_pkc": "Stalls: cycles of 1,000.",
+}
 # How far around its reading a level is shown, in buckets: also where readings are not exactly a bucket apart.
 _MOST_AROUND = 0.75
 
@@ -101,9 +107,23 @@ def machines_view(
         "hosts": shown,
         "more_hosts": max(0, len(hosts) - MOST_HOSTS),
         "charts": [one for one in charts if _has_any(one["values"])],
-        "findings": [one.text for one in machines.findings],
+        "findings": [f"{one.text} {one.remedy}" for one in machines.findings],
         "counters": _counters(machines),
+        "not_counted": _not_counted(facts),
     }
+
+
+def _not_counted(facts: RunFacts) -> list[str]:
+    """Why hosts lack counters that were asked for: a sentence for each reason."""
+    hosts: dict[str, list[str]] = {}
+    for host in facts.hosts:
+        for note in (note for one in host.outcomes if one.pid is None for note in one.every_note):
+            if note.code in _COUNTERS_LACKING and "events" in note.parameters:
+                hosts.setdefault(note.reason, []).append(host.name)
+    others = (f" and {len(names) - 1:,} more" if len(names) > 1 else "" for names in hosts.values())
+    return [
+        f"{names[0]}{more}: {reason}." for (reason, names), more in zip(hosts.items(), others, strict=True)
+    ]
 
 
 def _counters(machines: Machines) -> dict[str, object] | None:
@@ -114,8 +134,15 @@ def _counters(machines: Machines) -> dict[str, object] | None:
     columns = shown_columns(rows)
     return {
         "heads": ["host", "process", *(head for _, head in columns)],
+        "note": " ".join(
+            text for part, text in _UNITS.items() if any(name.endswith(part) for name, _ in columns)
+        ),
         "rows": [
-            [row.host, row.process, *(shown_cell(row, name) for name, _ in columns)]
+            [
+                row.host,
+                row.process or "all recorded processes",
+                *(shown_cell(row, name) for name, _ in columns),
+            ]
             for row in rows[:_MOST_ROWS]
         ],
         "more_rows": max(0, len(rows) - _MOST_ROWS),

@@ -8,7 +8,7 @@ from hprofiler.analysis.blocked_stacks import BLOCKED_ON, most_first
 from hprofiler.analysis.stages import UNSAMPLED, StageShare, StageShares
 from hprofiler.analysis.words import percent, plain
 from hprofiler.base.bounded_json import members
-from hprofiler.base.text import printable
+from hprofiler.base.text import printable, some
 from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import duration
 from hprofiler.report.page import Lane
@@ -17,6 +17,8 @@ from hprofiler.spark import SparkFacts, stage_name
 _STAGES_SHOWN = 10
 _ROWS = 4
 _TOO_MUCH = 1.15
+_PYTHON = "python"
+_WORKERS_SHOWN = 4
 _OTHER_APPLICATION = (
     "That is more CPU time than Spark counts for these tasks: samples of another application may be among "
     "them."
@@ -86,6 +88,9 @@ def stages_text(shares: StageShares) -> str:
     sampled, counted_by_spark = (sum(times) for times in zip(*known, strict=True)) if known else (0.0, 0.0)
     if sampled > _TOO_MUCH * max(1.0, counted_by_spark):
         lines.append(f"  {_OTHER_APPLICATION}")
+    if shares.workers and any(_PYTHON in one.blocked for one in shares.stages):
+        workers = some(sorted(set(shares.workers)), _WORKERS_SHOWN)
+        lines.append(f"  What Python does meanwhile is in the flame graphs of {workers}.")
     lines += [f"  {line}" for line in gain_lines(shares)]
     return "\n".join([*lines, *([_TWO_WAYS] if has_waits else [])])
 

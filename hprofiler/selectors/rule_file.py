@@ -214,6 +214,7 @@ _ALTERNATIVE: dict[str, Callable[[_Node], Any]] = {
     "environment": _Node.regexes,
     "user": _Node.texts,
     "cgroup": _Node.regex,
+    "parents": _Node.regex,
 }
 
 

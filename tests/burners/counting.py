@@ -14,6 +14,7 @@ Counts = dict[str, int]
 """The program's own sums by name; they only grow. Names and units: `truth/*.java`, `native/*`, this
 folder's `shares.py`."""
 SHARES = Path(__file__).with_name("shares.py")
+FORKING = Path(__file__).with_name("forking.py")
 
 
 class Counting(Program):

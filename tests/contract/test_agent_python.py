@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.burners import build
-from tests.burners.counting import Counts, Python, grown
+from tests.burners.counting import FORKING, Counting, Counts, Python, grown
 from tests.contract.agent_driver import Agent, Recorded, good, near, running
 from tests.contract.conftest import OTHER_USER
 from tests.lab import procs
@@ -90,6 +90,20 @@ def test_threads_that_wait_are_in_wall_clock_samples(agent, program):
     each = sum(count for stack, count in done.stacks("wall", 1) if stack[0] == THREAD)
     assert each / 1e9 == pytest.approx(done.head("wall")["seconds"], rel=0.1)
     assert done.share("[MainThread]") < 0.4
+
+
+def test_processes_that_it_forks_are_recorded_with_it(agent):
+    forking = Counting([sys.executable, str(FORKING)])
+    try:
+        agent.begin(forking, engine="pyspy", frequency=FREQUENCY, duration=300)
+        used = forking.counters()["hot"]
+        done = agent.stop().of(forking)
+    finally:
+        forking.kill()
+    assert good(done.outcome) and done.share("hot (forking.py)") > 0.9, (done.outcome, done.stacks())
+    assert done.head()["cpu_seconds"] == pytest.approx(used / 1e9, rel=0.2)
+    nanoseconds = sum(count for _, count in done.stacks(value=1))
+    assert nanoseconds / 1e9 == pytest.approx(done.head()["cpu_seconds"], rel=0.01)
 
 
 def test_a_process_that_ends_keeps_its_samples(agent, program):

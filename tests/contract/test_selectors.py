@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from hprofiler.app.demo.jdk import find_jdk
@@ -68,6 +69,27 @@ def test_a_python_worker_is_labelled_with_its_executor(agent, tmp_path):
         found = agent.find(**shipped()["pyspark-worker"])["processes"]
     (worker,) = [one for one in found if one["ppid"] == shell.pid]
     assert (worker["label"], worker["labels"]["application"]) == ("python of executor 7", "app-1")
+
+
+@pytest.mark.parametrize(
+    ("selector", "name", "parent", "worker"),
+    [
+        (
+            "dask-worker",
+            "python3",
+            "/opt/bin/dask worker tcp://h:1",
+            "{} -c 'from multiprocessing.spawn import x'",
+        ),
+        ("ray-worker", "/opt/ray/raylet", "--x", "(exec -a ray::resize {})"),
+    ],
+)
+def test_workers_are_known_by_their_parents(agent, tmp_path, selector, name, parent, worker):
+    program = tmp_path / "python3"
+    compile_program(program)
+    command = shlex.quote(f"{worker.format(program)}; exit $?")
+    with ready(["bash", "-c", f"exec -a {name} bash -c {command} x {parent}"]) as shell:
+        found = agent.find(**shipped()[selector])["processes"]
+    assert [one["label"] for one in found if one["ppid"] == shell.pid] == [selector.replace("-", " ")]
 
 
 def test_each_process_is_found_by_its_own_selector_and_java_alone(agent, tmp_path):

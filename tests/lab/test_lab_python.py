@@ -1,4 +1,4 @@
-"""A PySpark job whose Python workers spend known shares of their CPU time, recorded by `hprofiler`."""
+"""PySpark jobs whose Python workers spend known shares of the CPU time, recorded by `hprofiler`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ import pytest
 
 from hprofiler import Profile
 from tests.contract.agent_driver import near
-from tests.lab import jdks
+from tests.lab import hosts, jdks
 from tests.lab.cache import Unavailable
+from tests.lab.coordinator import Coordinator
+from tests.lab.procs import wait_for
 from tests.lab.spark import logs
+from tests.lab.yarn.cluster import RESOURCE_MANAGER, UP_SECONDS, Application, YarnCluster, make_lab
+from tests.lab.yarn.software import compiled, pyspark, software
 from tests.needed import lacking
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
@@ -69,3 +73,74 @@ def test_the_workers_of_a_job_are_found_and_show_its_functions(job, tmp_path):
     total = sum(counts.values())
     assert total > 100 and near(counts[HOT] / total, 0.6, total), (counts, done.stdout[-2000:])
     assert total > 0.9 * profile.total("samples")
+
+
+SOURCES = Path(logs.__file__).parent
+POINTS = 0.05
+
+
+@pytest.fixture(scope="module")
+def yarn(workshop: Path) -> Iterator[YarnCluster]:
+    """A cluster whose hosts have PySpark and this interpreter."""
+    reason = hosts.why_not()
+    if not reason and sys.base_prefix == "/usr":
+        reason = "the lab's hosts have no Python of the system"
+    if reason:
+        lacking(reason)
+    try:
+        made, home = software(), pyspark()
+        jar = compiled("java-burn", [SOURCES / "JavaBurn.java"], home / "jars")
+    except Unavailable as why:
+        lacking(str(why))
+    lab = make_lab(workshop / "python-yarn", made, tied=True, show=[home, jar.parent, Path(sys.base_prefix)])
+    lab.up()
+    try:
+        yield YarnCluster(lab, made).up()
+    finally:
+        lab.down()
+
+
+@pytest.fixture
+def application(yarn: YarnCluster) -> Iterator[Application]:
+    """A job in which 60 % of the CPU time is a Python function's, and 40 % a Java function's."""
+    home = pyspark()
+    jar = compiled("java-burn", [SOURCES / "JavaBurn.java"], home / "jars")
+    assert yarn.lab.shared is not None
+    program = yarn.lab.shared / "python_udf.py"
+    program.write_bytes((SOURCES / "python_udf.py").read_bytes())
+    python = Path(sys.base_prefix) / "bin" / "python3"
+    app = yarn.pyspark(home, python, jar, Path("/shared/python_udf.py"), "3000")
+    app.wait_until_busy(2)
+
+    def workers() -> bool:
+        """Beside each daemon."""
+        found = [seen for node in yarn.nodes for seen in node.processes() if "pyspark.daemon" in seen.command]
+        return len(found) >= 4
+
+    wait_for("two Python workers", workers, UP_SECONDS)
+    yield app
+    app.kill()
+
+
+def test_a_job_of_jvms_and_python_is_one_picture(
+    yarn: YarnCluster, application: Application, workshop: Path
+) -> None:
+    coordinator = Coordinator(yarn.lab, workshop / "python-runs")
+    words = ["-t", "40", "-j", application.id, "-c", RESOURCE_MANAGER, "--user", "root", "--json"]
+    result = coordinator.run(*words)
+    assert result.code == 0, result
+    answer = json.loads(result.out)
+    (event,) = answer["events"]
+    engines = {
+        one["process"]["label"]: one["engine"] for host in result.run["hosts"] for one in host["recordings"]
+    }
+    assert engines == {
+        **dict.fromkeys(("driver", "executor 1", "executor 2"), "async-profiler"),
+        **dict.fromkeys(("python of executor 1", "python of executor 2"), "pyspy"),
+    }, result
+    spent = {one["method"]: one["total"] / event["totals"]["samples"] for one in event["hottest"]}
+    assert spent["python_burn (python_udf.py)"] == pytest.approx(0.6, abs=POINTS), spent
+    assert "python_burn" in event["findings"][0]["text"], event["findings"]
+    (stage,) = event["slices"]["stages"]
+    assert stage["python_cpu_seconds"] / stage["cpu_seconds"] == pytest.approx(0.6, abs=POINTS), stage
+    assert stage["certain"] + stage["likely"] > 0.9 * event["totals"]["samples"], event["slices"]

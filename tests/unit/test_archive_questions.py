@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import shlex
+import subprocess
 from collections.abc import Sequence
+from configparser import ConfigParser
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 
 from hprofiler.analysis.diff import Changes, compare, compare_paths, compare_sources
 from hprofiler.analysis.diff_sides import RunSource, Side
@@ -20,8 +25,9 @@ from hprofiler.archive.place import VARIABLE
 from hprofiler.archive.questions import cost, history, where
 from hprofiler.archive.selection import Asked
 from hprofiler.archive.sides import ArchiveSide
+from hprofiler.cli.options.parser import parse
 from hprofiler.report import make_report
-from tests.unit.command import exit_code
+from tests.unit.command import ROOT, exit_code
 from tests.unit.test_archive import random_run
 from tests.unit.test_outliers import USUAL, sampled
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
@@ -311,3 +317,27 @@ def test_diff_command_with_an_archived_day(
     ]:
         assert exit_code(["diff", *words]) in (2, 4)
         assert says in capsys.readouterr().err
+
+
+def examples(kind: str) -> list[str]:
+    """Blocks of code of docs/nightly.md."""
+    return re.findall(rf"```{kind}\n(.*?)```", (ROOT / "docs" / "nightly.md").read_text(), re.S)
+
+
+def test_the_commands_of_the_nightly_guide_are_accepted() -> None:
+    text = "\n".join(examples(r"\w+")).replace("\\\\\n", " ").replace("\\\n", " ")
+    lines = re.findall(r"^\s*(?:[A-Z]\w+ ?= ?\"?)?(?:/opt/hprofiler/bin/)?hprofiler +(.*?)\"?$", text, re.M)
+    assert len(lines) > 8
+    for line in lines:
+        options = parse(shlex.split(line))
+        assert options.words[0] in ("run", "grew", "archive"), line
+
+
+def test_the_units_and_manifests_of_the_nightly_guide_are_well_formed() -> None:
+    (manifest,) = examples("yaml")
+    (container,) = yaml.safe_load(manifest)["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    subprocess.run(["sh", "-n", "-c", container["args"][0]], check=True)
+    (dag,) = examples("python")
+    compile(dag, "dag.py", "exec")
+    for unit in examples("ini"):
+        assert ConfigParser(strict=True, interpolation=None).read_string(unit) is None

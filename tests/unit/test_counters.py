@@ -172,22 +172,24 @@ def test_the_table_has_all_hosts_and_each_process(tmp_path: Path) -> None:
         "7", "software", (2 * HALF,) * 2, task_clock_ns=(HALF, HALF), context_switches=(2000, 4000)
     )
     one, other = (
-        host(IPC, software).counters(),
+        host(IPC, software, group("8", "ipc", (1, 1), cycles=(1, 1), instructions=(1, 1))).counters(),
         host(group("9", "ipc", (1, 1), cycles=(9, 9), instructions=(9, 9))),
     )
     two = other.counters()
     assert one is not None and two is not None
     machines = Machines(counters={"n1": one, "n2": two}, labels={("n1", "7"): "executor 3"})
     rows = counter_rows(machines)
+    # A host with one process has one row.
     assert [(row.host, row.process) for row in rows][1:] == [
         ("n1", ""),
         ("n1", "executor 3 (pid 7)"),
-        ("n2", ""),
+        ("n1", "pid 8"),
         ("n2", "pid 9"),
     ]
     lines = counters_text(machines).splitlines()
-    assert " ".join(lines[1].split()) == "host process CPUs IPC backend stalls switches/s counted"
+    assert " ".join(lines[1].split()) == "host process CPUs IPC backend stalls/1k switches/s counted"
     assert lines[4].split() == ["executor", "3", "(pid", "7)", "0.50", "0.93", "74", "3.0k", "75%"]
+    assert lines[6].split()[:4] == ["n2", "pid", "9", "1.00"]
     record = counters_record(machines)["n1"]
     assert record["processes"]["7"]["counts"]["context_switches"]["per_second"] == 3000
     assert counters_text(Machines()) == ""

@@ -99,3 +99,18 @@ def test_instructions_per_cycle_are_those_of_the_table_of_counters(tmp_path: Pat
     )
     assert found["instructions per cycle"]["figures"] == [[0.57, 2]]
     assert found["page"]["counters"]["rows"][0][2] == "0.57"
+
+
+def test_the_page_says_which_counters_hosts_lack(tmp_path: Path) -> None:
+    hosts = [MadeHost(name, {7: timed_profile([Row(("a",), 0)], start=START)}) for name in ("n1", "n2", "n3")]
+    lacking = {"status": "degraded", "stage": "record", "code": "counter-missing", "pid": None}
+    for one in hosts[1:]:
+        reason = "this machine has no hardware counters: ipc cannot be counted"
+        one.outcomes.append({"host": one.name, **lacking, "reason": reason, "parameters": {"events": "ipc"}})
+    run = make_run(tmp_path / "run", hosts)
+    for one in hosts:
+        level = gauge("host", "", "runnable", "count", 1)
+        write_metrics(run.metrics_path(one.name), Metrics(1.0, (START, SECOND), FACTS, (level,)))
+    assert described(make_report(run.path).page)["machines"]["not_counted"] == [
+        "n2 and 1 more: this machine has no hardware counters: ipc cannot be counted."
+    ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hprofiler.analysis.machines import MetricFinding, host_figures, host_findings, worst
+from hprofiler.analysis.machines import MetricFinding, host_figures, host_findings, job_cpus, worst
 from hprofiler.analysis.metrics import HostMetrics
 from hprofiler.base.errors import RunFolderError
 from hprofiler.model.metrics import Metrics, Series, decode, encode
@@ -317,13 +317,13 @@ def test_figures_at_their_thresholds_are_not_worth_a_sentence() -> None:
 def test_the_worst_host_is_named_once_a_code() -> None:
     worst_first = worst(
         [
-            MetricFinding("gc", "n1", 1.5, parameters={"mean": 15.0, "id": "7"}),
-            MetricFinding("gc", "n2", 3.0, parameters={"mean": 30.0, "id": "8"}),
+            MetricFinding("gc", "n1", 1.5, parameters={"mean": 15.0, "process": "pid 7"}),
+            MetricFinding("gc", "n2", 3.0, parameters={"mean": 30.0, "process": "executor 3 (pid 8)"}),
             MetricFinding("cpu-steal", "n3", 2.0, parameters={"mean": 20.0}),
         ]
     )
     assert [one.text for one in worst_first] == [
-        "n2: pid 8 stood still for its garbage collector for 30 % of the time, and 1 more host is beyond "
+        "n2: garbage collection paused executor 3 (pid 8) for 30 % of the time, and 1 more host is beyond "
         "the threshold.",
         "n3: the hypervisor took 20 % of the CPU time (steal).",
     ]
@@ -339,12 +339,14 @@ def test_a_run_reports_what_its_metrics_say(tmp_path: Path) -> None:
     assert [one.text for one in analysis.events[0].findings][1] == said
     assert [(one.host, one.code) for one in analysis.notes] == [("n3", "damaged-metrics")]
     lines = machines_text(analysis.machines).splitlines()
-    assert lines[:3] == [
+    assert lines[:5] == [
         "hosts:",
         f"  {said}",
-        "  n2: pid 7 stood still for its garbage collector for 20 % of the time.",
+        "    Raise or remove the CPU limit, or run fewer threads.",
+        "  n2: garbage collection paused executor 7 (pid 7) for 20 % of the time.",
+        "    Give it more heap, or find what allocates: -e alloc.",
     ]
-    assert [line.split() for line in lines[3:]] == [
+    assert [line.split() for line in lines[5:]] == [
         ["host", "run", "queue", "throttled", "GC"],
         ["n1", "1.0", "50%"],
         ["n2", "20%"],
@@ -354,8 +356,26 @@ def test_a_run_reports_what_its_metrics_say(tmp_path: Path) -> None:
     assert [one["code"] for one in record["findings"]] == ["cpu-throttled", "gc"]  # type: ignore[attr-defined]
 
 
+def test_an_overloaded_host_says_what_the_job_used() -> None:
+    host = HostMetrics(
+        metrics(
+            gauge("host", "", "runnable", "count", 11),
+            counter("process", "7", "user_ticks", "ticks", 0, 30, 30, 30),
+            counter("process", "8", "user_ticks", "ticks", 0, 30, None, None),
+        )
+    )
+    (one,) = host_findings("n1", host_figures(host), FACTS, job_cpus=job_cpus(host))
+    assert one.text == (
+        "n1: the CPUs are overloaded: on average 11 threads ran or waited for 2 CPUs. "
+        "The recorded processes used 0.40 CPUs."
+    )
+
+
 def test_a_run_without_metrics_says_nothing_of_them(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", [MadeHost("n1", {7: "main;work 100"})])
+    write_metrics(run.metrics_path("n1"), metrics(gauge("host", "", "runnable", "count", 1)))
+    assert machines_text(make_report(run.path).analysis.machines).startswith("hosts: nothing stands out")
+    run.metrics_path("n1").unlink()
     machines = make_report(run.path).analysis.machines
     assert machines_text(machines) == ""
     assert machines_record(machines) == {"hosts": {}, "findings": [], "counters": {}}

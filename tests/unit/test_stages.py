@@ -229,6 +229,7 @@ def test_python_workers_have_the_stages_of_their_executor(tmp_path: Path, event:
     (stage,) = found.stages
     if event == "wall":
         assert (stage.samples, found.none) == (90, 0)
+        assert len(found.workers) == 1
         return
     assert (stage.cpu, stage.python) == (pytest.approx(2.7), pytest.approx(0.9))
     assert stage.samples == pytest.approx(2.7 * frequency, abs=2)

@@ -226,6 +226,15 @@ def test_the_legend_has_all_colours_and_classes(viewer: Viewer, tmp_path: Path) 
     assert kinds["byte[]"] == kinds["java.lang.String"] == "Class" and kinds["a/B.copy"] == "Java, inlined"
 
 
+def test_frames_of_python_have_a_colour_of_their_own(viewer: Viewer, tmp_path: Path) -> None:
+    stacks = "run (etl.py);Frame.apply (pandas/core/frame.py) 30\nrun (etl.py) 10\na/B.run 10\n"
+    path = run_page(tmp_path, [MadeHost("n1", {7: stacks})])
+    viewer.open(path)
+    assert legend(viewer) == {"Python": "80.0 %", "Java": "20.0 %"}
+    viewer.open(path, "color=package")
+    assert legend(viewer) == {"pandas.core.frame": "60.0 %", "etl": "20.0 %", "a": "20.0 %"}
+
+
 def test_the_legend_sums_up_small_parts(viewer: Viewer, tmp_path: Path) -> None:
     packages = "".join(f"org/p{number:02}/a/Job.run {100 if number < 14 else 5}\n" for number in range(20))
     viewer.open(run_page(tmp_path, [MadeHost("n1", {7: packages})]), "color=package")

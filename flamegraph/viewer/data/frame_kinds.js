@@ -12,6 +12,7 @@ export const FAMILIES = {
   c1: { label: "Java, C1-compiled", hue: 92, saturation: 38 },
   interpreted: { label: "Java, interpreted", hue: 68, saturation: 42 },
   java: { label: "Java", hue: 138, saturation: 38 },
+  python: { label: "Python", hue: 236, saturation: 40 },
   cpp: { label: "C++", hue: 44, saturation: 62 },
   class: { label: "Class", hue: 198, saturation: 40 },
   native: { label: "Native", hue: 8, saturation: 58 },
@@ -44,6 +45,8 @@ const IDLE = "[idle pool thread]";
 const DEEPEST_WAIT = 2;
 /** The frame for everything that pruning left out below one frame. */
 const REST = /^\(\d+ smaller frames?\)$/;
+/** `function (module's path)`, or what is named so of the interpreter's own modules. */
+const PYTHON = / \((?:([^()]*)\.py|<frozen [^()]*>)\)$/;
 const JAVA = /^(?:[a-z_][\w$]*[./])+[A-Z]\w*|^[A-Z][\w$]*\.[\w$<]/;
 
 /**
@@ -99,8 +102,7 @@ export function familyNumber(names, name, kind, depth, type) {
   const text = names[name];
   if (table[at] === NOT_ASKED) {
     const bracketed = !KINDS[kind] && text.startsWith("[") && text.endsWith("]");
-    const byShape = REST.test(text) ? "rest" : text.includes("::") ? "cpp" : JAVA.test(text) ? "java" : "native";
-    table[at] = bracketed ? BRACKETED : FAMILY_KEYS.indexOf(KINDS[kind] || byShape);
+    table[at] = bracketed ? BRACKETED : FAMILY_KEYS.indexOf(KINDS[kind] || familyByShape(text));
   }
   if (table[at] !== BRACKETED) return table[at];
   const mayWait = depth <= DEEPEST_WAIT && OFF_CPU.has(type);
@@ -108,6 +110,14 @@ export function familyNumber(names, name, kind, depth, type) {
   if (mayWait && text === IDLE) return FAMILY_KEYS.indexOf("idle");
   const thread = / tid=\d+\]$/.test(text) || (depth === 1 && !text.startsWith("[unknown"));
   return FAMILY_KEYS.indexOf(thread ? "thread" : "unknown");
+}
+
+/** @param {string} name */
+function familyByShape(name) {
+  if (REST.test(name)) return "rest";
+  if (PYTHON.test(name)) return "python";
+  if (name.includes("::")) return "cpp";
+  return JAVA.test(name) ? "java" : "native";
 }
 
 /** Java packages have this many segments. */
@@ -138,6 +148,8 @@ export function packageNumber(names, name, kind) {
 /** @param {string} name */
 function packageLabel(name) {
   if (/^[[(]|^\w+(?:\[\])+$/.test(name)) return "";
+  const python = PYTHON.exec(name);
+  if (python) return (python[1] ?? "python").split("/", SEGMENTS).join(".");
   const length = packageLength(name);
   if (length > 0) return name.slice(0, length - 1).split(/[./]/, SEGMENTS).join(".");
   const namespace = /^[\w~]+(?=::)/.exec(name);

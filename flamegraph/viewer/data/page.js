@@ -128,7 +128,7 @@ import { readTree } from "./tree.js";
  * recording, null if unknown.
  * @typedef {{title: string, unit: string, values: (number | null)[][], figures: ([number, number] | null)[]}} Chart
  */
-/** Metrics of hosts, the worst host first; buckets of `width` seconds. @typedef {{width: number, hosts: {name: string, host: number | null}[], more_hosts: number, charts: Chart[], findings: string[], counters?: {heads: string[], rows: string[][], more_rows: number} | null}} Machines */
+/** Metrics of hosts, the worst host first; buckets of `width` seconds. @typedef {{width: number, hosts: {name: string, host: number | null}[], more_hosts: number, charts: Chart[], findings: string[], not_counted: string[], counters?: {heads: string[], note: string, rows: string[][], more_rows: number} | null}} Machines */
 /** What is known in numbers by time: values of buckets of `width` seconds since the start, the first as an area. @typedef {{width: number, curves: {name: string, values: number[]}[], note: string}} Curves */
 
 /**

@@ -54,6 +54,7 @@ export class MachinesView {
       this.body.append(filled("section", "chart", make("h2", "", chart.unit ? `${chart.title} (${chart.unit})` : chart.title), canvas));
     }
     this.body.append(machinesTable(context, machines));
+    this.body.append(...machines.not_counted.map((text) => make("p", "lead", text)));
     if (machines.counters) this.body.append(countersTable(machines.counters));
     panel.append(this.body);
     new ResizeObserver(() => this.draw()).observe(this.body);
@@ -242,12 +243,13 @@ function machinesTable(context, { hosts, charts: all, more_hosts: more }) {
  * What processors counted in the recorded processes: per cycle, per 1,000 instructions or cycles, a second.
  * @param {NonNullable<Machines["counters"]>} counters
  */
-function countersTable({ heads, rows, more_rows: more }) {
+function countersTable({ heads, note, rows, more_rows: more }) {
   const names = heads.map((head, at) => /** @type {[string, string]} */ ([head, at < 2 ? "" : "number"]));
   const cells = rows.map((row) => row.map((text, at) => make("td", at < 2 ? "name" : "number", text)));
+  const units = note ? [make("p", "lead", note)] : [];
   const rest = more ? [make("p", "lead", `… and ${grouped(more)} more processes.`)] : [];
   const table = filled("div", "scroll", staticTable("counters", names, cells));
-  return filled("section", "", make("h2", "", "Counters of the recorded processes, of the whole recording"), table, ...rest);
+  return filled("section", "", make("h2", "", "Counters of the recorded processes, of the whole recording"), table, ...units, ...rest);
 }
 
 /** @param {(number | null)[][]} values */

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any, NoReturn
 
 from hprofiler import __version__
-from hprofiler.cli.options import archive as archive_options
 from hprofiler.cli.options import archive_verbs
 from hprofiler.cli.options import convert as convert_options
 from hprofiler.cli.options import diff as diff_options
 from hprofiler.cli.options import kubernetes as kubernetes_options
+from hprofiler.cli.options import questions as question_options
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options import sampling as sampling_options
 from hprofiler.cli.options import spark as spark_options
@@ -542,10 +542,10 @@ _VERB_OPTIONS = {
     "spark": _spark_options,
     "scale": _scale_options,
     "archive": archive_verbs.add_to,
-    "history": archive_options.add_history_to,
-    "grew": archive_options.add_grew_to,
-    "cost": archive_options.add_cost_to,
-    "where": archive_options.add_where_to,
+    "history": question_options.add_history_to,
+    "grew": question_options.add_grew_to,
+    "cost": question_options.add_cost_to,
+    "where": question_options.add_where_to,
     "outliers": _outliers_options,
     "cleanup": _cleanup_options,
     "demo": _demo_options,

@@ -36,6 +36,8 @@ _DAEMONS = {
 """Main class, and MiB of heap."""
 SOON = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """Options for a JVM that should start fast, not run fast."""
+_EXACT = "-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints"
+"""Options for stacks that are exact where methods are inlined."""
 _FINAL = ("FINISHED", "FAILED", "KILLED")
 
 
@@ -123,6 +125,30 @@ class YarnCluster:
         return self._submit(
             [f"{self.software.java_home}/bin/java", "-Xmx256m", "-cp", classes, program, *arguments]
         )
+
+    def pyspark(self, home: Path, python: Path, jar: Path, program: Path, *arguments: str) -> Application:
+        """Submit a Python program with a jar; two executors of one core each. The hosts see all the files."""
+        settings = {
+            "spark.yarn.jars": f"local:{home}/jars/*",
+            "spark.yarn.stagingDir": "file:///shared/yarn",
+            "spark.executor.instances": "2",
+            "spark.executor.memoryOverhead": "256m",
+            "spark.executor.extraJavaOptions": f"{SOON} {_EXACT}",
+            "spark.driver.memoryOverhead": "256m",
+            "spark.pyspark.python": str(python),
+            "spark.yarn.report.interval": "500",
+            "spark.ui.port": "0",
+        }
+        command = [
+            "env", f"SPARK_HOME={home}",
+            f"{self.software.java_home}/bin/java", "-Xmx512m", *SOON.split(), *OPENED,
+            "-cp", f"{home}/jars/*:{CONFIGURATION}", "org.apache.spark.deploy.SparkSubmit",
+            "--master", "yarn", "--deploy-mode", "cluster", "--executor-cores", "1",
+            "--executor-memory", "512m", "--driver-memory", "512m",
+            *(word for name, value in settings.items() for word in ("--conf", f"{name}={value}")),
+            "--jars", str(jar), str(program), *arguments,
+        ]  # fmt: skip
+        return self._submit(command)
 
     def _submit(self, command: Sequence[str], user: str = "yarn") -> Application:
         script = f"{self._exports()} cd /shared; exec {shlex.join(command)}"

@@ -35,6 +35,7 @@ pub struct Rule {
     user: Vec<String>,
     cgroup: Option<Regex>,
     program: Vec<Regex>,
+    parents: Option<Regex>,
 }
 
 pub struct Label {
@@ -168,6 +169,7 @@ impl Rule {
                 .collect::<Result<_, Failure>>()?,
             user: given.user,
             cgroup: optional(given.cgroup)?,
+            parents: optional(given.parents)?,
         })
     }
 
@@ -191,6 +193,10 @@ impl Rule {
                 .cgroup
                 .as_ref()
                 .is_none_or(|regex| regex.is_match(facts.cgroup()))
+            && self
+                .parents
+                .as_ref()
+                .is_none_or(|regex| regex.is_match(&parents(facts.process)))
     }
 }
 

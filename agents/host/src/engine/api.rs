@@ -1,6 +1,6 @@
 //! The interface of engines. An engine is made ready for one process, starts, stops, and makes profiles.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +50,11 @@ pub trait Engine {
     /// The pauses of the process, if it is a JVM that publishes them. Called once.
     fn pauses(&mut self) -> Option<PauseLog> {
         None
+    }
+
+    /// The CPU time of other processes whose samples are in the profile. Called after `stop`.
+    fn more_cpu_seconds(&self) -> f64 {
+        0.0
     }
 
     /// Ask the process, while it lives, for what only it knows. It is no longer sampled. This cannot fail.
@@ -250,6 +255,8 @@ pub struct Libraries {
 #[derive(Clone)]
 pub struct Job {
     pub chosen: Chosen,
+    /// The pids of all processes that the session records.
+    pub recorded: Arc<HashSet<i32>>,
     pub sampling: Sampling,
     pub libraries: Libraries,
     /// How names of threads say to which slice of the job samples belong.

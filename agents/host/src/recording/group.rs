@@ -102,6 +102,8 @@ impl Recordings {
         let folding = Arc::new(Folding::new(shared.limits.stretch(HOLD), waiting));
         let slices: Arc<[_]> = request.slices.into();
         let mut pids = HashSet::new();
+        let recorded = request.processes.iter().map(|chosen| chosen.pid);
+        let recorded: Arc<HashSet<i32>> = Arc::new(recorded.collect());
         let chosen = request
             .processes
             .into_iter()
@@ -109,6 +111,7 @@ impl Recordings {
         let clock_offset = (request.clock_offset * 1e6) as i64;
         let jobs = chosen.map(|chosen| Job {
             chosen,
+            recorded: recorded.clone(),
             sampling: request.sampling.clone(),
             libraries: libraries.clone(),
             slices: slices.clone(),

@@ -241,6 +241,7 @@ impl Recording<'_> {
         if self.engine.samples_until_stopped() {
             clock.stopped(self.engine.target());
         }
+        clock.cpu_seconds += self.engine.more_cpu_seconds();
         self.engine.ask();
         self.job.shared.limits.rest();
         let turn = self.job.folding.turn();

@@ -153,6 +153,7 @@ pub struct Alternative {
     pub user: Vec<String>,
     pub cgroup: Option<String>,
     pub program: Vec<String>,
+    pub parents: Option<String>,
 }
 
 /// Where a label's value is found: in the regex's only group.

@@ -57,6 +57,7 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
     let slices: Arc<[_]> = request.slices.into();
     let jobs = request.processes.into_iter().map(|chosen| Job {
         chosen,
+        recorded: Default::default(),
         sampling: request.sampling.clone(),
         libraries: libraries.clone(),
         slices: slices.clone(),

@@ -1,5 +1,6 @@
 //! py-spy: reads the stacks of a CPython process from its memory, without stopping it. Nothing is loaded into it.
 
+mod forks;
 mod names;
 mod python;
 mod sampler;
@@ -14,9 +15,11 @@ use py_spy::config::{Config, LineNo, LockingStrategy};
 use py_spy::PythonSpy;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use rustix::param::clock_ticks_per_second;
 
+use self::forks::Forks;
 use self::python::{no_python, Python};
-use self::sampler::{Event, Sampler, Samples};
+use self::sampler::{Event, Member, Sampler, Samples};
 use self::tasks::Tasks;
 use crate::discovery::find::PARENT;
 use crate::engine::api::{
@@ -77,10 +80,11 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     })?;
     Python::of(spy.version.major, spy.version.minor).refuse_unknown(pid)?;
     let tasks = Tasks::of(Target::open(pid, target.start_time)?, memory);
+    let forks = Forks::of(pid, &job.recorded, config);
     Ok(Prepared::Ready(Box::new(PySpy {
         shared: job.shared.clone(),
         target,
-        ready: Some((spy, tasks)),
+        ready: Some((spy, tasks, forks)),
         events,
         sources,
         notes,
@@ -145,7 +149,7 @@ struct PySpy {
     shared: Arc<Shared>,
     target: Target,
     /// Until the start.
-    ready: Option<(PythonSpy, Tasks)>,
+    ready: Option<(PythonSpy, Tasks, Forks)>,
     events: Vec<Event>,
     sources: BTreeMap<String, String>,
     notes: Vec<Note>,
@@ -161,9 +165,10 @@ impl Engine for PySpy {
     }
 
     fn start(&mut self) -> Result<Started, Failure> {
-        let (spy, tasks) = self.ready.take().ok_or_else(not_recorded)?;
+        let (spy, tasks, forks) = self.ready.take().ok_or_else(not_recorded)?;
+        let member = Member { spy, tasks };
         let (times, limit, shared) = (self.times, self.limit, self.shared.clone());
-        let sampler = Sampler::start(spy, tasks, &self.events, times, limit, shared)?;
+        let sampler = Sampler::start(member, forks, &self.events, times, limit, shared)?;
         self.sampler = Some(sampler);
         Ok(Started {
             sources: std::mem::take(&mut self.sources),
@@ -184,6 +189,13 @@ impl Engine for PySpy {
         Ok(match ended {
             true => Stopped::WithTheProcess,
             false => Stopped::AsTold,
+        })
+    }
+
+    fn more_cpu_seconds(&self) -> f64 {
+        let samples = self.samples.as_ref();
+        samples.map_or(0.0, |samples| {
+            samples.forked_ticks as f64 / clock_ticks_per_second() as f64
         })
     }
 

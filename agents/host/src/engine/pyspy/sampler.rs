@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use flamegraph::{NameRules, Profile, Row, TimesBuilder, ValueType};
 use py_spy::{PythonSpy, StackTrace};
 
+use super::forks::Forks;
 use super::names::frame;
 use super::tasks::{Task, Tasks};
 use crate::engine::api::{EventProfile, Shared};
@@ -39,6 +40,14 @@ pub struct Samples {
     pub reads: u64,
     pub errors: u64,
     pub process_ended: bool,
+    /// The CPU time of processes that it forked, which are sampled too.
+    pub forked_ticks: u64,
+}
+
+/// A process that is sampled.
+pub struct Member {
+    pub spy: PythonSpy,
+    pub tasks: Tasks,
 }
 
 struct Sampled {
@@ -62,8 +71,8 @@ pub struct Sampler {
 
 impl Sampler {
     pub fn start(
-        spy: PythonSpy,
-        tasks: Tasks,
+        member: Member,
+        forks: Forks,
         events: &[Event],
         times: bool,
         limit: Duration,
@@ -71,11 +80,12 @@ impl Sampler {
     ) -> Result<Self, Failure> {
         let (stop, stopped) = channel();
         let (sender, samples) = channel();
-        let (full, pid) = (Arc::new(AtomicBool::new(false)), spy.pid);
+        let (full, pid) = (Arc::new(AtomicBool::new(false)), member.spy.pid);
         let mut work = Work {
             samples: Samples::begin(events, times, &shared),
-            spy,
-            tasks,
+            own: pid,
+            members: vec![member],
+            forks,
             groups: HashMap::new(),
             cells: shared.limits.cells(events.len()),
             full: full.clone(),
@@ -110,8 +120,11 @@ impl Sampler {
 
 struct Work {
     samples: Samples,
-    spy: PythonSpy,
-    tasks: Tasks,
+    /// The process that was chosen.
+    own: i32,
+    /// That process, and those that it forked.
+    members: Vec<Member>,
+    forks: Forks,
     /// The root frames of threads by their names.
     groups: HashMap<String, String>,
     cells: usize,
@@ -131,11 +144,10 @@ impl Work {
             }
             self.shared.limits.rest();
             let due = self.samples.due(Instant::now());
-            let Some(tasks) = self.tasks.read() else {
+            if !self.sample_all(&due) {
                 self.samples.process_ended = true;
                 break;
-            };
-            self.sample(&due, &tasks);
+            }
             let nodes = self
                 .samples
                 .events
@@ -147,9 +159,32 @@ impl Work {
             }
         }
         self.samples.seconds = self.samples.begin.elapsed().as_secs_f64();
+        let forked = self.members.iter().filter(|it| it.spy.pid != self.own);
+        self.samples.forked_ticks += forked.map(|it| it.tasks.cpu_ticks).sum::<u64>();
     }
 
-    fn sample(&mut self, due: &[usize], tasks: &HashMap<i32, Task>) {
+    /// False: the process that was chosen has ended.
+    fn sample_all(&mut self, due: &[usize]) -> bool {
+        let appeared = self.forks.appeared().into_iter();
+        let appeared = appeared.map(|(spy, tasks)| Member { spy, tasks });
+        self.members.extend(appeared);
+        let mut members = std::mem::take(&mut self.members);
+        members.retain_mut(|member| {
+            let tasks = member.tasks.read();
+            match &tasks {
+                Some(tasks) => self.sample(due, member, tasks),
+                None if member.spy.pid == self.own => {}
+                None => self.samples.forked_ticks += member.tasks.cpu_ticks,
+            }
+            tasks.is_some()
+        });
+        self.members = members;
+        self.members
+            .first()
+            .is_some_and(|member| member.spy.pid == self.own)
+    }
+
+    fn sample(&mut self, due: &[usize], member: &mut Member, tasks: &HashMap<i32, Task>) {
         let of_all = due
             .iter()
             .any(|&event| self.samples.events[event].is_wall());
@@ -159,17 +194,19 @@ impl Work {
         }
         let now = Instant::now();
         self.samples.reads += 1;
-        let Ok(traces) = self.spy.get_stack_traces() else {
+        let Ok(traces) = member.spy.get_stack_traces() else {
             self.samples.errors += 1;
             return;
         };
-        for &event in due {
-            self.samples.events[event].reads += 1;
+        if member.spy.pid == self.own {
+            for &event in due {
+                self.samples.events[event].reads += 1;
+            }
         }
         let mut unseen: HashMap<i32, &Task> =
             tasks.iter().map(|(&tid, task)| (tid, task)).collect();
         for trace in traces {
-            let tid = self.thread_of(&trace, tasks);
+            let tid = member.thread_of(&trace, tasks);
             let task = tid.and_then(|tid| unseen.remove(&tid));
             let runs = task.map_or(trace.owns_gil, |task| task.running);
             let name = trace.thread_name.as_deref();
@@ -197,14 +234,6 @@ impl Work {
         }
     }
 
-    /// The process's own number of a Python thread. None: it is not known.
-    fn thread_of(&mut self, trace: &StackTrace, tasks: &HashMap<i32, Task>) -> Option<i32> {
-        match trace.os_thread_id {
-            Some(number) => i32::try_from(number).ok(),
-            None => self.tasks.described_at(trace.thread_id, tasks),
-        }
-    }
-
     fn group(&mut self, name: &str) -> String {
         if self.groups.len() >= MOST_REMEMBERED {
             self.groups.clear();
@@ -212,6 +241,16 @@ impl Work {
         let group = self.groups.entry(name.to_owned());
         let of_name = || format!("[{}]", NameRules::builtin().thread_group(name));
         group.or_insert_with(of_name).clone()
+    }
+}
+
+impl Member {
+    /// The process's own number of a Python thread. None: it is not known.
+    fn thread_of(&mut self, trace: &StackTrace, tasks: &HashMap<i32, Task>) -> Option<i32> {
+        match trace.os_thread_id {
+            Some(number) => i32::try_from(number).ok(),
+            None => self.tasks.described_at(trace.thread_id, tasks),
+        }
     }
 }
 
@@ -260,6 +299,7 @@ impl Samples {
             reads: 0,
             errors: 0,
             process_ended: false,
+            forked_ticks: 0,
         }
     }
 

@@ -23,6 +23,8 @@ pub struct Tasks {
     numbers: HashMap<i32, i32>,
     /// The number of a thread, by what Python before 3.11 knows of it: the address of its description.
     described: HashMap<u64, i32>,
+    /// The CPU time of the process at the last read.
+    pub cpu_ticks: u64,
 }
 
 impl Tasks {
@@ -33,12 +35,13 @@ impl Tasks {
             memory,
             numbers: HashMap::new(),
             described: HashMap::new(),
+            cpu_ticks: 0,
         }
     }
 
     /// None: the process has ended.
     pub fn read(&mut self) -> Option<HashMap<i32, Task>> {
-        self.target.stat()?;
+        self.cpu_ticks = self.target.stat()?.cpu_ticks;
         let listed = std::fs::read_dir(format!("/proc/{}/task", self.target.pid)).ok()?;
         let numbers = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         let tasks = numbers.filter_map(|number| {

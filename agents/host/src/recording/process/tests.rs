@@ -43,6 +43,7 @@ impl Engine for Broken {
 
 fn of_this_process() -> Job {
     Job {
+        recorded: Default::default(),
         chosen: Chosen {
             pid: std::process::id() as i32,
             start_time: stat::own().unwrap().start_time,

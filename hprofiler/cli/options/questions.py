@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 
 from hprofiler.cli.options.diff import share
-from hprofiler.cli.options.numbers import named
+from hprofiler.cli.options.numbers import age, named
 from hprofiler.model.event_names import known_as
 
-_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _STATUS = "exit status:\n  0  done\n"
 _NO_RUN = (
     "  2  bad usage, or no such method, application or event\n  4  no run in the archive, or in the time\n"
@@ -110,13 +109,10 @@ def _add_common(parser: argparse.ArgumentParser, since: str | None = None) -> No
 
 def moment(text: str) -> datetime:
     """The time (UTC) of "7d" ago, or of a date."""
-    ago = re.fullmatch(r"(\d{1,5})([hdw])", text)
     try:
-        if ago:
-            now = datetime.now(timezone.utc).replace(tzinfo=None)
-            return now - int(ago[1]) * _UNITS[ago[2]]
-        return datetime.strptime(text, "%Y-%m-%d")
-    except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a time such as 12h, 7d, 4w or 2026-11-20"
-        ) from None
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+            return datetime.fromisoformat(text)
+        return datetime.now(timezone.utc).replace(tzinfo=None) - age(text)
+    except (argparse.ArgumentTypeError, ValueError, OverflowError):
+        reason = f"{text!r} is not a time such as 12h, 7d, 4w or 2026-11-20"
+        raise argparse.ArgumentTypeError(reason) from None

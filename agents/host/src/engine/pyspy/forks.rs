@@ -1,0 +1,94 @@
+//! Processes that a Python process forks while it is recorded, such as the workers of `pyspark.daemon`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use py_spy::config::Config;
+use py_spy::PythonSpy;
+use rustix::fs::OFlags;
+
+use super::tasks::Tasks;
+use crate::os::proc::stat::{self, Stat};
+use crate::os::proc::target::Target;
+use crate::os::proc::{read_bounded, read_text};
+
+/// How often to look for new ones. A process that was forked to start another program has started it by the next look.
+const EVERY: Duration = Duration::from_millis(250);
+/// The most of one process that are recorded.
+const MOST: usize = 64;
+/// The threads that are asked for their children, and the longest list.
+const MOST_THREADS: usize = 64;
+const LIST: u64 = 1 << 16;
+const COMMAND: u64 = 1 << 16;
+
+pub struct Forks {
+    parent: i32,
+    command: Vec<u8>,
+    config: Config,
+    /// What started before the agent was there when the user chose.
+    agent: Option<Stat>,
+    /// Processes that are not looked at any more: the session records them anyway, or they were opened or refused.
+    known: HashSet<i32>,
+    /// Of the last look.
+    new: HashSet<i32>,
+    opened: usize,
+    next: Instant,
+}
+
+impl Forks {
+    /// `recorded` are all processes that the session records.
+    pub fn of(parent: i32, recorded: &Arc<HashSet<i32>>, config: Config) -> Self {
+        Self {
+            parent,
+            command: command(parent),
+            config,
+            agent: stat::own(),
+            known: HashSet::clone(recorded),
+            new: HashSet::new(),
+            opened: 0,
+            next: Instant::now(),
+        }
+    }
+
+    /// Those that can be sampled from now on.
+    pub fn appeared(&mut self) -> Vec<(PythonSpy, Tasks)> {
+        if Instant::now() < self.next || self.opened >= MOST {
+            return Vec::new();
+        }
+        self.next = Instant::now() + EVERY;
+        let children = children(self.parent);
+        let seen_twice: Vec<i32> = self.new.intersection(&children).copied().collect();
+        self.known.extend(&seen_twice);
+        self.new = children.difference(&self.known).copied().collect();
+        let opened = seen_twice.into_iter().filter_map(|pid| self.open(pid));
+        let opened: Vec<_> = opened.take(MOST - self.opened).collect();
+        self.opened += opened.len();
+        opened
+    }
+
+    /// None: it is older, or runs another program, or cannot be read.
+    fn open(&self, pid: i32) -> Option<(PythonSpy, Tasks)> {
+        let began = stat::parse(&read_text(format!("/proc/{pid}/stat"), 4096)?)?.start_time;
+        if began < self.agent?.start_time || command(pid) != self.command {
+            return None;
+        }
+        let target = Target::open(pid, began).ok()?;
+        let memory = target.open_link("mem", OFlags::RDONLY).ok()?;
+        let spy = PythonSpy::new(pid, &self.config).ok()?;
+        Some((spy, Tasks::of(target, memory.into())))
+    }
+}
+
+fn children(pid: i32) -> HashSet<i32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let threads = threads.into_iter().flatten().flatten().take(MOST_THREADS);
+    let lists = threads.filter_map(|thread| read_text(thread.path().join("children"), LIST));
+    let lists: Vec<String> = lists.collect();
+    let pids = lists.iter().flat_map(|list| list.split_ascii_whitespace());
+    pids.filter_map(|pid| pid.parse().ok()).collect()
+}
+
+fn command(pid: i32) -> Vec<u8> {
+    read_bounded(format!("/proc/{pid}/cmdline"), COMMAND).unwrap_or_default()
+}
