@@ -1,8 +1,8 @@
 """Where an archive is: a folder, or an address of fsspec (object stores, HDFS). Files are written once.
 
     PLACE/hprofiler-archive.json                                    the version
-    PLACE/TABLE/month=2026-11/application=NAME/RUN.parquet          one run, as it was added
-    PLACE/TABLE/month=2026-11/application=NAME/compact-HASH.parquet many runs
+    PLACE/TABLE/month=2026-11/app=NAME/RUN.parquet          one run, as it was added
+    PLACE/TABLE/month=2026-11/app=NAME/compact-HASH.parquet many runs
 
 A run is in the archive when a file of `runs` has it: that is written last, and deleted first.
 """
@@ -56,11 +56,11 @@ class File:
 
     @classmethod
     def parse(cls, path: str) -> File | None:
-        match = re.fullmatch(r"[a-z]+/month=([^/]*)/application=([^/]*)/([^/.][^/]*)\.parquet", path)
+        match = re.fullmatch(r"[a-z]+/month=([^/]*)/app=([^/]*)/([^/.][^/]*)\.parquet", path)
         return cls(match[1], match[2], match[3]) if match else None
 
     def path(self, table: str) -> str:
-        return f"{table}/month={self.month}/application={self.application}/{self.stem}.parquet"
+        return f"{table}/month={self.month}/app={self.application}/{self.stem}.parquet"
 
     @property
     def is_compact(self) -> bool:

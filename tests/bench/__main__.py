@@ -10,7 +10,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.bench import __doc__ as usage
-from tests.bench import archive_questions, clusters, core, fan_out, one_jvm, spark_log, spark_replay, viewer
+from tests.bench import (
+    archive,
+    archive_questions,
+    clusters,
+    core,
+    fan_out,
+    one_jvm,
+    spark_log,
+    spark_replay,
+    viewer,
+)
 from tests.bench.commands import BenchError
 from tests.bench.table import Row, markdown
 from tests.lab import cache, hosts
@@ -34,6 +44,7 @@ BENCHES: dict[str, Callable[[], list[Row]]] = {
     "engine-unknown": one_jvm.unknown_frames,
     "core-merge": core.merge,
     "core-merge-many": core.merge_many,
+    "core-categories": core.categories,
     "core-folded": core.folded,
     "core-svg": core.svg,
     "core-wire": core.wire,
@@ -42,6 +53,7 @@ BENCHES: dict[str, Callable[[], list[Row]]] = {
     "core-jfr": core.jfr,
     "spark-log": spark_log.rows,
     "spark-replay": spark_replay.rows,
+    "archive": archive.rows,
     "archive-questions": archive_questions.rows,
     "viewer": viewer.rows,
 }

@@ -304,6 +304,14 @@ def test_what_is_added_later_is_compacted_with_the_rest(archive: Path, tmp_path:
     assert everything(archive) == before
 
 
+def test_other_programs_read_the_files_as_they_are(archive: Path):
+    pandas = pytest.importorskip("pandas")
+    for table in ("runs", "samples", "stacks", "methods"):
+        found = pandas.read_parquet(archive / table)
+        assert {*TABLES[table].columns, "month", "app"} == set(found.columns)
+        assert table == "stacks" or len(found) == rows(archive, f"SELECT count(*) FROM {table}")[0][0]
+
+
 def test_a_copy_that_compact_did_not_delete_counts_once(archive: Path, tmp_path: Path):
     """As after a kill between the new file and the deletion of the old ones."""
     before = everything(archive)
