@@ -81,6 +81,7 @@ def machines_record(machines: Machines) -> dict[str, object]:
                 "parameters": dict(one.parameters),
                 "text": one.text,
                 "remedy": one.remedy,
+                "threshold_of": one.source,
             }
             for one in machines.findings
         ],

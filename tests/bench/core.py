@@ -88,6 +88,19 @@ def merge_many() -> list[Row]:
     ]
 
 
+def categories() -> list[Row]:
+    """What a cluster's work was, beside the merge of the same: 20 hosts have more than 1,000,000 nodes."""
+    profiles = core_cluster.messages(HOSTS)
+    command = [*PROGRAM, "work", str(ROUNDS), *map(str, profiles)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    pairs = [tuple(map(float, line.split())) for line in printed.splitlines()]
+    merged, summed = (statistics.median(times) for times in zip(*pairs, strict=True))
+    measured = f"{summed:.3f} s, {summed / merged:.2f} × the merge ({merged:.2f} s)"
+    return [
+        Row(f"{HOSTS} hosts' cluster by category of work", measured, "less than the merge", summed < merged)
+    ]
+
+
 def folded() -> list[Row]:
     """Hosts' folded text to one picture."""
     texts = core_cluster.texts(HOSTS)

@@ -2,6 +2,7 @@
 
 python -m tests.bench.core_program report FOLDER PROFILE...      profiles → cluster SVG, pprof, viewer data
 python -m tests.bench.core_program read ROUNDS FILE [OPTION...]  prints each round's seconds
+python -m tests.bench.core_program work ROUNDS PROFILE...        prints seconds of merges and categories
 """
 
 from __future__ import annotations
@@ -45,6 +46,22 @@ def read(rounds: int, path: str, options: list[str]) -> None:
             print(time.perf_counter() - begin)
 
 
+def work(rounds: int, profiles: list[str]) -> None:
+    """Merge, then sum up by category; once to warm up."""
+    for turn in range(rounds + 1):
+        begin = time.perf_counter()
+        merged = Profile.open(profiles)
+        middle = time.perf_counter()
+        merged.work([], kernel=True)
+        if turn:
+            print(middle - begin, time.perf_counter() - middle)
+
+
 if __name__ == "__main__":
     verb, first, *rest = sys.argv[1:]
-    report(Path(first), rest) if verb == "report" else read(int(first), rest[0], rest[1:])
+    if verb == "report":
+        report(Path(first), rest)
+    elif verb == "work":
+        work(int(first), rest)
+    else:
+        read(int(first), rest[0], rest[1:])

@@ -95,7 +95,7 @@ def test_what_cannot_be_counted_is_said_once_and_the_rest_goes_on(agent, burn):
     said = result.outcomes[None]
     assert said["status"] == "degraded"
     (unknown,) = (note for note in said["notes"] if note["code"] == "event-unknown")
-    assert unknown["parameters"] == {"event": "no-such-event"} and "DEVICE/NAME" in unknown["remedy"]
+    assert unknown["parameters"] == {"event": "no-such-event"} and "perf list" in unknown["remedy"]
     metrics = HostMetrics(msgspec.convert(result.metrics, Metrics))
     for burner in burners:
         clock = metrics.read("counters", f"{burner.outer.pid}:software", "task_clock_ns")

@@ -171,3 +171,23 @@ def spent(burner) -> Counter[str]:
     burner.stdin.flush()
     words = burner.stdout.readline().split()
     return Counter({name: int(time) for name, time in (word.split("=") for word in words)})
+
+
+@pytest.mark.parametrize("job", ["lucene", "flink"])
+def test_what_is_unknown_of_jobs_that_no_rule_was_made_for(job: str) -> None:
+    """docs/categories.md has the figures: they are no aim."""
+    try:
+        jars = software.fetched("unknown-jobs", SOURCE.with_name("unknown.xml"))
+        jar = software.compiled("unknown-jobs-burner", [SOURCE.with_name("UnknownJobs.java")], jars)
+        java = software.software().java_home / "bin" / "java"
+    except Unavailable as why:
+        lacking(str(why))
+    opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.lang", "java.util")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with running(
+        str(java), *opened, "-Xmx700m", "-cp", f"{jar}:{jars}/*", "UnknownJobs", job, **pipes
+    ) as burner:
+        assert any(line == "ready\n" for line in burner.stdout)
+        found = categories(burner.pid)
+    print(job, {name: f"{count / found.total():.1%}" for name, count in found.most_common()})
+    assert found["other"] < found.total()

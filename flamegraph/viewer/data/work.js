@@ -7,8 +7,8 @@ import { KERNEL } from "./frame_kinds.js";
 /** @import { Shape } from "./profile.js" */
 
 /**
- * Names of rules and their patterns: `*` is any text, and dots are written as slashes.
- * @typedef {[string, string[]][]} RuleTable
+ * Names of rules and their patterns, each as its parts between stars: `*` is any text, and dots are written as slashes.
+ * @typedef {[string, string[][]][]} RuleTable
  */
 /**
  * @typedef {object} FrameRules
@@ -33,15 +33,23 @@ const work = { read: () => "", own: /** @type {RuleTable} */ ([]), rules: /** @t
 
 /**
  * @param {() => string} read gives the rules as JSON
- * @param {RuleTable} own those of the user, which come first
+ * @param {[string, string[]][]} own those of the user, which come first
  */
 export function setFrameRules(read, own) {
   work.read = read;
-  work.own = own.map(([code, patterns]) => [code, patterns.map((pattern) => pattern.replaceAll(".", "/"))]);
+  work.own = splitPatterns(own.map(([code, patterns]) => [code, patterns.map((pattern) => pattern.replaceAll(".", "/"))]));
+}
+
+/** @param {[string, string[]][]} table @returns {RuleTable} */
+function splitPatterns(table) {
+  return table.map(([code, patterns]) => [code, patterns.map((pattern) => pattern.split("*"))]);
 }
 
 function frameRules() {
-  return (work.rules ??= /** @type {FrameRules} */ (JSON.parse(work.read())));
+  if (work.rules) return work.rules;
+  const { categories, kernel, frameworks, ...rest } = JSON.parse(work.read());
+  const tables = { categories: splitPatterns(categories), kernel: splitPatterns(kernel), frameworks: splitPatterns(frameworks) };
+  return (work.rules = /** @type {FrameRules} */ ({ ...rest, ...tables }));
 }
 
 function categoryCodes() {
@@ -94,21 +102,21 @@ export function categoryLabel(category) {
 }
 
 /**
- * Whether a name is what a pattern means: its parts between stars, in order.
+ * Whether a name is what a pattern means: its parts between stars, in order. There are many names and patterns.
  * @param {string} name
- * @param {string} pattern
+ * @param {string[]} parts
  */
-function fitsPattern(name, pattern) {
-  const parts = pattern.split("*");
-  if (parts.length === 1) return name === pattern;
+function fitsPattern(name, parts) {
+  const last = parts.length - 1;
+  if (last === 0) return name === parts[0];
   if (!name.startsWith(parts[0])) return false;
   let at = parts[0].length;
-  for (const part of parts.slice(1, -1)) {
-    const found = name.indexOf(part, at);
+  for (let part = 1; part < last; part++) {
+    const found = name.indexOf(parts[part], at);
     if (found < 0) return false;
-    at = found + part.length;
+    at = found + parts[part].length;
   }
-  return name.length - parts[parts.length - 1].length >= at && name.endsWith(parts[parts.length - 1]);
+  return name.length - parts[last].length >= at && name.endsWith(parts[last]);
 }
 
 /**
