@@ -64,7 +64,7 @@ def history(asked: Asked, method: str) -> History:
         event = chosen_event(duckdb, found)
         name = method_named(duckdb, found, event, method)
         by = _group(duckdb)
-        gather(duckdb, event)
+        gather(duckdb, event, [name])
         points = points_of(duckdb, spreads_of(duckdb, [name]), [name])[name]
         return History(found.application or "", event, name, by, points)
 
@@ -152,22 +152,31 @@ class Cost:
     cores: float | None
 
 
-# Each way to divide a cost: amounts of chosen runs, by key.
+# What a run adds to its day: its total, and how much a unit of it is in hours, if it is a time.
+_WEIGHTS = """
+CREATE TEMP TABLE weights AS
+WITH recorded AS (
+  SELECT application, sum(seconds) / 3600 AS hours FROM chosen GROUP BY application
+)
+SELECT run, event, application, "user", date_trunc('day', started) AS day, hours, total,
+  coalesce(events.seconds / 3600 / nullif(total, 0), 1) AS scale
+FROM chosen JOIN events USING (run) JOIN recorded USING (application) WHERE event = $event
+"""
+# Each way to divide a cost: amounts by key.
 _AMOUNTS = {
     "category": """
-SELECT run, category AS key, coalesce(seconds / 3600, value) AS amount FROM work WHERE event = $event
+SELECT category AS key, day, hours, coalesce(seconds / 3600, value) AS amount
+FROM work JOIN weights USING (run, event)
 """,
     "application": """
-SELECT run, application AS key, coalesce(events.seconds / 3600, total) AS amount
-FROM events JOIN chosen USING (run) WHERE event = $event
+SELECT application AS key, day, hours, total * scale AS amount FROM weights
 """,
     "user": """
-SELECT run, "user" AS key, coalesce(events.seconds / 3600, total) AS amount
-FROM events JOIN chosen USING (run) WHERE event = $event
+SELECT "user" AS key, day, hours, total * scale AS amount FROM weights
 """,
     "method": """
-SELECT run, method AS key, own_cost * coalesce(events.seconds / 3600 / nullif(total, 0), 1) AS amount
-FROM methods JOIN events USING (run, event) WHERE event = $event AND own_cost > 0
+SELECT method AS key, day, hours, own_cost * scale AS amount
+FROM methods JOIN weights USING (run, event) WHERE own_cost > 0
 """,
 }
 _DAYS = """
@@ -176,13 +185,8 @@ SELECT date_trunc('day', started) AS day, count(*), sum(seconds) FROM chosen GRO
 # How busy a job was is known while it was recorded; jobs that were recorded at other times add up.
 _COSTS = """
 CREATE TEMP TABLE amounts AS
-WITH recorded AS (
-  SELECT application, sum(seconds) / 3600 AS hours FROM chosen GROUP BY application
-)
-SELECT key, date_trunc('day', started) AS day, sum(amount) AS amount,
-  sum(amount / nullif(hours, 0)) AS cores
-FROM ({amounts}) JOIN chosen USING (run) JOIN recorded ON recorded.application = chosen.application
-GROUP BY key, day
+SELECT key, day, sum(amount) AS amount, sum(amount / nullif(hours, 0)) AS cores
+FROM ({amounts}) GROUP BY key, day
 """
 _ROWS = f"""
 SELECT key, sum(amount) AS amount, sum(cores), map(list(day), list(amount))
@@ -201,7 +205,8 @@ def cost(asked: Asked, by: str) -> Cost:
             "WHERE event = $event",
             {"event": event},
         ).fetchall()[0]
-        duckdb.execute(_COSTS.format(amounts=_AMOUNTS[by]), {"event": event})
+        duckdb.execute(_WEIGHTS, {"event": event})
+        duckdb.execute(_COSTS.format(amounts=_AMOUNTS[by]))
         days = duckdb.execute(_DAYS).fetchall()
         rows = duckdb.execute(_ROWS).fetchall()
         total, cores = duckdb.execute("SELECT sum(amount), sum(cores) FROM amounts").fetchall()[0]

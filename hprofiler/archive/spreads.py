@@ -1,12 +1,12 @@
 """How methods vary between the processes of archived runs: the sums of `hprofiler.analysis.noise`, by parts.
 
 The table `grouped` (run, part) says which part of the runs each is in, such as those of a day; `gather` makes
-the tables `kinds` and `sums` of it.
+the tables `kinds`, `sums` and `owns` of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from hprofiler.analysis.noise import ENOUGH, SIGMAS, Kind, Spread, Sums
@@ -26,10 +26,9 @@ SELECT part, role, sum(parts)::BIGINT AS parts, bool_and(known) AS known, sum(sa
   sum(whole) AS whole, sum(squared) AS squared, sum(weighted) AS weighted, sum(sampled) AS sampled
 FROM spreads JOIN grouped USING (run) WHERE event = $event AND whole > 0 GROUP BY part, role
 """
-_METHODS = f"""
-CREATE TEMP TABLE sums AS
-SELECT part, role, method, {", ".join(f"sum({name}) AS {name}" for name in _COLUMNS)}
-FROM methods JOIN grouped USING (run) WHERE event = $event GROUP BY part, role, method
+_METHODS = """
+CREATE TEMP TABLE {name} AS SELECT part, role, method, {columns}
+FROM methods JOIN grouped USING (run) WHERE event = $event {only} GROUP BY part, role, method
 """
 # As Kind.ratios and Spread.pooled do it.
 _POOLED = f"""
@@ -37,7 +36,7 @@ WITH shares AS (
   SELECT part, role, own_cost / whole AS share, own_sampled * (1 - share) AS chance,
     greatest(own_squared - 2 * share * own_weighted + share * share * squared, 0)
       * parts / (parts - 1) / nullif(chance, 0) AS ratio, parts - 1 AS freedom
-  FROM sums JOIN kinds USING (part, role)
+  FROM owns JOIN kinds USING (part, role)
   WHERE parts > 1 AND own_cost > 0 AND own_cost >= {ENOUGH} * parts * sampled / whole
 )
 SELECT part, sum(ratio * freedom), sum(freedom) FROM shares WHERE chance > 0 GROUP BY part
@@ -59,10 +58,18 @@ WHERE part <> {BEFORE} AND (
 """
 
 
-def gather(duckdb: DuckDBPyConnection, event: str) -> None:
-    """Add up the sums of each part."""
+def gather(duckdb: DuckDBPyConnection, event: str, names: Sequence[str] | None = None) -> None:
+    """Add up the sums of each part: of all methods, or of these; and the own costs of all, in `owns`."""
     duckdb.execute(_KINDS, {"event": event})
-    duckdb.execute(_METHODS, {"event": event})
+    given = {"event": event, **({} if names is None else {"names": names})}
+    only = "" if names is None else "AND method IN (SELECT unnest($names))"
+    sums = [f"sum({name}) AS {name}" for name in _COLUMNS]
+    duckdb.execute(_METHODS.format(name="sums", columns=", ".join(sums), only=only), given)
+    if names is None:
+        duckdb.execute("CREATE TEMP VIEW owns AS FROM sums")
+    else:
+        own = _METHODS.format(name="owns", columns=", ".join(sums[:4]), only="")
+        duckdb.execute(own, {"event": event})
 
 
 def spreads_of(duckdb: DuckDBPyConnection, names: Collection[str] | None = None) -> dict[int, Spread]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import queue
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 _TICK = 0.1
 _LAST_STEPS = 3.0
+_WAKE_EACH_OTHER = 8
+_SWITCH_SECONDS = 40e-6
+_LONGEST_SWITCH = 0.2
 _REMEDY = (
     "raise the limits (`ulimit -u`; `pids.max` and TasksMax of the control group), "
     "or visit fewer hosts in one run"
@@ -111,7 +116,7 @@ class StartGate:
             self._queued -= 1
             if self._queued == 0:
                 self._deadline = time.monotonic() + self._patience
-                self._changed.notify_all()
+                self._changed.notify()  # one looks at the clock for all
 
     def leave(self) -> None:
         """One host is ready, or has failed."""
@@ -131,6 +136,7 @@ class StartGate:
                     self.open()
                 else:
                     self._changed.wait(None if left is None else min(left, 1.0))
+            self._changed.notify()  # and so on: thousands that wake at once get in each other's way
         return late
 
     def open(self) -> None:
@@ -138,7 +144,7 @@ class StartGate:
         with self._changed:
             if self._opened_at is None:
                 self._opened_at = time.monotonic()
-                self._changed.notify_all()
+                self._changed.notify(_WAKE_EACH_OTHER)
 
 
 class VisitGroup:
@@ -173,7 +179,7 @@ class VisitGroup:
         self._running = len(visits)
         if not visits:
             return
-        with on_interrupt(self.stop.request):
+        with on_interrupt(self.stop.request), _many_threads(len(visits)):
             try:
                 self._start(lambda: self._supervise(visits, on_stop), "hprofiler-visits")
             except RuntimeError as error:  # nothing has begun
@@ -245,6 +251,18 @@ class VisitGroup:
     @staticmethod
     def _start(action: Callable[[], None], name: str) -> None:
         threading.Thread(target=action, name=name, daemon=True).start()
+
+
+@contextmanager
+def _many_threads(count: int) -> Iterator[None]:
+    """Keeps the cost of waiting in bounds: every thread that waits for the interpreter wakes once in a switch
+    interval, which with thousands of them takes more time than their work."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(max(usual, min(_SWITCH_SECONDS * count, _LONGEST_SWITCH)))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)
 
 
 def no_thread(error: RuntimeError, stage: str) -> HostError:

@@ -33,6 +33,7 @@ ALLOWED = {
     "analysis": (BASE | {"runfolder", "spark", "_flamegraph"}, set()),
     "report": (BASE | {"analysis", "archive", "spark", "runfolder", "_flamegraph"}, set()),
     "archive": (BASE | {"analysis", "spark", "runfolder", "_flamegraph"}, {"duckdb", "fsspec", "pyarrow"}),
+    "spark_jobs": ({"model", "archive", "_flamegraph"}, {"pyarrow", "pyspark"}),
     "app": (
         BASE | {"__init__", "resolve", "collect", "spark", "runfolder", "report", "archive"},
         {"msgspec", "fsspec"},

@@ -1,0 +1,1 @@
+"""Jobs for spark-submit over an archive that is too large for one machine."""

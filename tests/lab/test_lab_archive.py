@@ -1,0 +1,138 @@
+"""The merge of an archive as a Spark job, on YARN hosts that have Python and pyarrow, but no hprofiler."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from hprofiler import Profile
+from hprofiler.archive.add import add
+from hprofiler.archive.compact import compact
+from tests.bench.core_cluster import Maker
+from tests.lab import cache, hosts, jdks
+from tests.lab.yarn.cluster import CONFIGURATION, YarnCluster, make_lab
+from tests.lab.yarn.software import JDK, Unavailable, pyspark, software
+from tests.needed import lacking
+from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
+
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
+
+RUNS, HOSTS, STACKS = 6, 4, 300
+JOB = cache.CHECKOUT / "hprofiler/spark_jobs/merge.py"
+
+
+@pytest.fixture(scope="module")
+def spark_home() -> Path:
+    try:
+        return pyspark()
+    except Unavailable as why:
+        lacking(str(why))
+
+
+@pytest.fixture(scope="module")
+def yarn(workshop: Path, spark_home: Path) -> Iterator[YarnCluster]:
+    """A cluster whose hosts see the shared folder where this machine has it."""
+    reason = hosts.why_not()
+    if reason:
+        lacking(reason)
+    try:
+        made = software()
+    except Unavailable as why:
+        lacking(str(why))
+    interpreter = [Path(sys.base_prefix), Path(sys.prefix)]
+    lab = make_lab(workshop / "archive-yarn", made, tied=True, show=[spark_home, *interpreter])
+    lab.up()
+    try:
+        for host in lab.hosts.values():
+            host.run(["mkdir", "-p", str(lab.folder)])
+            host.run(["ln", "-s", "/shared", str(lab.shared)])
+        yield YarnCluster(lab, made).up()
+    finally:
+        lab.down()
+
+
+def runs(folder: Path) -> list[Path]:
+    """Run folders that have some stacks in common."""
+    maker, made = Maker(STACKS), []
+    for run in range(RUNS):
+        numbers = range(run * HOSTS, (run + 1) * HOSTS)
+        found = [MadeHost(f"n{n}", {100 + n: b"".join(maker.host(n)).decode()}) for n in numbers]
+        one = make_run(folder / f"run{run}", found)
+        rewrite(one, {**content_of(one), "started": f"2026-11-{10 + run}T06:12:03+00:00"})
+        made.append(one.path)
+    return made
+
+
+def merged_here(folders: Sequence[Path]) -> Profile:
+    """The processes of these runs, merged on this machine by the names that reports use."""
+    files = [file for folder in folders for file in sorted(folder.glob("hosts/*/*/cpu.pb.gz"))]
+    profile = Profile.open(files, threads="groups")
+    return profile.canonical().select("samples").merged_tiers()
+
+
+def stacks(profile: Profile) -> Counter[tuple[str, ...]]:
+    found: Counter[tuple[str, ...]] = Counter()
+    for stack in profile.paths(annotate=False):
+        found[stack.frames] += stack.values[0]
+    return found
+
+
+def test_the_job_gives_the_profile_that_one_machine_gives(
+    yarn: YarnCluster, spark_home: Path, tmp_path: Path
+) -> None:
+    shared = yarn.lab.shared
+    assert shared is not None
+    folders, place = runs(tmp_path), shared / "archive"
+    for some in (folders[:3], folders[3:]):  # a compacted file, and three of single runs
+        list(compact(str(place))) if place.exists() else None
+        assert [one.failure for one in add(some, str(place))] == [None] * 3
+    # A wheel is such a file under another name.
+    wheel = shutil.make_archive(str(tmp_path / "hprofiler"), "zip", cache.CHECKOUT, "hprofiler")
+    settings = {
+        "spark.yarn.jars": f"local:{spark_home}/jars/*",
+        "spark.yarn.stagingDir": f"file://{shared}/staging",
+        "spark.executor.instances": "3",
+        "spark.executor.memory": "512m",
+        "spark.executor.memoryOverhead": "384m",
+        "spark.executorEnv.PYTHONPATH": "hprofiler-wheel",
+        "spark.pyspark.python": sys.executable,
+        "spark.driver.host": "coord",
+        "spark.driver.bindAddress": "coord",
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
+        "spark.sql.adaptive.coalescePartitions.enabled": "false",
+        "spark.sql.shuffle.partitions": "9",
+        "spark.ui.enabled": "false",
+    }
+    options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    submit = [str(spark_home / "bin/spark-submit"), "--master", "yarn", "--driver-memory", "512m", *options]
+    submit += ["--archives", f"{wheel}#hprofiler-wheel"]
+    output = tmp_path / "cluster.pb.gz"
+    words = [str(place), "--app", "hosts.txt", "-o", str(output)]
+    (py4j,) = (spark_home / "python/lib").glob("py4j-*.zip")
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": str(yarn.lab.home()),
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": os.pathsep.join(map(str, [cache.CHECKOUT, spark_home.parent, py4j])),
+        "SPARK_HOME": str(spark_home),
+        "JAVA_HOME": str(jdks.home(JDK)),
+        "HADOOP_CONF_DIR": f"{shared}{CONFIGURATION.removeprefix('/shared')}",
+        "SPARK_LOCAL_HOSTNAME": "coord",
+    }
+    command = yarn.lab.coordinator([*submit, str(JOB), *words])
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-5000:]
+    here, there = merged_here(folders), Profile.open(output, threads="groups")
+    assert there.values == here.values
+    assert stacks(there) == stacks(here)
+    workers = set(re.findall(r"Starting task .*? \((host\d), ?executor", done.stderr))
+    assert workers == {"host1", "host2", "host3"}, workers
