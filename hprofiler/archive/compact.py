@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from hprofiler.archive.place import COMPACT, PART, ArchiveError, File, Place, open_place
@@ -55,7 +56,8 @@ def replace(
     """Write these runs of files of one month and application as one file a table, and delete the files."""
     first = files[0].file
     digest = hashlib.sha256(" ".join(sorted(runs)).encode()).hexdigest()[:12]
-    new = File(first.month, first.application, f"{COMPACT}{digest}")
+    # Where there is no lock, two processes may do the same at once: each deletes only what it wrote itself.
+    new = File(first.month, first.application, f"{COMPACT}{digest}{token_hex(3)}")
     tables = {name for one in files for name in one.tables}
     whole = runs == {run for one in files for run in one.runs}
     try:

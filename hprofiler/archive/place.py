@@ -241,7 +241,7 @@ def open_place(address: str, create: bool = False) -> Place:
     try:
         marker = place.read(MARKER)
         if marker is None and create:
-            if any(True for _ in place.files("")):
+            if place.has_other_files():
                 raise UsageError(
                     f"{address} is not an archive, and not empty", "choose a new or empty folder"
                 )

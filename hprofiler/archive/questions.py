@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hprofiler.analysis.noise import Noise, Spread
 from hprofiler.analysis.work import is_work
-from hprofiler.archive.selection import Asked, chosen_event, chosen_runs, method_named, methods_with
+from hprofiler.archive.selection import Asked, chosen_event, chosen_runs, exact_name, method_named, no_frame
 from hprofiler.archive.spreads import gather, spreads_of
 from hprofiler.base.errors import UsageError
 
@@ -172,7 +172,8 @@ FROM work JOIN weights USING (run, event)
 SELECT application AS key, day, hours, total * scale AS amount FROM weights
 """,
     "user": """
-SELECT "user" AS key, day, hours, total * scale AS amount FROM weights
+SELECT processes."user" AS key, day, hours, coalesce(work.seconds / 3600, value) AS amount
+FROM work JOIN weights USING (run, event) JOIN processes USING (run, process)
 """,
     "method": """
 SELECT method AS key, day, hours, own_cost * scale AS amount
@@ -197,9 +198,9 @@ FROM amounts GROUP BY key ORDER BY amount DESC, key LIMIT {_MOST_NAMES}
 def cost(asked: Asked, by: str) -> Cost:
     """What recorded runs used on each day, by category of work, application, user or method."""
     with chosen_runs(asked, one_application=False) as (duckdb, found):
-        event = chosen_event(duckdb, found)
-        if by == "category" and not is_work(event):
-            raise UsageError(f"the stacks of {event} have no categories of work", "choose another --by")
+        event = chosen_event(duckdb, found, with_samples=False)  # idle runs were recorded, too
+        if by in ("category", "user") and not is_work(event):
+            raise UsageError(f"the stacks of {event} are not divided by {by}", "choose another --by")
         unit, in_time = duckdb.execute(
             "SELECT any_value(unit), bool_and(seconds IS NOT NULL) FROM events SEMI JOIN chosen USING (run) "
             "WHERE event = $event",
@@ -266,12 +267,13 @@ CREATE TEMP TABLE found AS
 WITH wholes AS (SELECT run, event, sum(whole) AS whole FROM spreads GROUP BY run, event)
 SELECT run, event, method, sum(own_cost) / any_value(whole) AS own, sum(all_cost) / any_value(whole) AS total
 FROM methods SEMI JOIN chosen USING (run) JOIN wholes USING (run, event)
-WHERE method IN (SELECT unnest($names)) AND event = coalesce($event, event) AND whole > 0
+WHERE (method = $exact OR $exact IS NULL AND contains(method, $text))
+  AND event = coalesce($event, event) AND whole > 0
 GROUP BY run, event, method
 """
-_FOUND_METHODS = """
+_FOUND_METHODS = f"""
 SELECT method, count(DISTINCT run) AS runs, min(started), max(started), max(total) AS total
-FROM found JOIN chosen USING (run) GROUP BY method ORDER BY runs DESC, total DESC, method
+FROM found JOIN chosen USING (run) GROUP BY method ORDER BY runs DESC, total DESC, method LIMIT {_MOST_NAMES}
 """
 _FOUND_RUNS = """
 SELECT run, any_value(started) AS started, any_value(application), arg_max(event, total), max(own), max(total)
@@ -284,9 +286,11 @@ def where(asked: Asked, frame: str) -> Where:
     with chosen_runs(asked, one_application=False) as (duckdb, found):
         if asked.event:
             chosen_event(duckdb, found)
-        names = methods_with(duckdb, found, asked.event, frame, _MOST_NAMES)
-        duckdb.execute(_FOUND, {"names": names, "event": asked.event})
+        exact = exact_name(duckdb, asked.event, frame)
+        duckdb.execute(_FOUND, {"exact": exact, "text": frame, "event": asked.event})
         methods = duckdb.execute(_FOUND_METHODS).fetchall()
+        if not methods:
+            raise no_frame(duckdb, found, asked.event, frame)
         runs = duckdb.execute(_FOUND_RUNS).fetchall()
         of_runs = duckdb.execute("SELECT count(*) FROM chosen").fetchall()[0][0]
     return Where(frame, of_runs, [FoundMethod(*row) for row in methods], [Found(*row) for row in runs])

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _MEMORY = "1GB"
+_OF_QUERIES = ("Binder Error", "Catalog Error", "Conversion Error", "Parser Error")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ def ask(address: str, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The names of the columns and the rows that a query of the user gives."""
     with opened(address) as duckdb:
         found = duckdb.execute(query)
+        if found is None:
+            raise UsageError("the query is empty", "hprofiler archive sql without a query shows the tables")
         return [name for name, *_ in found.description or ()], found.fetchall()
 
 
@@ -94,6 +97,8 @@ def errors_of(place: Place) -> Iterator[None]:
 
 def _reason(place: Place, text: str) -> tuple[str, str]:
     first = printable(text.strip().partition("\n")[0])
+    if text.startswith(_OF_QUERIES):
+        return first, ""
     if "No files found" in text or "Cannot open file" in text or "FileNotFound" in text:
         remedy = f"run the command again; if that does not help: hprofiler archive check {place.address}"
         return f"{place.address} lacks a file, or was compacted meanwhile: {first}", remedy

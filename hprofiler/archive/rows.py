@@ -34,6 +34,8 @@ from hprofiler.spark import read_facts as read_spark_facts
 KEY = "HPROFILER_PSEUDONYM_KEY"
 _NANOSECONDS = 1e9
 _UNKNOWN_SECOND = -(2**31)
+# Things whose ids may name hosts and users.
+_WITH_NAMES = ("cgroup", "mount")
 # Texts of Spark that may name hosts, users and files.
 _FREE_TEXTS = ("name", "description", "failureReason")
 Tables = Mapping[str, Any]
@@ -136,8 +138,9 @@ class _Reading:
         if self._facts.spark and self._facts.spark.name:
             return self._facts.spark.name
         target = self._record.target
-        name = target.name or target.kind
-        return self._pseudonyms.of("target", name) if target.kind in ("hosts", "local") else name
+        if target.kind in ("hosts", "local"):
+            return self._record.selector or target.kind
+        return target.name or target.kind
 
     def _of_run(self, run: RunRows) -> Any:
         record, target = self._record, self._record.target
@@ -200,15 +203,18 @@ class _Reading:
             read = _Event(self._folder, self._facts.of(event), stacks, number, self._processes)
             read.all()
             self._problems += read.problems
+            events.append({"run": self._run, **read.row()})
             if not read.spread.parts:
                 continue
-            events.append({"run": self._run, **read.row()})
             work += [{"run": self._run, **row} for row in read.work]
             for role, kind in read.spread.kinds.items():
                 of_kind = {"run": self._run, "event": event, "role": role}
                 spreads.append({**of_kind, **read.of_role(role)})
                 methods.append(_of_methods(of_kind, kind.methods.names(), kind.methods.columns()))
-        made = _of_stacks(self._run, self._facts.events, stacks.columns())
+        columns = stacks.columns()
+        # Names of threads have hosts and users: "IPC Client (N) connection to namenode from ann".
+        columns["groups"] = [self._hidden("thread", group) for group in columns["groups"]]
+        made = _of_stacks(self._run, self._facts.events, columns)
         return {
             **made,
             "events": table_of("events", events),
@@ -249,7 +255,8 @@ class _Reading:
             for column in metrics.columns():
                 mean = metrics.mean(column.values)
                 if mean is not None:
-                    what = {"of": column.of, "id": column.id, "metric": column.name, "unit": column.unit}
+                    id_ = self._hidden(column.of, column.id) if column.of in _WITH_NAMES else column.id
+                    what = {"of": column.of, "id": id_, "metric": column.name, "unit": column.unit}
                     most = max(one for one in column.values if one is not None)
                     rows.append({**named, **what, "mean": float(mean), "most": float(most)})
             counted += [{**named, **row} for row in _counter_rows(metrics)]

@@ -68,9 +68,9 @@ def chosen_runs(asked: Asked, one_application: bool) -> Iterator[tuple[DuckDBPyC
         yield duckdb, asked
 
 
-def chosen_event(duckdb: DuckDBPyConnection, asked: Asked) -> str:
+def chosen_event(duckdb: DuckDBPyConnection, asked: Asked, with_samples: bool = True) -> str:
     """The event that is asked for, else CPU time, else the one of most runs; `chosen` keeps only runs that
-    have it. Raises UsageError for one that there is not."""
+    recorded it, and have samples of it. Raises UsageError for one that there is not."""
     query = (
         "SELECT event FROM events SEMI JOIN chosen USING (run) GROUP BY event ORDER BY count(*) DESC, event"
     )
@@ -79,8 +79,10 @@ def chosen_event(duckdb: DuckDBPyConnection, asked: Asked) -> str:
     if event not in events:
         there = some(events, _SHOWN) or "none"
         raise UsageError(f"no run {_of(asked)}has the event {event!r}", f"events there: {there}")
+    least = 1 if with_samples else 0
     duckdb.execute(
-        "DELETE FROM chosen WHERE run NOT IN (SELECT run FROM spreads WHERE event = ? AND whole > 0)", [event]
+        "DELETE FROM chosen WHERE run NOT IN (SELECT run FROM events WHERE event = ? AND total >= ?)",
+        [event, least],
     )
     if not _column(duckdb, "SELECT count(*) FROM chosen")[0]:
         raise ArchiveError(f"no run {_of(asked)}has a sample of {event}", "there is nothing to show")
@@ -146,20 +148,16 @@ def method_named(duckdb: DuckDBPyConnection, asked: Asked, event: str, given: st
     raise UsageError(f"no run {_of(asked)}has the method {given!r} in {event}", remedy)
 
 
-def methods_with(
-    duckdb: DuckDBPyConnection, asked: Asked, event: str | None, text: str, most: int
-) -> list[str]:
-    """The method of this name, else at most `most` whose name has the text. Raises UsageError for none."""
-    found = _exact(duckdb, event, text) or _column(
-        duckdb,
-        f"{_METHODS} AND contains(method, $name) ORDER BY method LIMIT {most}",
-        {"event": event, "name": text},
-    )
-    if found:
-        return found
+def exact_name(duckdb: DuckDBPyConnection, event: str | None, text: str) -> str | None:
+    """The method of this name, if there is one."""
+    return next(iter(_exact(duckdb, event, text)), None)
+
+
+def no_frame(duckdb: DuckDBPyConnection, asked: Asked, event: str | None, text: str) -> UsageError:
+    """No method has the text in its name."""
     near = _near(duckdb, event, text)
     remedy = f"near names: {', '.join(near)}" if near else "name a part of the method, as reports write it"
-    raise UsageError(f"no run {_of(asked)}has a frame with {text!r}", remedy)
+    return UsageError(f"no run {_of(asked)}has a frame with {text!r}", remedy)
 
 
 _METHODS = (

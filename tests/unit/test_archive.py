@@ -424,7 +424,7 @@ def test_the_commands(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     (record,) = json.loads(capsys.readouterr().out)["runs"]
     assert code == 0 and record["known"] and record["failure"] is None
     assert told("check") == (0, "5 runs, no problem\n")
-    assert told("compact")[1] == "hosts.txt 2026-11: 5 runs of 5 files are one file\n"
+    assert told("compact")[1] == "spark-executor 2026-11: 5 runs of 5 files are one file\n"
     assert told("sql", "SELECT count(*) AS runs FROM runs") == (0, "runs\n5\n")
     query = "SELECT run, started, tables[1:1] AS tables FROM runs ORDER BY run DESC LIMIT 1"
     code, text = told("sql", str(archive), query, "--json")

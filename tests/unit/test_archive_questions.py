@@ -165,7 +165,7 @@ def test_diff_with_an_archived_run_is_that_of_its_folder(
     monkeypatch.setenv(VARIABLE, asked.place)
     expected = compare_paths(*runs, event, False, nobody)
     for when in ("yesterday", "2026-11-03", "-1d"):
-        side = ArchiveSide(f"archive:hosts.txt@{when}", datetime(2026, 11, 4, 12))
+        side = ArchiveSide(f"archive:spark-executor@{when}", datetime(2026, 11, 4, 12))
         found = compare_sources((side, RunSource(runs[1])), event, False, nobody)
         assert changes_of(found) == changes_of(expected)
         assert [one.path for one in found.diff.appeared()] == [one.path for one in expected.diff.appeared()]

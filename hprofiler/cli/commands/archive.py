@@ -15,6 +15,7 @@ from hprofiler.cli.options.archive_verbs import VARIABLE
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import print_problems
 from hprofiler.cli.terminal.lines import print_json, print_table
+from hprofiler.model.measures import counted
 
 if TYPE_CHECKING:
     from hprofiler.archive.add import Added
@@ -76,9 +77,8 @@ def _compact(options: argparse.Namespace) -> int:
     done = 0
     for one in compact(options.place):
         done += 1
-        print(
-            printable(f"{one.application} {one.month}: {one.runs:,} runs of {one.files:,} files are one file")
-        )
+        runs, files = counted(one.runs, "runs"), counted(one.files, "files")
+        print(printable(f"{one.application} {one.month}: {runs} of {files} are one file"))
     if not done:
         print("there is nothing to join")
     return Exit.OK
