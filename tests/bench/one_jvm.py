@@ -112,7 +112,7 @@ def _lost(what: str, promised: float, options: Sequence[str] = (), flags: Sequen
     with ended(Burner("mixed", options=flags)) as jvm:
         _profiled_rate(jvm, own, options)
         own.clear()
-        pairs, beside = _pairs(lambda: _rate(jvm), lambda: _profiled_rate(jvm, own, options))
+        pairs, beside = pairs_of(lambda: _rate(jvm), lambda: _profiled_rate(jvm, own, options))
     lost = percent_lost([(off.by_cpu, on.by_cpu) for off, on in pairs])
     noise = percent_lost([(before.by_cpu, after.by_cpu) for before, after in beside])
     lost_wall = percent_lost([(off.by_wall, on.by_wall) for off, on in pairs])
@@ -126,7 +126,7 @@ def _lost(what: str, promised: float, options: Sequence[str] = (), flags: Sequen
     return Row(what, words, f"under {promised:g} %", holds)
 
 
-def _pairs(without: Callable[[], Rate], with_it: Callable[[], Rate]) -> tuple[Pairs, Pairs]:
+def pairs_of(without: Callable[[], Rate], with_it: Callable[[], Rate]) -> tuple[Pairs, Pairs]:
     """Pairs of off and on: off, on, on, off, …; and those of off and off where one pair follows another."""
     pairs: Pairs = []
     beside: Pairs = []
@@ -144,10 +144,10 @@ def _pairs(without: Callable[[], Rate], with_it: Callable[[], Rate]) -> tuple[Pa
 
 
 def _rate(jvm: Burner) -> Rate:
-    return _rate_of(jvm.outer.pid, lambda: jvm.counters().rounds)
+    return rate_of(jvm.outer.pid, lambda: jvm.counters().rounds)
 
 
-def _rate_of(pid: int, counted: Callable[[], int]) -> Rate:
+def rate_of(pid: int, counted: Callable[[], int]) -> Rate:
     before, used, begin = counted(), _nanos_of(pid), time.monotonic()
     time.sleep(WINDOW)
     rounds, seconds = counted() - before, time.monotonic() - begin
@@ -189,7 +189,7 @@ def thread_names() -> list[Row]:
         def rate(*options: str) -> Rate:
             with recording(jvm, WINDOW + 1, [*where, *options], selector=mark) as (run, _):
                 used, names = _nanos_of(jvm.outer.pid), _nanos_of(jvm.outer.pid, FOLLOWER)
-                found = _rate_of(jvm.outer.pid, lambda: int(jvm.ask("tasks=").rpartition("=")[2]))
+                found = rate_of(jvm.outer.pid, lambda: int(jvm.ask("tasks=").rpartition("=")[2]))
                 followed = _nanos_of(jvm.outer.pid, FOLLOWER) - names
                 if "--thread-names" in options:
                     own.append(100 * followed / (_nanos_of(jvm.outer.pid) - used))
@@ -198,7 +198,7 @@ def thread_names() -> list[Row]:
 
         rate("--thread-names")
         own.clear()
-        pairs, beside = _pairs(lambda: rate("--slices", "none"), lambda: rate("--thread-names"))
+        pairs, beside = pairs_of(lambda: rate("--slices", "none"), lambda: rate("--thread-names"))
     lost = percent_lost([(off.by_cpu, on.by_cpu) for off, on in pairs])
     noise = percent_lost([(before.by_cpu, after.by_cpu) for before, after in beside])
     taken = estimate(own)

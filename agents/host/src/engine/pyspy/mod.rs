@@ -166,7 +166,7 @@ impl Engine for PySpy {
 
     fn start(&mut self) -> Result<Started, Failure> {
         let (spy, tasks, forks) = self.ready.take().ok_or_else(not_recorded)?;
-        let member = Member { spy, tasks };
+        let member = Member::of(spy, tasks);
         let (times, limit, shared) = (self.times, self.limit, self.shared.clone());
         let sampler = Sampler::start(member, forks, &self.events, times, limit, shared)?;
         self.sampler = Some(sampler);

@@ -1,6 +1,6 @@
 //! A thread that takes samples of one Python process and adds them to profiles at once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
@@ -21,6 +21,9 @@ use crate::wire::outcome::Failure;
 const NATIVE: &str = "native code";
 /// Names of threads whose group is remembered; more are forgotten, and worked out anew.
 const MOST_REMEMBERED: usize = 1 << 12;
+
+/// A thread that was seen running too seldom for its CPU time is sampled so often more when it is seen.
+const MOST_BEHIND: u64 = 4;
 
 /// What is recorded: an event, and the time between two samples of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,8 +49,10 @@ pub struct Samples {
 
 /// A process that is sampled.
 pub struct Member {
-    pub spy: PythonSpy,
-    pub tasks: Tasks,
+    spy: PythonSpy,
+    tasks: Tasks,
+    /// The nanoseconds of each thread's CPU time for which there are samples.
+    sampled: HashMap<i32, u64>,
 }
 
 struct Sampled {
@@ -166,7 +171,7 @@ impl Work {
     /// False: the process that was chosen has ended.
     fn sample_all(&mut self, due: &[usize]) -> bool {
         let appeared = self.forks.appeared().into_iter();
-        let appeared = appeared.map(|(spy, tasks)| Member { spy, tasks });
+        let appeared = appeared.map(|(spy, tasks)| Member::of(spy, tasks));
         self.members.extend(appeared);
         let mut members = std::mem::take(&mut self.members);
         members.retain_mut(|member| {
@@ -185,11 +190,15 @@ impl Work {
     }
 
     fn sample(&mut self, due: &[usize], member: &mut Member, tasks: &HashMap<i32, Task>) {
-        let of_all = due
-            .iter()
-            .any(|&event| self.samples.events[event].is_wall());
+        let mut due_events = due.iter().map(|&event| &self.samples.events[event]);
+        let of_all = due_events.clone().any(Sampled::is_wall);
+        let of_cpu = due_events.find(|event| !event.is_wall());
+        let ran = match of_cpu {
+            Some(event) => member.those_that_ran(tasks, event.event.every.as_nanos() as u64),
+            None => HashSet::new(),
+        };
         // An idle process is not read for its CPU time.
-        if !of_all && !tasks.values().any(|task| task.running) {
+        if !of_all && ran.is_empty() {
             return;
         }
         let now = Instant::now();
@@ -207,8 +216,9 @@ impl Work {
             tasks.iter().map(|(&tid, task)| (tid, task)).collect();
         for trace in traces {
             let tid = member.thread_of(&trace, tasks);
+            let tid = tid.filter(|tid| tasks.contains_key(tid));
             let task = tid.and_then(|tid| unseen.remove(&tid));
-            let runs = task.map_or(trace.owns_gil, |task| task.running);
+            let runs = tid.map_or(trace.owns_gil, |tid| ran.contains(&tid));
             let name = trace.thread_name.as_deref();
             let name = name
                 .or(task.map(|task| &*task.name))
@@ -224,7 +234,8 @@ impl Work {
                 }
             }
         }
-        for task in unseen.into_values().filter(|task| task.running) {
+        let unseen = unseen.into_iter().filter(|(tid, _)| ran.contains(tid));
+        for (_, task) in unseen {
             let stack = [self.group(&task.name), NATIVE.to_owned()];
             for &event in due {
                 if !self.samples.events[event].is_wall() {
@@ -245,6 +256,35 @@ impl Work {
 }
 
 impl Member {
+    pub fn of(spy: PythonSpy, tasks: Tasks) -> Self {
+        Self {
+            spy,
+            tasks,
+            sampled: HashMap::new(),
+        }
+    }
+
+    /// The threads to sample: those that run now and have used a CPU for as long as a sample stands for. A thread that
+    /// waits for a processor runs too by its state, but uses none.
+    fn those_that_ran(&mut self, tasks: &HashMap<i32, Task>, every: u64) -> HashSet<i32> {
+        if self.sampled.len() > MOST_REMEMBERED {
+            self.sampled.clear();
+        }
+        let running = tasks.iter().filter(|(_, task)| task.running);
+        let due = running.filter(|(&tid, task)| {
+            let Some(ran) = task.ran else { return true };
+            let sampled = self.sampled.entry(tid).or_insert(ran.saturating_sub(every));
+            let behind = ran.saturating_sub(*sampled);
+            if behind >= every {
+                *sampled += every.max(behind.saturating_sub(MOST_BEHIND * every));
+            }
+            // A new thread may have the number of one that has ended.
+            *sampled = ran.min(*sampled);
+            behind >= every
+        });
+        due.map(|(&tid, _)| tid).collect()
+    }
+
     /// The process's own number of a Python thread. None: it is not known.
     fn thread_of(&mut self, trace: &StackTrace, tasks: &HashMap<i32, Task>) -> Option<i32> {
         match trace.os_thread_id {

@@ -12,6 +12,8 @@ const DESCRIPTION: usize = 1024;
 
 pub struct Task {
     pub running: bool,
+    /// The nanoseconds for which it has run on a processor. None: the kernel does not say it, or it does not run.
+    pub ran: Option<u64>,
     pub name: String,
 }
 
@@ -47,8 +49,14 @@ impl Tasks {
         let tasks = numbers.filter_map(|number| {
             let line = self.target.read(&format!("task/{number}/stat"), 4096)?;
             let name = &line[line.find('(')? + 1..line.rfind(')')?];
+            let running = stat::parse(&line)?.state == 'R';
+            let read = || {
+                let line = self.target.read(&format!("task/{number}/schedstat"), 256)?;
+                line.split_ascii_whitespace().next()?.parse().ok()
+            };
             let task = Task {
-                running: stat::parse(&line)?.state == 'R',
+                running,
+                ran: running.then(read).flatten(),
                 name: name.to_owned(),
             };
             Some((self.own_number(number)?, task))
