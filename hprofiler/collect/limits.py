@@ -28,6 +28,10 @@ _AGENT_GIVES_WAY = 2.0  # how much longer the end of a recording may take on a b
 # Each host takes one open file, with a ProxyCommand three. macOS allows no more than OPEN_MAX. Elsewhere a
 # million may be allowed, but some programs that we start close every file they could have inherited.
 _OPEN_FILES = 10_240 if sys.platform == "darwin" else 65_536
+# Of prctl, since Linux 6.16.
+_FUTEX_HASH, _SET_SLOTS = 78, 1
+_THREADS_OF_HOST = 4
+_FEW_HOSTS = 100
 
 
 @dataclass(frozen=True)
@@ -123,3 +127,18 @@ def allow_many_open_files() -> None:
         most = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
         if soft != resource.RLIM_INFINITY and soft < most:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def allow_many_threads(hosts: int) -> None:
+    """Have the kernel find a sleeping thread quickly, for very many hosts.
+
+    Since Linux 6.16 a process keeps its sleeping threads in a few lists for each processor, and every wake
+    walks along one: with thousands of threads that takes longer than their work.
+    """
+    if hosts <= _FEW_HOSTS:
+        return
+    with contextlib.suppress(ImportError, OSError, AttributeError):  # another system
+        import ctypes
+
+        slots = 1 << (_THREADS_OF_HOST * hosts).bit_length()
+        ctypes.CDLL(None).prctl(_FUTEX_HASH, _SET_SLOTS, slots, 0, 0)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hprofiler.agent import AgentBinaries
 from hprofiler.base.errors import HostError
 from hprofiler.collect.audit import Audit
-from hprofiler.collect.limits import allow_many_open_files
+from hprofiler.collect.limits import allow_many_open_files, allow_many_threads
 from hprofiler.collect.stop import AT_ONCE, Stop, on_interrupt
 from hprofiler.model import Host, HostFacts, Process
 from hprofiler.transport import Transport
@@ -176,6 +176,7 @@ class VisitGroup:
         longer than a few seconds. The listener is called on this thread.
         """
         allow_many_open_files()
+        allow_many_threads(len(visits))
         self._running = len(visits)
         if not visits:
             return

@@ -138,9 +138,13 @@ def test_a_job_of_jvms_and_python_is_one_picture(
         **dict.fromkeys(("driver", "executor 1", "executor 2"), "async-profiler"),
         **dict.fromkeys(("python of executor 1", "python of executor 2"), "pyspy"),
     }, result
-    spent = {one["method"]: one["total"] / event["totals"]["samples"] for one in event["hottest"]}
-    assert spent["python_burn (python_udf.py)"] == pytest.approx(0.6, abs=POINTS), spent
+    spent = {one["method"]: one["total"] for one in event["hottest"]}
+    python, java = spent["python_burn (python_udf.py)"], spent["JavaBurn.burn"]
+    assert python / (python + java) == pytest.approx(0.6, abs=POINTS), spent
+    assert python + java > 0.7 * event["totals"]["samples"], (
+        "the rest is Spark's, Python's and the compilers'"
+    )
     assert "python_burn" in event["findings"][0]["text"], event["findings"]
     (stage,) = event["slices"]["stages"]
     assert stage["python_cpu_seconds"] / stage["cpu_seconds"] == pytest.approx(0.6, abs=POINTS), stage
-    assert stage["certain"] + stage["likely"] > 0.9 * event["totals"]["samples"], event["slices"]
+    assert stage["certain"] + stage["likely"] > 0.8 * event["totals"]["samples"], event["slices"]
