@@ -81,12 +81,15 @@ def test_the_jvms_own_work_is_known_by_threads_and_frames():
     """Names of JDK 8 to 25, also as perf truncates them."""
     gc = ["GangWorker::run_task(WorkData)", "WorkerThread::run", "GCTaskThread::run()", "[GC Thread#N]"]
     gc += ["VM_G1CollectForAllocation::doit()", "[ZWorkerYoung#N]", "[Concurrent Mark-Sweep GC Thread]"]
+    gc += ["[Concurrent Mark]", "[ZDriverMinor]", "[XDriver]", "[G1 Conc#N]"]
     jit = ["CompileBroker::compiler_thread_loop()", "[C2 CompilerThreadN]", "[C1 CompilerThre]"]
     others = [
         "VMThread::run",
         "VM_ThreadDump::doit",
         "[VM Thread]",
         "[GCloud poller]",
+        "[GC watcher]",
+        "[XWorker-N]",
         "com/acme/GangWorker.run",
     ]
     assert (samples_of("gc", gc), samples_of("jit", jit)) == (len(gc), len(jit))
