@@ -37,12 +37,24 @@ def add(folders: Sequence[Path], address: str, pseudonymise: bool = False) -> It
     Raises UsageError and ArchiveError for the archive; what is wrong with a run is in its result.
     """
     place, pseudonyms = ready(address, pseudonymise)
-    with connection(place) as duckdb:
-        known = runs_of(duckdb, place)
+    known = _known(place)
     one = partial(_add_one, address, known, pseudonyms)
     # The core does most of the work, without the interpreter's lock.
     with ThreadPoolExecutor(min(cpu_count() or 1, _MOST_WORKERS)) as pool:
-        yield from pool.map(one, folders)
+        yield from pool.map(one, dict.fromkeys(folders))
+
+
+def _known(place: Place) -> frozenset[str]:
+    """The runs that are there. Files may be replaced by `compact` while they are listed: then they are listed
+    again."""
+    for last in (False, True):
+        try:
+            with connection(place) as duckdb:
+                return runs_of(duckdb, place)
+        except ArchiveError:
+            if last:
+                raise
+    raise AssertionError("one of two ways returns or raises")
 
 
 def ready(address: str, pseudonymise: bool = False) -> tuple[Place, Pseudonyms]:

@@ -150,7 +150,7 @@ class _Reading:
         row = {
             "run": self._run,
             "started": run.started,
-            "seconds": record.sampling.duration,
+            "seconds": max(one.seconds for host in record.hosts for one in host.recordings),
             "kind": target.kind,
             "target": named,
             "application": run.application,

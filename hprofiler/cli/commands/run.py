@@ -87,10 +87,13 @@ def _archive(options: argparse.Namespace) -> str:
 
 
 def _is_archived(options: argparse.Namespace, archive: str, folder: Path) -> bool:
-    from hprofiler.archive.add import add
+    from hprofiler.archive.add import Added, add
     from hprofiler.cli.commands.archive import print_added
 
-    (added,) = add([folder], archive, options.pseudonymise)
+    try:
+        (added,) = add([folder], archive, options.pseudonymise)
+    except HprofilerError as error:  # the run itself is there
+        added = Added(folder, failure=error)
     print_added(added, archive, sys.stderr.write if options.json else sys.stdout.write)
     return added.failure is None
 
