@@ -96,7 +96,9 @@ class Kind:
 class Spread:
     """One side: its processes by kind, whose costs are not expected to be alike.
 
-    `measured` is how much all its methods vary, as `pooled` gives it, where not all of them are here.
+    `measured` is how much all its methods vary, as `pooled` gives it, where not all of them are here. Of
+    several runs, `between_runs` is how far the share of a method ("own" or "all", by name) in one more run
+    may be from theirs: what all processes of a run have in common is no chance of each.
     """
 
     def __init__(self) -> None:
@@ -106,6 +108,7 @@ class Spread:
         self.known = True
         self.kinds: dict[str, Kind] = {}
         self.measured: tuple[float, float] | None = None
+        self.between_runs: dict[tuple[str, str], float] = {}
         self._sampled = 0.0
 
     def add(self, profile: Profile, samples: int, kind: str = "") -> None:
@@ -196,7 +199,8 @@ class Noise:
         times = [self._times(side, which, name) for side in self._sides]
         own = (side.by_chance(which, name, self.absolute) for side in self._sides)
         alike = self._evenly([side.cost(which, name) / self._whole(side) for side in self._sides])
-        return self._limit * math.sqrt(max(_scaled(own, times), _scaled(alike, times)))
+        chance = self._limit * math.sqrt(max(_scaled(own, times), _scaled(alike, times)))
+        return max([chance, *(side.between_runs.get((which, name), 0.0) for side in self._sides)])
 
     def of_path(self, name: str, parts: Sequence[float]) -> float | None:
         """A path's change beyond this is more than chance, by its parts of both sides; None as for `of`.
@@ -249,6 +253,11 @@ def _pooled(sides: Iterable[Spread]) -> float:
     """The mean ratio of all methods, weighted by degrees of freedom; at least 1."""
     sums, weights = zip(*(side.pooled() for side in sides), strict=True)
     return max(1.0, sum(sums) / sum(weights)) if sum(weights) else 1.0
+
+
+def limit_of_runs(runs: int, deviation: float) -> float:
+    """How far one more run may be from the mean of so many runs; `deviation` is that of their shares."""
+    return _limit(_POOLED + runs - 1) * deviation * math.sqrt(1 + 1 / runs)
 
 
 def _limit(freedom: int) -> float:

@@ -12,7 +12,7 @@ from hprofiler.analysis.diff_sides import Side
 from hprofiler.archive.place import ArchiveError
 from hprofiler.archive.questions import Point, points_of
 from hprofiler.archive.selection import Asked, chosen_event, chosen_runs
-from hprofiler.archive.spreads import BEFORE, gather, largest, may_have_grown, spreads_of
+from hprofiler.archive.spreads import BEFORE, between_runs, gather, largest, may_have_grown, spreads_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -65,6 +65,7 @@ def grew(asked: Asked, since: datetime) -> Grew:
         gather(duckdb, event)
         names, usual = may_have_grown(duckdb), largest(duckdb, _USUAL)
         spreads = spreads_of(duckdb, names | usual)
+        spreads[BEFORE].between_runs = between_runs(duckdb, event, names | usual)
         before = Side(f"{application} before {since:%Y-%m-%d %H:%M}", spread=spreads.pop(BEFORE))
         sides = [Side(f"{day.day:%Y-%m-%d}", spread=spreads[part]) for part, day in enumerate(days, 1)]
         newest = compare(event, before, sides[-1], names=names | usual)

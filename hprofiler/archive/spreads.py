@@ -6,10 +6,11 @@ the tables `kinds`, `sums` and `owns` of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from hprofiler.analysis.noise import ENOUGH, SIGMAS, Kind, Spread, Sums
+from hprofiler.analysis.noise import ENOUGH, SIGMAS, Kind, Spread, Sums, limit_of_runs
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -96,6 +97,38 @@ def spreads_of(duckdb: DuckDBPyConnection, names: Collection[str] | None = None)
             if sums[0]:
                 kind.put("own", name, Sums(*sums[:4]))
     return spreads
+
+
+# Shares in each run before; a run without the method has 0.
+_OF_RUNS = f"""
+WITH runs AS (
+  SELECT run, sum(whole) AS whole FROM spreads JOIN grouped USING (run)
+  WHERE event = $event AND part = {BEFORE} AND whole > 0 GROUP BY run
+),
+shares AS (
+  SELECT method, sum(own_cost) / any_value(whole) AS own, sum(all_cost) / any_value(whole) AS total
+  FROM methods JOIN runs USING (run) WHERE event = $event AND method IN (SELECT unnest($names))
+  GROUP BY run, method
+)
+SELECT method, (SELECT count(*) FROM runs), sum(own), sum(own * own), sum(total), sum(total * total)
+FROM shares GROUP BY method
+"""
+_FEWEST_RUNS = 3
+
+
+def between_runs(
+    duckdb: DuckDBPyConnection, event: str, names: Collection[str]
+) -> dict[tuple[str, str], float]:
+    """How far the shares of these methods in one more run may be from those of the runs before."""
+    found: dict[tuple[str, str], float] = {}
+    rows = duckdb.execute(_OF_RUNS, {"event": event, "names": list(names)}).fetchall()
+    for name, runs, *sums in rows:
+        if runs < _FEWEST_RUNS:
+            break
+        for which, first, squares in (("own", *sums[:2]), ("all", *sums[2:])):
+            variance = max(0.0, squares - first * first / runs) / (runs - 1)
+            found[which, name] = limit_of_runs(runs, math.sqrt(variance))
+    return found
 
 
 # Of each process the cost of each category; a sample stands for what it does on average in the run.
