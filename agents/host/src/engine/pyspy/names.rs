@@ -28,7 +28,7 @@ fn short_path(path: &str) -> &str {
         ["site-packages", "dist-packages"].contains(&folder)
             || folder.ends_with(".zip")
             || folder.ends_with(".egg")
-            || version.is_some_and(is_version)
+            || version.is_some_and(|text| text.is_empty() || is_version(text)) // Spark has its own in "python"
     };
     let mut rest = path;
     let mut short = path.rsplit('/').next().unwrap_or(path);
