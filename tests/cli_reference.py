@@ -10,6 +10,7 @@ from pathlib import Path
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "cli.md"
 COMMANDS = [
     "ps",
+    "top",
     "doctor",
     "apps",
     "selectors",

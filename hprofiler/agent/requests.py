@@ -158,9 +158,10 @@ class Watched(msgspec.Struct, frozen=True):
 
 
 class Watch(Request, frozen=True, omit_defaults=True):
-    """What was read since the last such request; with `processes`, those are read from now on."""
+    """What was read since the last such request. With `processes`, those are read and counted from now on."""
 
     processes: Sequence[Watched] | None = None
+    counters: Sequence[str] = ()
 
 
 class Ping(Request, frozen=True):

@@ -327,16 +327,16 @@ class AgentSession:
                 code="damaged-transfer",
             )
 
-    def watch(self, processes: Sequence[Process] | None = None) -> Metrics:
+    def watch(self, processes: Sequence[Process] | None = None, counters: Sequence[str] = ()) -> Metrics:
         """What was read since the last call, with the reading before; times are by the host's clock.
 
-        With `processes`, those are read from now on, besides the host. The first call needs them. An audit
-        names these calls only.
+        With `processes`, those are read and counted from now on, besides the host. The first call needs
+        them. An audit names these calls only.
         """
         chosen = None
         if processes is not None:
             chosen = [requests.Watched(one.pid, one.start_time) for one in processes]
-        self._send(requests.Watch(processes=chosen), audited=chosen is not None)
+        self._send(requests.Watch(processes=chosen, counters=tuple(counters)), audited=chosen is not None)
         return self._answer(MetricsMessage).metrics
 
     def stop(self) -> None:

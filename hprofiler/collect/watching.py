@@ -34,6 +34,7 @@ def watch(
     on_reading: Callable[[HostReading], None],
     listener: Listener = silent,
     stop: Stop | None = None,
+    counters: Sequence[str] = (),
 ) -> list[HostFound]:
     """Read all hosts and the selector's processes until the user stops it.
 
@@ -41,17 +42,22 @@ def watch(
     matched last, and outcomes.
     """
     group = VisitGroup(reach, listener, stop)
-    visits = [_WatchingVisit(host, group, selector, on_reading) for host in hosts]
+    visits = [_WatchingVisit(host, group, selector, on_reading, counters) for host in hosts]
     group.run(visits)
     return [visit.found() for visit in visits]
 
 
 class _WatchingVisit(Visit):
     def __init__(
-        self, host: Host, group: VisitGroup, selector: Selector, on_reading: Callable[[HostReading], None]
+        self,
+        host: Host,
+        group: VisitGroup,
+        selector: Selector,
+        on_reading: Callable[[HostReading], None],
+        counters: Sequence[str],
     ) -> None:
         super().__init__(host, group, selector)
-        self._on_reading = on_reading
+        self._on_reading, self._counters = on_reading, counters
         self._over = threading.Event()
         self._matches: tuple[Process, ...] = ()
 
@@ -63,7 +69,7 @@ class _WatchingVisit(Visit):
             self._matches = self.find(session).processes
             keys = {(one.pid, one.start_time) for one in self._matches}
             if watched is None or not keys <= watched:
-                session.watch(self._matches)
+                session.watch(self._matches, self._counters)
                 watched = keys
             for _ in range(_READINGS):
                 self.limit(self.reach.timeout)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from msgspec import structs
 from rich.console import Console
 
-from hprofiler.cli.terminal.top_table import HEADS, TopTable
+from hprofiler.cli.terminal.top_table import TopTable
 from hprofiler.collect.watching import HostReading
 from hprofiler.model import Host
 from hprofiler.model.metrics import Metrics, Series
@@ -34,7 +37,7 @@ def lines(width: int) -> list[str]:
 
 def test_a_wide_terminal_shows_all_columns() -> None:
     heads, row = lines(200)
-    assert heads.split("  ")[0] == "host" and all(head in heads for head in HEADS)
+    assert heads.split("  ")[0] == "host" and all(head in heads for head in TopTable([]).heads)
     assert "a-host-with-a-long-name.example.com" in row and "236 KiB/s" in row
 
 
@@ -45,3 +48,16 @@ def test_a_narrow_terminal_has_fewer_columns_and_whole_figures() -> None:
     heads, row = lines(60)
     assert heads.split() == ["host", "CPU", "run", "queue", "GC", "job", "CPU", "processes"]
     assert "100%" in row and "128" in row and "a-host-" in row and "…" in row
+
+
+def test_instructions_per_cycle_are_those_of_the_last_second() -> None:
+    reading = busy()
+    counted = (
+        Series("counters", "7:ipc", name, "counter", "count", (0, value))
+        for name, value in (("cycles", 1000), ("instructions", 1500), ("enabled_ns", 9), ("running_ns", 9))
+    )
+    table = TopTable([reading.host.name], with_ipc=True)
+    table.add(
+        replace(reading, metrics=structs.replace(reading.metrics, series=(*reading.metrics.series, *counted)))
+    )
+    assert "IPC" in table.heads and "1.50" in table.rows()[0]

@@ -33,12 +33,13 @@ def command(options: argparse.Namespace) -> int:
 
     selector = chosen.selector(options)
     located = chosen.target(options)
-    table = TopTable([one.name for one in located.hosts])
+    counters = ("ipc",) if options.ipc else ()
+    table = TopTable([one.name for one in located.hosts], options.ipc)
     stop = Stop()
     live = is_terminal(sys.stdout) and not options.json and options.count is None
     reach = chosen.reach(options, located)
     with _live(table, stop) if live else _printed(table, options, stop):
-        found = watch(located.hosts, selector, reach, table.add, table.listen, stop)
+        found = watch(located.hosts, selector, reach, table.add, table.listen, stop, counters)
     failed = [one for host in found for one in host.outcomes if one.status is Status.FAILED]
     for one in failed if not stop.signal else ():
         say(f"{one.where}: ", one.reason, sys.stderr)
@@ -72,12 +73,10 @@ def _printed(table: TopTable, options: argparse.Namespace, stop: Stop) -> Iterat
 
 
 def _print(table: TopTable, as_json: bool) -> None:
-    from hprofiler.cli.terminal.top_table import HEADS
-
     if as_json:
         print(json.dumps({"time": time.time(), "hosts": table.record()}), flush=True)
     else:
-        print_table([HEADS, *table.rows()], right=range(1, len(HEADS) - 1))
+        print_table([table.heads, *table.rows()], right=range(1, len(table.heads) - 1))
         sys.stdout.flush()
 
 

@@ -337,6 +337,11 @@ def _top_options(parser: argparse.ArgumentParser) -> None:
     care_options.add_looking_to(parser)
     group = parser.add_argument_group("output")
     group.add_argument(
+        "--ipc",
+        action="store_true",
+        help="also show instructions per cycle of the matching processes, where a host has hardware counters",
+    )
+    group.add_argument(
         "--count",
         type=partial(whole_number, least=1, most=1_000_000, meaning="a number from 1 to 1000000"),
         metavar="N",

@@ -42,7 +42,10 @@ _COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
 }
 _LEFT_OUT = ("sent", "received", "written", "disk read", "throttled", "job memory", "memory")
 """Columns that a narrow terminal has no room for, the first one first."""
-HEADS = ("host", *(head for head, _ in _COLUMNS.values()), "job CPU", "job memory", "processes")
+_WITH_IPC: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    **_COLUMNS,
+    "ipc": ("IPC", lambda value: f"{value:.2f}"),
+}
 
 
 @dataclass
@@ -64,7 +67,10 @@ class _Host:
 class TopTable:
     """Gets readings from every host's thread; gives rows, JSON, and a table for a terminal."""
 
-    def __init__(self, hosts: Sequence[str]) -> None:
+    def __init__(self, hosts: Sequence[str], with_ipc: bool = False) -> None:
+        self._columns = _WITH_IPC if with_ipc else _COLUMNS
+        names = (head for head, _ in self._columns.values())
+        self.heads = ("host", *names, "job CPU", "job memory", "processes")
         self._hosts = {name: _Host(name) for name in hosts}
         self._changed = threading.Condition()
 
@@ -73,6 +79,9 @@ class TopTable:
         if len(metrics.times) < 2:
             return
         figures = host_figures(metrics)
+        ipc = metrics.column("host", "", "ipc").values[-1]
+        if ipc is not None:
+            figures["ipc"] = Figure(ipc, ipc, "", "")
         findings = host_findings(reading.host.name, figures, metrics.facts)
         work = {name: _total(metrics, name) for name in ("cpu", "memory")}
         with self._changed:
@@ -113,7 +122,7 @@ class TopTable:
                 one.is_new = False
 
     def rows(self) -> list[Row]:
-        return [_row(one) for one in self._sorted()]
+        return [self._row(one) for one in self._sorted()]
 
     def record(self) -> dict[str, object]:
         """For JSON."""
@@ -136,16 +145,30 @@ class TopTable:
         hosts = self._sorted()
         room = max(1, height - 2)
         shown = hosts[: room if len(hosts) <= room else room - 1]
-        rows = [_row(one) for one in shown]
-        columns = _fitting(rows, width)
+        rows = [self._row(one) for one in shown]
+        columns = _fitting(self.heads, rows, width)
         for number, cells in columns.items():
-            table.add_column(HEADS[number], justify="right" if number else "left", no_wrap=True, width=cells)
+            table.add_column(
+                self.heads[number], justify="right" if number else "left", no_wrap=True, width=cells
+            )
         for one, row in zip(shown, rows, strict=True):
-            red = [False, *(name in one.beyond for name in _COLUMNS), False, False, one.failed]
+            red = [False, *(name in one.beyond for name in self._columns), False, False, one.failed]
             table.add_row(*(Text(row[number], "red" if red[number] else "") for number in columns))
         if len(hosts) > room:
             table.add_row(f"… and {len(hosts) - room + 1} more hosts")
         return table
+
+    def _row(self, host: _Host) -> Row:
+        name = printable(host.name)
+        if not host.figures:
+            return (name, *("" for _ in self.heads[2:]), printable(host.note))
+        cells = (
+            shown(host.figures[name].mean) if name in host.figures else ""
+            for name, (_, shown) in self._columns.items()
+        )
+        last = printable(host.note) if host.failed else f"{host.processes:,}"
+        memory = size(host.job_memory) if host.job_memory else "0"
+        return (name, *cells, f"{host.job_cpu:.1f}", memory, last)
 
     def _sorted(self) -> list[_Host]:
         with self._changed:
@@ -153,9 +176,9 @@ class TopTable:
         return sorted(hosts, key=_order)
 
 
-def _fitting(rows: Sequence[Row], width: int) -> dict[int, int]:
+def _fitting(heads: Row, rows: Sequence[Row], width: int) -> dict[int, int]:
     """The columns that fit, by number, with their widths. The names of hosts and the notes may be cut."""
-    columns = {number: max(map(len, cells)) for number, cells in enumerate(zip(HEADS, *rows, strict=True))}
+    columns = {number: max(map(len, cells)) for number, cells in enumerate(zip(heads, *rows, strict=True))}
 
     def too_wide() -> int:
         return sum(columns.values()) + _GAP * (len(columns) - 1) - width
@@ -163,9 +186,9 @@ def _fitting(rows: Sequence[Row], width: int) -> dict[int, int]:
     for head in _LEFT_OUT:
         if too_wide() <= 0:
             break
-        del columns[HEADS.index(head)]
-    for number in (len(HEADS) - 1, 0):
-        columns[number] = max(len(HEADS[number]), columns[number] - max(0, too_wide()))
+        del columns[heads.index(head)]
+    for number in (len(heads) - 1, 0):
+        columns[number] = max(len(heads[number]), columns[number] - max(0, too_wide()))
     return columns
 
 
@@ -177,15 +200,3 @@ def _order(host: _Host) -> tuple[float, float, str]:
 def _total(metrics: HostMetrics, name: str) -> float:
     """A column of all matching processes together, at the last reading."""
     return sum(metrics.column("process", id, name).values[-1] or 0.0 for id in metrics.ids("process"))
-
-
-def _row(host: _Host) -> Row:
-    name = printable(host.name)
-    if not host.figures:
-        return (name, *("" for _ in HEADS[2:]), printable(host.note))
-    cells = (
-        shown(host.figures[name].mean) if name in host.figures else ""
-        for name, (_, shown) in _COLUMNS.items()
-    )
-    last = printable(host.note) if host.failed else f"{host.processes:,}"
-    return (name, *cells, f"{host.job_cpu:.1f}", size(host.job_memory) if host.job_memory else "0", last)

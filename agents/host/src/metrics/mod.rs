@@ -74,9 +74,9 @@ impl MetricsLog {
     }
 
     /// The same for processes that are not recorded, until the end of this value and by the host's clock.
-    pub fn watch(processes: Vec<Watched>) -> Self {
+    pub fn watch(processes: Vec<Watched>, counters: Vec<String>) -> Self {
         let processes = || processes.into_iter().map(chosen).collect();
-        Self::begin_with(processes, Vec::new(), Duration::MAX, 0, false)
+        Self::begin_with(processes, counters, Duration::MAX, 0, false)
     }
 
     fn begin_with(

@@ -210,7 +210,10 @@ impl Session {
             Request::Check(check) => self.check(*check),
             Request::Start => self.start(),
             Request::Stop => self.stop(),
-            Request::Watch { processes } => self.watch(processes),
+            Request::Watch {
+                processes,
+                counters,
+            } => self.watch(processes, counters),
             Request::Ping => Ok(()),
             Request::Clock => self.clock(),
             Request::Resume { token, received } => return self.resume(token, received),

@@ -50,9 +50,11 @@ pub enum Request {
     Check(Box<Prepare>),
     Start,
     Stop,
-    /// What was read since the last such request. With `processes`, those are read from now on.
+    /// What was read since the last such request. With `processes`, those are read from now on, and `counters`.
     Watch {
         processes: Option<Vec<Watched>>,
+        #[serde(default)]
+        counters: Vec<String>,
     },
     Ping,
     /// What time it is.

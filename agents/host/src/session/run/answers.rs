@@ -167,10 +167,14 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn watch(&mut self, processes: Option<Vec<Watched>>) -> Result<(), Failure> {
+    pub(super) fn watch(
+        &mut self,
+        processes: Option<Vec<Watched>>,
+        counters: Vec<String>,
+    ) -> Result<(), Failure> {
         self.refuse_busy("watch")?;
         if let Some(processes) = processes {
-            self.watched = Some(MetricsLog::watch(processes));
+            self.watched = Some(MetricsLog::watch(processes, counters));
         }
         let Some(watched) = &self.watched else {
             return Err(Failure::plain("the first watch has processes").coded(Code::BadRequest));
