@@ -195,7 +195,6 @@ impl<'a> Stories<'a> {
             event: wanted.event.clone(),
             source: source.to_string(),
             taken: counts.iter().map(|(_, count)| count.samples).sum(),
-            timeline: tally.timeline(self.pid),
             unknown: self.unknown(&counts),
             broken: self.broken(&counts),
             profile,
