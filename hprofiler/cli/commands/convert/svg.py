@@ -49,11 +49,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 def _words(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--subtitle",
-        metavar="TEXT",
-        help="line under the title (default in a run folder: the coverage of the run)",
-    )
+    group.add_argument("--subtitle", metavar="TEXT", help="line under the title")
     group.add_argument("--countname", metavar="TEXT", help="name of the counts (default: the value's name)")
     group.add_argument("--nametype", metavar="TEXT", help="word before a frame's details, such as Function:")
     group.add_argument("--factor", type=float, metavar="X", help="multiply the counts shown")
@@ -115,10 +111,6 @@ def keywords(options: argparse.Namespace) -> dict[str, Any]:
         reason = f"--title is for pictures and pages, but {_output(options)} is neither"
         raise UsageError(reason, "write a .svg or a .html")
     return {KEYWORDS[name]: given[name] for name in asked}
-
-
-def is_picture(options: argparse.Namespace) -> bool:
-    return _format(options) == "svg"
 
 
 def _format(options: argparse.Namespace) -> str:
