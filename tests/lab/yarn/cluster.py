@@ -245,7 +245,7 @@ def make_lab(folder: Path, made: Software, tied: bool = False, show: Sequence[Pa
 
 @contextmanager
 def running_cluster(folder: Path, show: Sequence[Path] = (), here: bool = False) -> Iterator[YarnCluster]:
-    """A cluster whose hosts see these folders; with `here` they have the shared one where this machine has it."""
+    """A cluster whose hosts see these folders; with `here` the shared one is where this machine has it."""
     hosts.require()
     made = software()
     lab = make_lab(folder, made, tied=True, show=show)
