@@ -18,7 +18,6 @@ const LIMITS: LiveLimits = LiveLimits {
     mappings: 1 << 10,
     waiting_bytes: 1 << 20,
     cells: 1 << 20,
-    seconds: 1 << 10,
 };
 
 /// Behind these letters of an input stand a process, a begin and an end, and then the process's map.

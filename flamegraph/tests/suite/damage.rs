@@ -1,12 +1,10 @@
 //! Input of every format cut off anywhere and changed anywhere: each is read or refused, and what is read is written.
 
-use std::io;
 use std::sync::OnceLock;
 
 use flamegraph::perf_data::{Finish, JitMap, JitMaps, Live, LiveLimits};
-use flamegraph::svg::Options;
 use flamegraph::{
-    read, read_jfr, Format, Limits, Profile, ReadOptions, SymbolOptions, Threads, WriteFormat,
+    read, read_jfr, Format, Profile, ReadOptions, SymbolOptions, Threads, WriteFormat,
 };
 
 use crate::perf_data::{file, options, packed, piped, story};

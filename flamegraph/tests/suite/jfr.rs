@@ -190,7 +190,7 @@ fn events_without_samples_have_values() {
                     inuse_objects inuse_space contentions delay native_allocs native_space";
     assert_eq!(names.join(" "), expected);
     assert_eq!(sum.total(sum.value_named("delay").unwrap()).unwrap(), 0);
-let taken = read_jfr(&told(&with_one)[..], &options).unwrap().sampled[4].taken;
+    let taken = read_jfr(&told(&with_one)[..], &options).unwrap().sampled[4].taken;
     assert_eq!(taken, 0);
     sum.merge(&with_all).unwrap();
     assert_eq!(folded(&sum, "delay"), "demo/Main.café_[0] 500\n");

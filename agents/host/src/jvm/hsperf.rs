@@ -168,7 +168,9 @@ pub mod tests {
     }
 
     fn file(entries: &[(&str, &str)]) -> Vec<u8> {
-        let entries = entries.iter().map(|(name, value)| (*name, value.as_bytes()));
+        let entries = entries
+            .iter()
+            .map(|(name, value)| (*name, value.as_bytes()));
         content(&entries.collect::<Vec<_>>())
     }
 

@@ -10,6 +10,6 @@ mod shared;
 mod write;
 
 use adder::split_count;
-pub(crate) use read::read_input;
 use read::is_differential;
+pub(crate) use read::read_input;
 pub use read::{read, read_differential};

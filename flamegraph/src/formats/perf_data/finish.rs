@@ -111,7 +111,6 @@ struct Stories<'a> {
     stacks: &'a StackTree,
     groups: &'a Groups,
     naming: Naming<'a>,
-    pid: Option<u32>,
     /// Nodes of a profile times its values.
     cells: usize,
     all: Vec<Story>,
@@ -164,7 +163,6 @@ impl<'a> Stories<'a> {
             stacks,
             groups,
             naming,
-            pid,
             cells,
             all,
         })

@@ -107,10 +107,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Visits the root and the bars above it, depth first. It may be called several times, and takes no memory.
-    pub(super) fn visit(
-        &self,
-        visitor: &mut dyn FnMut(&Bar<'_>) -> Result<Visit>,
-    ) -> Result<()> {
+    pub(super) fn visit(&self, visitor: &mut dyn FnMut(&Bar<'_>) -> Result<Visit>) -> Result<()> {
         // Bars to visit, the next one last. The nodes of the last bar are at the end of `nodes`.
         let mut waiting = vec![Waiting::ROOT];
         let mut nodes = vec![ROOT];
