@@ -60,7 +60,7 @@ class History:
 
 def history(asked: Asked, method: str) -> History:
     """How a method's share changed over time. Raises UsageError for a method that there is not."""
-    with chosen_runs(asked, one_application=True) as (duckdb, found):
+    with chosen_runs(asked, True, "spreads", "methods") as (duckdb, found):
         event = chosen_event(duckdb, found)
         name = method_named(duckdb, found, event, method)
         by = _group(duckdb)
@@ -180,6 +180,7 @@ SELECT method AS key, day, hours, own_cost * scale AS amount
 FROM methods JOIN weights USING (run, event) WHERE own_cost > 0
 """,
 }
+_TABLES = {"category": ["work"], "application": [], "user": ["work", "processes"], "method": ["methods"]}
 _DAYS = """
 SELECT date_trunc('day', started) AS day, count(*), sum(seconds) FROM chosen GROUP BY day ORDER BY day
 """
@@ -197,7 +198,7 @@ FROM amounts GROUP BY key ORDER BY amount DESC, key LIMIT {_MOST_NAMES}
 
 def cost(asked: Asked, by: str) -> Cost:
     """What recorded runs used on each day, by category of work, application, user or method."""
-    with chosen_runs(asked, one_application=False) as (duckdb, found):
+    with chosen_runs(asked, False, *_TABLES[by]) as (duckdb, found):
         event = chosen_event(duckdb, found, with_samples=False)  # idle runs were recorded, too
         if by in ("category", "user") and not is_work(event):
             raise UsageError(f"the stacks of {event} are not divided by {by}", "choose another --by")
@@ -283,7 +284,7 @@ FROM found JOIN chosen USING (run) GROUP BY run ORDER BY started DESC, run
 
 def where(asked: Asked, frame: str) -> Where:
     """Which runs contain a frame: the method of this name, else all whose name contains the text."""
-    with chosen_runs(asked, one_application=False) as (duckdb, found):
+    with chosen_runs(asked, False, "spreads", "methods") as (duckdb, found):
         if asked.event:
             chosen_event(duckdb, found)
         exact = exact_name(duckdb, asked.event, frame)

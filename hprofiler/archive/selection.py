@@ -37,14 +37,17 @@ class Asked:
 
 
 @contextmanager
-def chosen_runs(asked: Asked, one_application: bool) -> Iterator[tuple[DuckDBPyConnection, Asked]]:
-    """The archive with the table `chosen`: the runs that are asked for, of those columns of `runs` that
-    questions need; and what is asked for, with the application and the event that were left out.
+def chosen_runs(
+    asked: Asked, one_application: bool, *tables: str
+) -> Iterator[tuple[DuckDBPyConnection, Asked]]:
+    """The archive with `runs`, `events` and these tables, and the table `chosen`: the runs that are asked
+    for, of those columns of `runs` that questions need; and what is asked for, with the application and the
+    event that were left out.
 
     Raises UsageError for an application or an event that there is not, or where the application is left out
     and there are several; ArchiveError where there is no run.
     """
-    with opened(asked.place, asked.application, asked.since) as duckdb:
+    with opened(asked.place, asked.application, asked.since, ("runs", "events", *tables)) as duckdb:
         duckdb.execute(
             'CREATE TEMP TABLE chosen AS SELECT run, started, seconds, application, "user", hosts, processes '
             "FROM runs WHERE application = coalesce($application, application) "
@@ -107,7 +110,7 @@ def _moment(time: datetime) -> str:
 
 def _nothing(asked: Asked) -> Exception:
     """What there is instead of the runs that are asked for."""
-    with opened(asked.place) as duckdb:
+    with opened(asked.place, tables=["runs"]) as duckdb:
         newest = dict(
             duckdb.execute(
                 "SELECT application, max(started) FROM runs GROUP BY ALL ORDER BY max(started) DESC"
