@@ -229,7 +229,7 @@ def cost(asked: Asked, by: str) -> Cost:
 
 @dataclass(frozen=True)
 class Found:
-    """A run with a frame: the largest share, of all events and methods that were found."""
+    """A run with a frame: the event and the shares of that method which has the largest total share in it."""
 
     run: str
     started: datetime
@@ -268,7 +268,7 @@ CREATE TEMP TABLE found AS
 WITH wholes AS (SELECT run, event, sum(whole) AS whole FROM spreads GROUP BY run, event)
 SELECT run, event, method, sum(own_cost) / any_value(whole) AS own, sum(all_cost) / any_value(whole) AS total
 FROM methods SEMI JOIN chosen USING (run) JOIN wholes USING (run, event)
-WHERE (method = $exact OR $exact IS NULL AND contains(method, $text))
+WHERE (method = $exact OR $exact IS NULL AND (contains(method, $text) OR contains(method, $slashed)))
   AND event = coalesce($event, event) AND whole > 0
 GROUP BY run, event, method
 """
@@ -277,18 +277,20 @@ SELECT method, count(DISTINCT run) AS runs, min(started), max(started), max(tota
 FROM found JOIN chosen USING (run) GROUP BY method ORDER BY runs DESC, total DESC, method LIMIT {_MOST_NAMES}
 """
 _FOUND_RUNS = """
-SELECT run, any_value(started) AS started, any_value(application), arg_max(event, total), max(own), max(total)
-FROM found JOIN chosen USING (run) GROUP BY run ORDER BY started DESC, run
+SELECT DISTINCT ON (started, run) run, started, application, event, own, total
+FROM found JOIN chosen USING (run) ORDER BY started DESC, run, total DESC, event, method
 """
 
 
 def where(asked: Asked, frame: str) -> Where:
-    """Which runs contain a frame: the method of this name, else all whose name contains the text."""
+    """Which runs contain a frame: the method of this name, else all whose name contains the text, also with
+    dots for the slashes of packages."""
     with chosen_runs(asked, False, "spreads", "methods") as (duckdb, found):
         if asked.event:
             chosen_event(duckdb, found)
         exact = exact_name(duckdb, asked.event, frame)
-        duckdb.execute(_FOUND, {"exact": exact, "text": frame, "event": asked.event})
+        texts = {"text": frame, "slashed": frame.replace(".", "/")}
+        duckdb.execute(_FOUND, {"exact": exact, **texts, "event": asked.event})
         methods = duckdb.execute(_FOUND_METHODS).fetchall()
         if not methods:
             raise no_frame(duckdb, found, asked.event, frame)

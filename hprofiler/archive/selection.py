@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SHOWN = 5
 _USUAL_EVENT = "cpu"
 # Least similarity of a name that is suggested, from 0 to 1.
-_LIKE = 0.6
+_LIKE = 0.85
 
 
 @dataclass(frozen=True)
@@ -180,17 +180,14 @@ def _exact(duckdb: DuckDBPyConnection, event: str | None, given: str) -> list[st
 
 
 def _near(duckdb: DuckDBPyConnection, event: str | None, given: str) -> list[str]:
-    """Names that contain the given one in other letters, else those that are most like it."""
-    parameters = {"event": event, "name": given}
-    query = f"{_METHODS} AND contains(lower(method), lower($name)) ORDER BY method LIMIT {_SHOWN}"
-    if found := _column(duckdb, query, parameters):
-        return found
+    """Names that contain the given one in other letters, and those that end alike."""
     query = (
-        f"SELECT method FROM ({_METHODS}) "
-        "ORDER BY jaro_winkler_similarity(right(method, length($name)), $name) DESC, method LIMIT 100"
+        "SELECT method, contains(lower(method), lower($name)) AS has, "
+        "jaro_winkler_similarity(right(lower(method), length($name)), lower($name)) AS likeness "
+        f"FROM ({_METHODS}) WHERE has OR likeness > {_LIKE} "
+        f"ORDER BY has DESC, likeness DESC, method LIMIT {_SHOWN}"
     )
-    ends = {name[-len(given) :]: name for name in reversed(_column(duckdb, query, parameters))}
-    return [ends[end] for end in get_close_matches(given, ends, n=3, cutoff=_LIKE)]
+    return _column(duckdb, query, {"event": event, "name": given})
 
 
 def _column(duckdb: DuckDBPyConnection, query: str, parameters: object = None) -> list[str]:

@@ -490,5 +490,12 @@ def test_the_commands(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     ]
     code, text = told("sql")
     assert code == 0 and "stack_high" in text
+    assert told("sql", "SELECT 1234567.891::DOUBLE AS a, 1.50 AS b") == (
+        0,
+        "a            b\n1234567.891  1.50\n",
+    )
+    assert json.loads(told("sql", "SELECT 1.50 AS b", "--json")[1]) == [{"b": 1.5}]
     code, text = told("prune", "--older-than", "0d")
+    assert code == 2 and "removes every run" in text
+    code, text = told("prune", "--older-than", "1h")
     assert (code, text) == (0, "5 runs removed\n")
