@@ -109,18 +109,17 @@ def _join(
     runs: Collection[str] | None,
 ) -> None:
     rows = rows_of(place, table, files)
-    if runs is not None and table.name == "stacks":
+    is_stacks = table.name == "stacks"
+    if runs is not None and is_stacks:
         samples = rows_of(place, TABLES["samples"], files)
         used = f"SELECT stack_high, stack_low FROM ({samples}) WHERE run IN {listed(runs)}"
         rows = f"FROM ({rows}) SEMI JOIN ({used}) USING (stack_high, stack_low)"
     elif runs is not None:
         rows = f"FROM ({rows}) WHERE run IN {listed(runs)}"
-    is_stacks = table.name == "stacks"
-    once = "DISTINCT ON (stack_high, stack_low) " if is_stacks else ""
     group = _STACKS_GROUP if is_stacks else _ROW_GROUP
     with place.writing(new.path(table.name)) as path:
         duckdb.execute(
-            f"COPY (SELECT {once}* FROM ({rows}) ORDER BY {', '.join(table.order)}) TO {quoted(str(path))} "
+            f"COPY (FROM ({rows}) ORDER BY {', '.join(table.order)}) TO {quoted(str(path))} "
             f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {group})"
         )
         written = _count(duckdb, f"FROM read_parquet({quoted(str(path))})")

@@ -180,30 +180,45 @@ def contents(duckdb: DuckDBPyConnection, place: Place, files: list[File]) -> lis
 
 def make_view(duckdb: DuckDBPyConnection, place: Place, table: Table, files: Iterable[LiveFile]) -> None:
     """A view of the rows in these files."""
-    there = [one for one in files if table.name in one.tables]
-    query = rows_of(place, table, there)
+    query = rows_of(place, table, files)
     if not query:
         nulls = ", ".join(f'NULL::{type_} AS "{name}"' for name, type_ in table.columns.items())
         query = f"SELECT {nulls} WHERE false"
-    elif table.name == "stacks" and len(there) > 1:  # each file has those of its own runs
-        query = f"SELECT DISTINCT ON (stack_high, stack_low) * FROM ({query})"
     duckdb.execute(f'CREATE VIEW "{table.name}" AS {query}')
 
 
 def rows_of(place: Place, table: Table, files: Iterable[LiveFile]) -> str:
-    """The query for all rows of a table in these files; empty without files."""
+    """The query for all rows of a table in these files; each stack once. Empty without files."""
     there = [one for one in files if table.name in one.tables]
-    partly = [one for one in there if one.elsewhere and "run" in table.columns]
-    wholly = [one for one in there if one not in partly]
-    queries = [_rows(place, table, wholly)] if wholly else []
-    queries += [f"{_rows(place, table, [one])} WHERE run IN {listed(one.runs)}" for one in partly]
+    if table.name == "stacks":
+        return _stacks(place, table, there) if there else ""
+    partly = [one for one in there if one.elsewhere]
+    wholly = [one for one in there if not one.elsewhere]
+    queries = [f"{_columns(table)} {_rows(place, table, wholly)}"] if wholly else []
+    for one in partly:
+        queries.append(f"{_columns(table)} {_rows(place, table, [one])} WHERE run IN {listed(one.runs)}")
     return " UNION ALL ".join(queries)
 
 
-def _rows(place: Place, table: Table, files: Iterable[LiveFile]) -> str:
+def _stacks(place: Place, table: Table, files: list[LiveFile]) -> str:
+    """Each file has the stacks of its own runs. One row of each is chosen by numbers: frames take memory."""
+    if len(files) == 1:
+        return f"{_columns(table)} {_rows(place, table, files)}"
+    rows = _rows(place, table, files, ", filename = true, file_row_number = true")
+    key = "stack_high, stack_low"
+    row = "hash(filename, file_row_number)"
+    chosen = f"SELECT {key}, min({row}) AS row {rows} GROUP BY ALL"
+    return f"{_columns(table)} FROM (SELECT *, {row} AS row {rows}) SEMI JOIN ({chosen}) USING ({key}, row)"
+
+
+def _columns(table: Table) -> str:
     columns = ", ".join(f'"{name}"' for name in table.columns)
+    return f"SELECT {columns}"
+
+
+def _rows(place: Place, table: Table, files: Iterable[LiveFile], more: str = "") -> str:
     paths = ", ".join(quoted(place.path(one.file.path(table.name))) for one in files)
-    return f"SELECT {columns} FROM read_parquet([{paths}], hive_partitioning = false)"
+    return f"FROM read_parquet([{paths}], hive_partitioning = false{more})"
 
 
 def listed(texts: Iterable[str]) -> str:

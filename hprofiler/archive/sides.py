@@ -28,9 +28,9 @@ SELECT thread_group, stack_high, stack_low, sum(value) FROM samples SEMI JOIN ch
 WHERE event = $event GROUP BY ALL HAVING sum(value) > 0
 """
 _STACKS = """
-SELECT stack_high, stack_low, any_value(frames) FROM stacks
+SELECT stack_high, stack_low, frames FROM stacks
 SEMI JOIN (SELECT stack_high, stack_low FROM samples SEMI JOIN chosen USING (run) WHERE event = $event)
-USING (stack_high, stack_low) GROUP BY stack_high, stack_low
+USING (stack_high, stack_low)
 """
 
 
