@@ -12,12 +12,21 @@ mod tables {
 pub(crate) use tables::BEGINS;
 pub(super) use tables::WAITS;
 #[cfg(feature = "formats")]
-pub(super) use tables::{CATEGORIES, FRAMEWORKS, KERNEL, PHASES, WEAK, WHOLE};
+pub(super) use tables::{KERNEL, PHASES, WEAK, WHOLE};
 
-/// What a frame of this name does (`regex-match`, `gc`), by the first rule that matches.
+/// Code that is in no category and of no framework.
+#[cfg(feature = "formats")]
+pub(super) const APPLICATION: &str = "application";
+
+/// What a method of this name does (`regex-match`, `gc`), by the first rule that matches; "application" where no rule
+/// and no framework has it. None for code that serves others.
 #[cfg(feature = "formats")]
 pub fn frame_category(name: &str) -> Option<&'static str> {
-    first(tables::CATEGORIES, name).filter(|&category| category != "none")
+    match first(tables::CATEGORIES, name) {
+        Some(category) if fits_any(category, tables::TRANSPARENT[0].1) => None,
+        None if first(tables::FRAMEWORKS, name).is_some() => None,
+        found => found.or(Some(APPLICATION)),
+    }
 }
 
 /// What a category is called.
@@ -25,12 +34,6 @@ pub fn frame_category(name: &str) -> Option<&'static str> {
 pub fn category_label(category: &str) -> &str {
     let found = tables::LABELS.iter().find(|(name, _)| *name == category);
     found.map_or(category, |(_, labels)| labels[0])
-}
-
-/// Which part of a data job a frame of this name is (`shuffle-read`).
-#[cfg(feature = "formats")]
-pub fn frame_phase(name: &str) -> Option<&'static str> {
-    first(tables::PHASES, name)
 }
 
 /// The frames of a category, or those that stacks end in for a service (`wait`, `allocation`, `profiler`), as
@@ -67,7 +70,7 @@ fn any_of(patterns: &[&str], decorated: bool) -> String {
 }
 
 #[cfg(feature = "formats")]
-fn first(table: Table, name: &str) -> Option<&'static str> {
+pub(super) fn first(table: Table, name: &str) -> Option<&'static str> {
     let name = slashed(name);
     let found = table.iter().find(|(_, patterns)| fits_any(&name, patterns));
     found.map(|&(rule, _)| rule)
@@ -123,7 +126,7 @@ mod tests {
 
     #[cfg(feature = "formats")]
     #[test]
-    fn frames_have_a_category_and_a_phase() {
+    fn frames_have_a_category() {
         assert_eq!(
             frame_category("java.util.regex.Matcher.find"),
             Some("regex-match")
@@ -131,11 +134,6 @@ mod tests {
         assert_eq!(
             frame_category("com/esotericsoftware/kryo/util/Pool.obtain"),
             None
-        );
-        let sorter = "org/apache/spark/util/collection/unsafe/sort/UnsafeSorter.sort";
-        assert_eq!(
-            (frame_phase(sorter), frame_phase("Main.run")),
-            (Some("sort"), None)
         );
         let patterns = category_patterns("gc");
         let found = |name: &str| {
