@@ -60,18 +60,13 @@ impl WorkRules {
             return Some(category);
         }
         if kernel && kind == Kind::Kernel {
-            return first(KERNEL, &name);
+            return KERNEL.first(&name);
         }
-        match first(CATEGORIES, &name) {
+        match CATEGORIES.first(&name) {
             Some(category) => Some(category).filter(|one| !TRANSPARENT.contains(one)),
             None => is_application(&name, kind).then_some(APPLICATION),
         }
     }
-}
-
-fn first(table: Table, name: &str) -> Option<&'static str> {
-    let found = table.iter().find(|(_, patterns)| fits_any(name, patterns));
-    found.map(|&(rule, _)| rule)
 }
 
 /// Whether a frame is a method of neither the JDK nor a framework. Functions are not known to be anybody's.
@@ -80,7 +75,7 @@ fn is_application(name: &str, kind: Kind) -> bool {
         Kind::Interpreted | Kind::C1 | Kind::Jit | Kind::Inlined => name.contains('/'),
         _ => false,
     };
-    java && first(FRAMEWORKS, name).is_none()
+    java && FRAMEWORKS.first(name).is_none()
 }
 
 /// What is known of a frame's name.
@@ -157,7 +152,7 @@ impl Profile {
         };
         let (weak, whole) = (members(WEAK, names), members(WHOLE, names));
         let mut kernels = vec![kernel_other];
-        kernels.extend(KERNEL.iter().map(|(name, _)| names.place(name)));
+        kernels.extend(KERNEL.names().map(|name| names.place(name)));
         let mut known: Vec<Option<Known>> = vec![None; self.frames.index_len()];
         let mut found = vec![(other, none); self.tree.len()];
         for node in self.tree.nodes() {
@@ -168,7 +163,7 @@ impl Profile {
                 if let Some(known) = names.known(name, kind) {
                     return known;
                 }
-                let phase = first(PHASES, &slashed(name)).map(|phase| names.place(phase));
+                let phase = PHASES.first(name).map(|phase| names.place(phase));
                 let category = rules.category(name, kind, kernel);
                 let category = category.map(|category| names.place(category));
                 names.remember(name, kind, Known { category, phase })
