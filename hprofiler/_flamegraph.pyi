@@ -52,10 +52,10 @@ __all__ = [
     "Stack",
     "StackTable",
     "ViewerData",
+    "WorkTable",
     "category_label",
     "category_patterns",
     "frame_category",
-    "frame_phase",
 ]
 
 READ_FORMATS: tuple[str, ...]
@@ -505,20 +505,6 @@ class Profile:
         """
     def top(self, limit: int = 20, value: _Value = 0) -> list[Method]:
         """Hottest methods by self value; tiers of one name are one method."""
-    def work(
-        self, rules: Sequence[tuple[str, Sequence[str]]] = (), kernel: bool = True
-    ) -> list[tuple[str, str, list[int]]]:
-        """What stacks of each category and phase of work cost: (category, phase, sums of the values).
-
-        By `flamegraph/rules/frames.yaml`, and `rules` before it: categories and their patterns, in which `*`
-        is any text. The phase is "" for none. `kernel` is False where frames of that kind are no functions of
-        the kernel: in allocation profiles.
-        """
-    def by_category(
-        self, rules: Sequence[tuple[str, Sequence[str]]] = (), kernel: bool = True, flat: bool = False
-    ) -> Profile:
-        """The same profile with each stack below a frame of its category's name, such as `[json]`; `flat`:
-        with nothing but these frames."""
     def frames(self, value: _Value = 0) -> list[Frame]:
         """Every method in every tier that has some of this value, by name and tier."""
     def paths(self, annotate: bool = True) -> list[Stack]:
@@ -678,14 +664,14 @@ class StackTable:
     def __new__(
         cls, rules: Sequence[tuple[str, Sequence[str]]] = (), *, start: int | None = None
     ) -> StackTable:
-        """Categories by `rules` as in `Profile.work`. Second 0 begins at `start`, in microseconds since 1970;
+        """Categories by `rules` as in `WorkTable`. Second 0 begins at `start`, in microseconds since 1970;
         without it seconds are not known."""
     def add(
         self, profile: Profile, *, process: int, event: int, kernel: bool = True
     ) -> list[tuple[str, str, int]]:
         """Add the first value of a process's profile, whose outermost frames in brackets are its threads.
 
-        Gives what `Profile.work` does, of that value.
+        Returns what stacks of each category and phase cost in it: (category, phase, sum).
         """
     def columns(self) -> dict[str, Any]:
         """Texts as lists: `names` of frames, `words` (categories and phases), `groups` of threads, `stages`.
@@ -695,6 +681,23 @@ class StackTable:
         row of samples: `processes`, `events`, `sample_groups` and `sample_stages` (-1: none), `seconds`
         (-2^31: not known), `stacks` (places), `values` (64 bits).
         """
+
+@final
+class WorkTable:
+    """What the work of profiles is, by `flamegraph/rules/frames.yaml` and `rules` before it: categories and
+    their patterns, in which `*` is any text. A name is matched once, whichever profiles have it.
+
+    `kernel` is False where frames of that kind are no functions of the kernel: in allocation profiles.
+    """
+
+    def __new__(cls, rules: Sequence[tuple[str, Sequence[str]]] = ()) -> WorkTable: ...
+    def sums(self, profile: Profile, *, kernel: bool = True) -> list[tuple[str, str, str, int]]:
+        """What stacks of each category, phase and slice cost in the first value, with "" for no phase and no
+        slice: (category, phase, slice, sum).
+        """
+    def by_category(self, profile: Profile, *, kernel: bool = True, flat: bool = False) -> Profile:
+        """The same profile with each stack below a frame of its category's name, such as `[json]`; `flat`:
+        with nothing but these frames."""
 
 _SumsOf = tuple[int, float, float, float]
 
@@ -719,10 +722,10 @@ class MethodSums:
         """`own_cost`, `own_squared` … `all_sampled` of each method, as numbers of 64 bits."""
 
 def frame_category(name: str) -> str | None:
-    """What a frame of this name does ("regex-match", "gc"), by `flamegraph/rules/frames.yaml`."""
+    """What a method of this name does ("regex-match", "gc"), by `flamegraph/rules/frames.yaml`.
 
-def frame_phase(name: str) -> str | None:
-    """Which part of a data job a frame of this name is ("shuffle-read"), by the same rules."""
+    "application" for one of no rule and no framework, None for code that serves others.
+    """
 
 def category_label(category: str) -> str:
     """What a category of work is called: "JSON"."""

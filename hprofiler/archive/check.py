@@ -58,10 +58,7 @@ def _check(duckdb: DuckDBPyConnection, place: Place) -> Checked:
             problems.append(problem)
         else:
             known += contents(duckdb, place, [file])
-    try:
-        live = live_of(place, known)
-    except ArchiveError as error:
-        return Checked(0, (*problems, error.reason), ())
+    live = live_of(known)
     whole = []
     for one in live:
         found = [
@@ -99,7 +96,7 @@ def _unreadable(duckdb: DuckDBPyConnection, place: Place, file: File, table: str
 
 def _contradictions(duckdb: DuckDBPyConnection, place: Place, live: list[LiveFile]) -> Iterator[str]:
     for table in TABLES.values():
-        make_view(duckdb, place, table, (one.file for one in live if table.name in one.tables))
+        make_view(duckdb, place, table, live)
     for what, query in _CONTRADICTIONS.items():
         for (run,) in duckdb.execute(f"SELECT DISTINCT run FROM ({query}) ORDER BY run").fetchall():
             yield f"run {run}: {what}"

@@ -1,7 +1,7 @@
-"""Joins the files of each month and application to one, and removes what nobody reads.
+"""Joins files of the same month and application, and removes what nobody reads.
 
 New files are written whole before old ones are deleted, `runs` first. So a kill at any moment leaves a right
-answer.
+answer. Files with many runs stay as they are: what is written at a time, and the memory for it, has a limit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from hprofiler.archive.place import COMPACT, PART, ArchiveError, File, Place, open_place
-from hprofiler.archive.reading import LiveFile, candidates, connection, live_files, quoted
+from hprofiler.archive.reading import (
+    LiveFile,
+    candidates,
+    connection,
+    listed,
+    live_files,
+    quoted,
+    rows_of,
+)
 from hprofiler.archive.schema import TABLES, Table
 
 if TYPE_CHECKING:
@@ -23,12 +31,19 @@ if TYPE_CHECKING:
 
 # What has no run yet may be of a run that is being added.
 _LEFT_OVER_SECONDS = 3600.0
+_MOST_RUNS = 100
+"""A file that has so many is not joined with others."""
+_MEMORY = "400MB"
+# Each thread has its own buffers.
+_THREADS = 2
 _ROW_GROUP = 100_000
+# Stacks are long: a group has to fit into memory several times.
+_STACKS_GROUP = 10_000
 
 
 @dataclass(frozen=True)
 class Compacted:
-    """A month of an application, whose runs are in one file now."""
+    """Runs of a month and application that are in one file now, and in how many they were."""
 
     month: str
     application: str
@@ -42,24 +57,36 @@ def compact(address: str) -> Iterator[Compacted]:
     with place.lock(), connection(place) as duckdb:
         live = clean(duckdb, place)
         for month, group in groupby(live, lambda one: (one.file.month, one.file.application)):
-            files = list(group)
-            runs = frozenset(run for one in files for run in one.runs)
-            if len(files) > 1:
+            for files in _batches(group):
+                runs = frozenset(run for one in files for run in one.runs)
                 replace(duckdb, place, files, runs)
-            if len(files) > 1 or not files[0].file.is_compact:
                 yield Compacted(month[0], files[0].file.name, len(runs), len(files))
+
+
+def _batches(files: Iterable[LiveFile]) -> Iterator[list[LiveFile]]:
+    """What to join: files with few runs, and those that share runs with others."""
+    few = [one for one in files if len(one.runs) < _MOST_RUNS or one.elsewhere]
+    batch: list[LiveFile] = []
+    for one in sorted(few, key=lambda one: -len(one.runs)):
+        batch.append(one)
+        if sum(len(one.runs) for one in batch) >= _MOST_RUNS:
+            yield batch
+            batch = []
+    if len(batch) > 1 or any(one.elsewhere for one in batch):
+        yield batch
 
 
 def replace(
     duckdb: DuckDBPyConnection, place: Place, files: Sequence[LiveFile], runs: Collection[str]
 ) -> None:
     """Write these runs of files of one month and application as one file a table, and delete the files."""
+    duckdb.execute(f"SET memory_limit = '{_MEMORY}'; SET threads = {_THREADS}")
     first = files[0].file
     digest = hashlib.sha256(" ".join(sorted(runs)).encode()).hexdigest()[:12]
     # Where there is no lock, two processes may do the same at once: each deletes only what it wrote itself.
     new = File(first.month, first.application, f"{COMPACT}{digest}{token_hex(3)}")
     tables = {name for one in files for name in one.tables}
-    whole = runs == {run for one in files for run in one.runs}
+    whole = runs == {run for one in files for run in one.runs | one.elsewhere}
     try:
         for table in sorted(TABLES.values(), key=lambda table: table.name == "runs"):
             if table.name in tables:
@@ -81,35 +108,28 @@ def _join(
     new: File,
     runs: Collection[str] | None,
 ) -> None:
-    columns = ", ".join(f'"{name}"' for name in table.columns)
-    query = f"SELECT {columns} FROM {_source(place, files, table)}"
-    only = "" if runs is None else f" WHERE run IN ({', '.join(map(quoted, sorted(runs)))})"
-    if table.name == "stacks":
-        if runs is not None:
-            samples = _source(place, files, TABLES["samples"])
-            query += f" SEMI JOIN (FROM {samples}{only}) USING (stack_high, stack_low)"
-        query = f"SELECT DISTINCT ON (stack_high, stack_low) * FROM ({query})"
-    else:
-        query += only
+    rows = rows_of(place, table, files)
+    is_stacks = table.name == "stacks"
+    if runs is not None and is_stacks:
+        samples = rows_of(place, TABLES["samples"], files)
+        used = f"SELECT stack_high, stack_low FROM ({samples}) WHERE run IN {listed(runs)}"
+        rows = f"FROM ({rows}) SEMI JOIN ({used}) USING (stack_high, stack_low)"
+    elif runs is not None:
+        rows = f"FROM ({rows}) WHERE run IN {listed(runs)}"
+    group = _STACKS_GROUP if is_stacks else _ROW_GROUP
     with place.writing(new.path(table.name)) as path:
         duckdb.execute(
-            f"COPY ({query} ORDER BY {', '.join(table.order)}) TO {quoted(str(path))} "
-            f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_ROW_GROUP})"
+            f"COPY (FROM ({rows}) ORDER BY {', '.join(table.order)}) TO {quoted(str(path))} "
+            f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {group})"
         )
-        if table.name != "stacks":
-            written = _count(duckdb, f"read_parquet({quoted(str(path))})")
-            if written != _count(duckdb, f"{_source(place, files, table)}{only}"):
-                raise ArchiveError(f"{place.path(new.path(table.name))} would lack rows; nothing is replaced")
+        written = _count(duckdb, f"FROM read_parquet({quoted(str(path))})")
+        if not is_stacks and written != _count(duckdb, rows):
+            raise ArchiveError(f"{place.path(new.path(table.name))} would lack rows; nothing is replaced")
 
 
-def _source(place: Place, files: Iterable[LiveFile], table: Table) -> str:
-    paths = [quoted(place.path(one.file.path(table.name))) for one in files if table.name in one.tables]
-    return f"read_parquet([{', '.join(paths)}], hive_partitioning = false)"
-
-
-def _count(duckdb: DuckDBPyConnection, source: str) -> int:
-    (rows,) = duckdb.execute(f"SELECT count(*) FROM {source}").fetchall()[0]
-    return int(rows)
+def _count(duckdb: DuckDBPyConnection, rows: str) -> int:
+    (found,) = duckdb.execute(f"SELECT count(*) FROM ({rows})").fetchall()[0]
+    return int(found)
 
 
 def delete(place: Place, file: File) -> None:

@@ -58,7 +58,7 @@ class Grew:
 
 def grew(asked: Asked, since: datetime) -> Grew:
     """Which methods cost more since a moment. Raises ArchiveError where there is no run before, or since."""
-    with chosen_runs(replace(asked, since=None), one_application=True) as (duckdb, found):
+    with chosen_runs(replace(asked, since=None), True, "spreads", "methods") as (duckdb, found):
         event = chosen_event(duckdb, found)
         application = found.application or ""
         runs_before, days = _group(duckdb, replace(found, since=since), since)

@@ -251,7 +251,8 @@ def open_place(address: str, create: bool = False) -> Place:
     except OSError as error:
         raise ArchiveError(f"cannot open {address}: {error.strerror or error}") from error
     if marker is None:
-        remedy = f"hprofiler archive add RUN --to {address} makes one"
+        there = place.has_other_files()
+        remedy = "name another folder" if there else f"hprofiler archive add RUN --to {address} makes one"
         raise UsageError(f"{address} is not an archive: it has no {MARKER}", remedy)
     try:
         version = json.loads(marker)["version"]

@@ -22,7 +22,7 @@ def prune(address: str, older_than: timedelta) -> int:
         for one in clean(duckdb, place):
             if one.file.month > f"{before:%Y-%m}":
                 continue
-            kept = {
+            kept = one.runs & {
                 run
                 for (run,) in duckdb.execute(
                     "SELECT run FROM read_parquet(?, hive_partitioning = false) WHERE started >= ?",
@@ -31,7 +31,7 @@ def prune(address: str, older_than: timedelta) -> int:
             }
             if not kept:
                 delete(place, one.file)
-            elif kept != one.runs:
+            elif kept != one.runs or one.elsewhere:  # another file's old runs come back otherwise
                 replace(duckdb, place, [one], kept)
             removed += len(one.runs) - len(kept)
     return removed

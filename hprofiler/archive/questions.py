@@ -60,7 +60,7 @@ class History:
 
 def history(asked: Asked, method: str) -> History:
     """How a method's share changed over time. Raises UsageError for a method that there is not."""
-    with chosen_runs(asked, one_application=True) as (duckdb, found):
+    with chosen_runs(asked, True, "spreads", "methods") as (duckdb, found):
         event = chosen_event(duckdb, found)
         name = method_named(duckdb, found, event, method)
         by = _group(duckdb)
@@ -180,6 +180,7 @@ SELECT method AS key, day, hours, own_cost * scale AS amount
 FROM methods JOIN weights USING (run, event) WHERE own_cost > 0
 """,
 }
+_TABLES = {"category": ["work"], "application": [], "user": ["work", "processes"], "method": ["methods"]}
 _DAYS = """
 SELECT date_trunc('day', started) AS day, count(*), sum(seconds) FROM chosen GROUP BY day ORDER BY day
 """
@@ -197,7 +198,7 @@ FROM amounts GROUP BY key ORDER BY amount DESC, key LIMIT {_MOST_NAMES}
 
 def cost(asked: Asked, by: str) -> Cost:
     """What recorded runs used on each day, by category of work, application, user or method."""
-    with chosen_runs(asked, one_application=False) as (duckdb, found):
+    with chosen_runs(asked, False, *_TABLES[by]) as (duckdb, found):
         event = chosen_event(duckdb, found, with_samples=False)  # idle runs were recorded, too
         if by in ("category", "user") and not is_work(event):
             raise UsageError(f"the stacks of {event} are not divided by {by}", "choose another --by")
@@ -228,7 +229,7 @@ def cost(asked: Asked, by: str) -> Cost:
 
 @dataclass(frozen=True)
 class Found:
-    """A run with a frame: the largest share, of all events and methods that were found."""
+    """A run with a frame: the event and the shares of that method which has the largest total share in it."""
 
     run: str
     started: datetime
@@ -267,7 +268,7 @@ CREATE TEMP TABLE found AS
 WITH wholes AS (SELECT run, event, sum(whole) AS whole FROM spreads GROUP BY run, event)
 SELECT run, event, method, sum(own_cost) / any_value(whole) AS own, sum(all_cost) / any_value(whole) AS total
 FROM methods SEMI JOIN chosen USING (run) JOIN wholes USING (run, event)
-WHERE (method = $exact OR $exact IS NULL AND contains(method, $text))
+WHERE (method = $exact OR $exact IS NULL AND (contains(method, $text) OR contains(method, $slashed)))
   AND event = coalesce($event, event) AND whole > 0
 GROUP BY run, event, method
 """
@@ -276,18 +277,20 @@ SELECT method, count(DISTINCT run) AS runs, min(started), max(started), max(tota
 FROM found JOIN chosen USING (run) GROUP BY method ORDER BY runs DESC, total DESC, method LIMIT {_MOST_NAMES}
 """
 _FOUND_RUNS = """
-SELECT run, any_value(started) AS started, any_value(application), arg_max(event, total), max(own), max(total)
-FROM found JOIN chosen USING (run) GROUP BY run ORDER BY started DESC, run
+SELECT DISTINCT ON (started, run) run, started, application, event, own, total
+FROM found JOIN chosen USING (run) ORDER BY started DESC, run, total DESC, event, method
 """
 
 
 def where(asked: Asked, frame: str) -> Where:
-    """Which runs contain a frame: the method of this name, else all whose name contains the text."""
-    with chosen_runs(asked, one_application=False) as (duckdb, found):
+    """Which runs contain a frame: the method of this name, else all whose name contains the text, also with
+    dots for the slashes of packages."""
+    with chosen_runs(asked, False, "spreads", "methods") as (duckdb, found):
         if asked.event:
             chosen_event(duckdb, found)
         exact = exact_name(duckdb, asked.event, frame)
-        duckdb.execute(_FOUND, {"exact": exact, "text": frame, "event": asked.event})
+        texts = {"text": frame, "slashed": frame.replace(".", "/")}
+        duckdb.execute(_FOUND, {"exact": exact, **texts, "event": asked.event})
         methods = duckdb.execute(_FOUND_METHODS).fetchall()
         if not methods:
             raise no_frame(duckdb, found, asked.event, frame)

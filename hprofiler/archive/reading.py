@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,18 +29,25 @@ _OF_QUERIES = ("Binder Error", "Catalog Error", "Conversion Error", "Parser Erro
 
 @dataclass(frozen=True)
 class LiveFile:
-    """The files of one stem: its runs, and the tables that it has."""
+    """The files of one stem: its runs, and the tables that it has.
+
+    Runs that are `elsewhere` are in these files, too, but are read from another one.
+    """
 
     file: File
     runs: frozenset[str]
     tables: frozenset[str]
+    elsewhere: frozenset[str] = frozenset()
 
 
 @contextmanager
 def opened(
-    address: str, application: str | None = None, since: datetime | None = None
+    address: str,
+    application: str | None = None,
+    since: datetime | None = None,
+    tables: Collection[str] = tuple(TABLES),
 ) -> Iterator[DuckDBPyConnection]:
-    """A connection with a view for each table. Raises ArchiveError for a damaged file or a wrong query.
+    """A connection with a view for each of the tables. Raises ArchiveError: a damaged file, a wrong query.
 
     With `application` or `since` only files that may have runs of it, or from that month on, are looked at:
     the views may still have others.
@@ -48,8 +55,8 @@ def opened(
     place = open_place(address)
     with connection(place) as duckdb:
         files = live_files(duckdb, place, candidates(place, application, since))
-        for table in TABLES.values():
-            make_view(duckdb, place, table, (one.file for one in files if table.name in one.tables))
+        for table in tables:
+            make_view(duckdb, place, TABLES[table], files)
         yield duckdb
 
 
@@ -119,33 +126,42 @@ def candidates(place: Place, application: str | None = None, since: datetime | N
 
 
 def runs_of(duckdb: DuckDBPyConnection, place: Place) -> frozenset[str]:
-    """All runs of the archive."""
-    found = live_files(duckdb, place, candidates(place))
+    """All runs of the archive, but for those of damaged files: they can be added again."""
+    files = candidates(place)
+    try:
+        with errors_of(place):
+            found = contents(duckdb, place, files)
+    except ArchiveError:
+        found = [one for file in files for one in _undamaged(duckdb, place, file)]
     return frozenset(run for one in found for run in one.runs)
+
+
+def _undamaged(duckdb: DuckDBPyConnection, place: Place, file: File) -> list[LiveFile]:
+    try:
+        with errors_of(place):
+            return contents(duckdb, place, [file])
+    except ArchiveError:
+        if place.read(file.path("runs")) is None:  # it was replaced meanwhile
+            raise
+        return []
 
 
 def live_files(duckdb: DuckDBPyConnection, place: Place, files: Iterable[File]) -> list[LiveFile]:
     """The files that readers look at."""
-    return live_of(place, contents(duckdb, place, list(files)))
+    return live_of(contents(duckdb, place, list(files)))
 
 
-def live_of(place: Place, known: Iterable[LiveFile]) -> list[LiveFile]:
-    """Those of these files that are read: not one whose runs are all in a larger one, which replaced it.
+def live_of(known: Iterable[LiveFile]) -> list[LiveFile]:
+    """Those of these files that are read: not one whose runs are all in larger ones, which replaced it.
 
-    Raises ArchiveError where files have some runs in common, which no process writes.
+    Compacted files have some runs in common after the files of two archives were copied to one place.
     """
     live: list[LiveFile] = []
     seen: set[str] = set()
     for one in sorted(known, key=lambda one: (not one.file.is_compact, -len(one.runs), one.file)):
-        if one.runs <= seen:
-            continue
-        if not seen.isdisjoint(one.runs):
-            raise ArchiveError(
-                f"{place.path(one.file.path('runs'))} has some runs of another compacted file",
-                f"hprofiler archive check {place.address}",
-            )
-        seen |= one.runs
-        live.append(one)
+        if not one.runs <= seen:
+            live.append(replace(one, runs=one.runs - seen, elsewhere=one.runs & seen))
+            seen |= one.runs
     return sorted(live, key=lambda one: one.file)
 
 
@@ -162,18 +178,51 @@ def contents(duckdb: DuckDBPyConnection, place: Place, files: list[File]) -> lis
     return [LiveFile(paths[path], frozenset(runs), frozenset(tables)) for path, runs, tables in rows]
 
 
-def make_view(duckdb: DuckDBPyConnection, place: Place, table: Table, files: Iterable[File]) -> None:
-    paths = [place.path(file.path(table.name)) for file in files]
-    if paths:
-        columns = ", ".join(f'"{name}"' for name in table.columns)
-        listed = ", ".join(quoted(path) for path in paths)
-        # Each file has the stacks of its own runs.
-        once = "DISTINCT ON (stack_high, stack_low) " if table.name == "stacks" and len(paths) > 1 else ""
-        source = f"{once}{columns} FROM read_parquet([{listed}], hive_partitioning = false)"
-    else:
-        source = ", ".join(f'NULL::{type_} AS "{name}"' for name, type_ in table.columns.items())
-        source += " WHERE false"
-    duckdb.execute(f'CREATE VIEW "{table.name}" AS SELECT {source}')
+def make_view(duckdb: DuckDBPyConnection, place: Place, table: Table, files: Iterable[LiveFile]) -> None:
+    """A view of the rows in these files."""
+    query = rows_of(place, table, files)
+    if not query:
+        nulls = ", ".join(f'NULL::{type_} AS "{name}"' for name, type_ in table.columns.items())
+        query = f"SELECT {nulls} WHERE false"
+    duckdb.execute(f'CREATE VIEW "{table.name}" AS {query}')
+
+
+def rows_of(place: Place, table: Table, files: Iterable[LiveFile]) -> str:
+    """The query for all rows of a table in these files; each stack once. Empty without files."""
+    there = [one for one in files if table.name in one.tables]
+    if table.name == "stacks":
+        return _stacks(place, table, there) if there else ""
+    partly = [one for one in there if one.elsewhere]
+    wholly = [one for one in there if not one.elsewhere]
+    queries = [f"{_columns(table)} {_rows(place, table, wholly)}"] if wholly else []
+    for one in partly:
+        queries.append(f"{_columns(table)} {_rows(place, table, [one])} WHERE run IN {listed(one.runs)}")
+    return " UNION ALL ".join(queries)
+
+
+def _stacks(place: Place, table: Table, files: list[LiveFile]) -> str:
+    """Each file has the stacks of its own runs. One row of each is chosen by numbers: frames take memory."""
+    if len(files) == 1:
+        return f"{_columns(table)} {_rows(place, table, files)}"
+    rows = _rows(place, table, files, ", filename = true, file_row_number = true")
+    key = "stack_high, stack_low"
+    row = "hash(filename, file_row_number)"
+    chosen = f"SELECT {key}, min({row}) AS row {rows} GROUP BY ALL"
+    return f"{_columns(table)} FROM (SELECT *, {row} AS row {rows}) SEMI JOIN ({chosen}) USING ({key}, row)"
+
+
+def _columns(table: Table) -> str:
+    columns = ", ".join(f'"{name}"' for name in table.columns)
+    return f"SELECT {columns}"
+
+
+def _rows(place: Place, table: Table, files: Iterable[LiveFile], more: str = "") -> str:
+    paths = ", ".join(quoted(place.path(one.file.path(table.name))) for one in files)
+    return f"FROM read_parquet([{paths}], hive_partitioning = false{more})"
+
+
+def listed(texts: Iterable[str]) -> str:
+    return f"({', '.join(map(quoted, sorted(texts)))})"
 
 
 def quoted(text: str) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SHOWN = 5
 _USUAL_EVENT = "cpu"
 # Least similarity of a name that is suggested, from 0 to 1.
-_LIKE = 0.6
+_LIKE = 0.85
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,17 @@ class Asked:
 
 
 @contextmanager
-def chosen_runs(asked: Asked, one_application: bool) -> Iterator[tuple[DuckDBPyConnection, Asked]]:
-    """The archive with the table `chosen`: the runs that are asked for, of those columns of `runs` that
-    questions need; and what is asked for, with the application and the event that were left out.
+def chosen_runs(
+    asked: Asked, one_application: bool, *tables: str
+) -> Iterator[tuple[DuckDBPyConnection, Asked]]:
+    """The archive with `runs`, `events` and these tables, and the table `chosen`: the runs that are asked
+    for, of those columns of `runs` that questions need; and what is asked for, with the application and the
+    event that were left out.
 
     Raises UsageError for an application or an event that there is not, or where the application is left out
     and there are several; ArchiveError where there is no run.
     """
-    with opened(asked.place, asked.application, asked.since) as duckdb:
+    with opened(asked.place, asked.application, asked.since, ("runs", "events", *tables)) as duckdb:
         duckdb.execute(
             'CREATE TEMP TABLE chosen AS SELECT run, started, seconds, application, "user", hosts, processes '
             "FROM runs WHERE application = coalesce($application, application) "
@@ -107,7 +110,7 @@ def _moment(time: datetime) -> str:
 
 def _nothing(asked: Asked) -> Exception:
     """What there is instead of the runs that are asked for."""
-    with opened(asked.place) as duckdb:
+    with opened(asked.place, tables=["runs"]) as duckdb:
         newest = dict(
             duckdb.execute(
                 "SELECT application, max(started) FROM runs GROUP BY ALL ORDER BY max(started) DESC"
@@ -177,17 +180,14 @@ def _exact(duckdb: DuckDBPyConnection, event: str | None, given: str) -> list[st
 
 
 def _near(duckdb: DuckDBPyConnection, event: str | None, given: str) -> list[str]:
-    """Names that contain the given one in other letters, else those that are most like it."""
-    parameters = {"event": event, "name": given}
-    query = f"{_METHODS} AND contains(lower(method), lower($name)) ORDER BY method LIMIT {_SHOWN}"
-    if found := _column(duckdb, query, parameters):
-        return found
+    """Names that contain the given one in other letters, and those that end alike."""
     query = (
-        f"SELECT method FROM ({_METHODS}) "
-        "ORDER BY jaro_winkler_similarity(right(method, length($name)), $name) DESC, method LIMIT 100"
+        "SELECT method, contains(lower(method), lower($name)) AS has, "
+        "jaro_winkler_similarity(right(lower(method), length($name)), lower($name)) AS likeness "
+        f"FROM ({_METHODS}) WHERE has OR likeness > {_LIKE} "
+        f"ORDER BY has DESC, likeness DESC, method LIMIT {_SHOWN}"
     )
-    ends = {name[-len(given) :]: name for name in reversed(_column(duckdb, query, parameters))}
-    return [ends[end] for end in get_close_matches(given, ends, n=3, cutoff=_LIKE)]
+    return _column(duckdb, query, {"event": event, "name": given})
 
 
 def _column(duckdb: DuckDBPyConnection, query: str, parameters: object = None) -> list[str]:

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _DAY = timedelta(days=1)
+_TABLES = ("processes", "stacks", "samples", "spreads", "methods", "work")
 _SAMPLES = """
 SELECT thread_group, stack_high, stack_low, sum(value) FROM samples SEMI JOIN chosen USING (run)
 WHERE event = $event GROUP BY ALL HAVING sum(value) > 0
 """
 _STACKS = """
-SELECT stack_high, stack_low, any_value(frames) FROM stacks
+SELECT stack_high, stack_low, frames FROM stacks
 SEMI JOIN (SELECT stack_high, stack_low FROM samples SEMI JOIN chosen USING (run) WHERE event = $event)
-USING (stack_high, stack_low) GROUP BY stack_high, stack_low
+USING (stack_high, stack_low)
 """
 
 
@@ -39,7 +40,7 @@ class ArchiveSide:
     def __init__(self, text: str, now: datetime) -> None:
         self.name = printable(text)
         self._asked = _asked(text, now)
-        with chosen_runs(self._asked, one_application=True) as (duckdb, _):
+        with chosen_runs(self._asked, True) as (duckdb, _):
             query = (
                 "SELECT DISTINCT event FROM events SEMI JOIN chosen USING (run) ORDER BY event <> 'cpu', 1"
             )
@@ -60,7 +61,7 @@ class ArchiveSide:
 
     def read(self, event: str, column: Column, listener: Listener, taker: Taker | None = None) -> Side:
         listener(self.name, 0, 1)
-        with chosen_runs(replace(self._asked, event=event), one_application=True) as (duckdb, found):
+        with chosen_runs(replace(self._asked, event=event), True, *_TABLES) as (duckdb, found):
             chosen_event(duckdb, found)
             duckdb.execute("CREATE TEMP TABLE grouped AS SELECT run, 1 AS part FROM chosen")
             gather(duckdb, event)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -40,6 +41,7 @@ class Series:
 class _Scale:
     first: datetime
     length: timedelta
+    step: float
     highest: float
 
     def x(self, moment: datetime) -> float:
@@ -47,7 +49,7 @@ class _Scale:
         return _LEFT + (_WIDTH - _LEFT - _RIGHT) * part
 
     def y(self, value: float) -> float:
-        return _GROUND - (_GROUND - _TOP) * value / self.highest if self.highest else _GROUND
+        return _GROUND - (_GROUND - _TOP) * value / self.highest
 
 
 def lines(series: Sequence[Series], words: Words, label: str) -> str:
@@ -115,8 +117,16 @@ def stacked(
 
 
 def _scale(moments: Sequence[datetime], highest: float) -> _Scale:
+    """The highest level is the first multiple of a round step from the highest value on."""
     first = min(moments)
-    return _Scale(first, max(moments) - first, highest)
+    step = _round_step(highest / _LEVELS) if highest else 1.0
+    return _Scale(first, max(moments) - first, step, step * max(1, math.ceil(highest / step)))
+
+
+def _round_step(least: float) -> float:
+    """The next of 1, 2, 2.5, 5, 10 … or 0.1, 0.2 …"""
+    power: float = 10.0 ** math.floor(math.log10(least))
+    return next((power * one for one in (1, 2, 2.5, 5) if power * one >= least), 10 * power)
 
 
 def _points(places: Sequence[tuple[float, float]]) -> str:
@@ -129,7 +139,7 @@ def _picture(drawn: str, scale: _Scale, words: Words, label: str, names: Sequenc
         f'<path class="line own" stroke-width="3" d="M0,4H16"/></svg> {escape(printable(name))}'
         for number, name in enumerate(names)
     )
-    levels = [(level, scale.y(level)) for level in (scale.highest * n / _LEVELS for n in range(_LEVELS + 1))]
+    levels = [(scale.step * n, scale.y(scale.step * n)) for n in range(round(scale.highest / scale.step) + 1)]
     heights = "".join(
         _level(y, "axis")
         + f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(words(level))}</text>'

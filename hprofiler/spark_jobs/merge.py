@@ -130,7 +130,7 @@ def _live_files(spark: SparkSession, place: str) -> list[LiveFile]:
     """The files that readers look at, as `hprofiler.archive.reading` chooses them."""
     from pyspark.sql import functions
 
-    from hprofiler.archive.place import File, Place
+    from hprofiler.archive.place import File
     from hprofiler.archive.reading import LiveFile, live_of
 
     runs = spark.read.option("recursiveFileLookup", "true").option("pathGlobFilter", "*.parquet")
@@ -149,7 +149,9 @@ def _live_files(spark: SparkSession, place: str) -> list[LiveFile]:
         file = File.parse(match.group()) if match else None
         if file:
             found.append(LiveFile(file, frozenset(row.runs), frozenset(row.tables)))
-    live: list[LiveFile] = live_of(Place(place), found)
+    live: list[LiveFile] = live_of(found)
+    if any(one.elsewhere for one in live):
+        raise SystemExit(f"files of {place} have runs in common: hprofiler archive compact {place}")
     return live
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shutil
 import time
 from collections import Counter
 from datetime import datetime, timedelta
@@ -304,6 +305,50 @@ def test_what_is_added_later_is_compacted_with_the_rest(archive: Path, tmp_path:
     assert everything(archive) == before
 
 
+def test_files_with_many_runs_are_not_joined_again(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("hprofiler.archive.compact._MOST_RUNS", 3)
+    before = everything(archive)
+    assert [(done.runs, done.files) for done in compact(str(archive))] == [(3, 3)]
+    (full,) = (path for path in files_of(archive, "samples") if "compact-" in path.name)
+    assert everything(archive) == before
+    added([random_run(tmp_path / "later", 9)], archive)
+    before = everything(archive)
+    assert [(done.runs, done.files) for done in compact(str(archive))] == [(2, 2)]
+    assert full.exists() and everything(archive) == before
+    assert check(str(archive)) == Checked(5, (), ())
+
+
+def test_archives_that_share_compacted_runs_are_merged_by_copying(archive: Path, tmp_path: Path):
+    other, merged, expected = tmp_path / "other", tmp_path / "merged", tmp_path / "expected"
+    added([tmp_path / "run3", random_run(tmp_path / "run4", 4)], other)
+    added([tmp_path / f"run{seed}" for seed in range(5)], expected)
+    for place in (archive, other):
+        list(compact(str(place)))
+        shutil.copytree(place, merged, dirs_exist_ok=True)
+    assert everything(merged) == everything(expected)
+    assert check(str(merged)) == Checked(5, (), ())
+    assert prune(str(merged), timedelta(36500)) == 0
+    assert len(files_of(merged, "runs")) == 2
+    (done,) = compact(str(merged))
+    assert done.runs == 5 and len(files_of(merged, "runs")) == 1
+    assert everything(merged) == everything(expected)
+    assert check(str(merged)) == Checked(5, (), ())
+
+
+def test_no_old_run_comes_back_from_a_merged_archive(archive: Path, tmp_path: Path):
+    other, merged = tmp_path / "other", tmp_path / "merged"
+    started = dict(rows(archive, "SELECT started, run FROM runs"))
+    newest = max(started)
+    added([tmp_path / "run2", tmp_path / "run3"], other)
+    for place in (archive, other):
+        list(compact(str(place)))
+        shutil.copytree(place, merged, dirs_exist_ok=True)
+    assert prune(str(merged), datetime.utcnow() - newest + timedelta(hours=1)) == 3
+    assert rows(merged, "SELECT run FROM runs") == [(started[newest],)]
+
+
 def test_other_programs_read_the_files_as_they_are(archive: Path):
     pandas = pytest.importorskip("pandas")
     for table in ("runs", "samples", "stacks", "methods"):
@@ -358,6 +403,18 @@ def test_a_file_cut_in_half_is_said_and_nothing_wrong_is_answered(archive: Path,
     assert len(files_of(archive, "events")) == 4
     found = check(str(archive))
     assert len(found.problems) == 1 and str(damaged) in found.problems[0]
+
+
+def test_a_damaged_file_of_runs_stops_no_adding_and_is_mended_by_it(archive: Path, tmp_path: Path):
+    before = everything(archive)
+    damaged = files_of(archive, "runs")[1]
+    damaged.write_bytes(b"PAR1")
+    with pytest.raises(ArchiveError, match=damaged.name):
+        everything(archive)
+    again = added([tmp_path / f"run{seed}" for seed in range(4)], archive)
+    assert {one.run for one in again if not one.known} == {damaged.stem}
+    assert everything(archive) == before
+    assert check(str(archive)) == Checked(4, (), ())
 
 
 def test_a_missing_file_is_said(archive: Path):
@@ -433,5 +490,12 @@ def test_the_commands(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     ]
     code, text = told("sql")
     assert code == 0 and "stack_high" in text
+    assert told("sql", "SELECT 1234567.891::DOUBLE AS a, 1.50 AS b") == (
+        0,
+        "a            b\n1234567.891  1.50\n",
+    )
+    assert json.loads(told("sql", "SELECT 1.50 AS b", "--json")[1]) == [{"b": 1.5}]
     code, text = told("prune", "--older-than", "0d")
+    assert code == 2 and "removes every run" in text
+    code, text = told("prune", "--older-than", "1h")
     assert (code, text) == (0, "5 runs removed\n")

@@ -23,10 +23,12 @@ from hprofiler.archive.add import add
 from hprofiler.archive.grown import grew
 from hprofiler.archive.place import VARIABLE
 from hprofiler.archive.questions import cost, history, where
+from hprofiler.archive.reading import opened
 from hprofiler.archive.selection import Asked
 from hprofiler.archive.sides import ArchiveSide
 from hprofiler.cli.options.parser import parse
 from hprofiler.report import make_report
+from hprofiler.report.time_plot import Series, Value, lines
 from tests.unit.command import ROOT, exit_code
 from tests.unit.test_archive import random_run
 from tests.unit.test_outliers import USUAL, sampled
@@ -242,11 +244,35 @@ def test_where_finds_runs_by_a_part_of_a_name(tmp_path: Path) -> None:
     assert [(one.started, one.total) for one in found.runs] == [(FIRST + DAY, 0.3), (FIRST, 0.3)]
     (alone,) = where(asked, "org.log4j.Jndi.lookup").runs
     assert (alone.own, alone.total, found.of_runs) == (0.3, 0.3, 3)
+    assert [one.method for one in where(asked, "org.log4j.J").methods] == ["org/log4j/Jndi.lookup"]
     many = "".join(f"main;org/log4j/A.m{number:03} 1\n" for number in range(120))
     more = make_run(tmp_path / "many", [MadeHost("n1", {1: many})])
     archived(tmp_path / "archive", more.path)
     found = where(asked, "log4j")
     assert (len(found.methods), len(found.runs), found.of_runs) == (100, 3, 4)
+
+
+def test_where_has_the_shares_of_one_event_and_method(tmp_path: Path) -> None:
+    asked = archived(tmp_path / "archive", *(random_run(tmp_path / str(seed), seed) for seed in range(3)))
+    query = "SELECT run, event, sum(whole) AS whole FROM spreads GROUP BY ALL"
+    with opened(asked.place) as duckdb:
+        shares = duckdb.execute(
+            "SELECT run, event, sum(own_cost) / any_value(whole), sum(all_cost) / any_value(whole) "
+            f"FROM methods JOIN ({query}) USING (run, event) GROUP BY run, event, method"
+        ).fetchall()
+    found = where(asked, "a").runs
+    assert len(found) == 3
+    assert {(one.run, one.event, one.own, one.total) for one in found} <= set(shares)
+
+
+@pytest.mark.parametrize(
+    ("highest", "levels"),
+    [(0.482, ["0%", "20%", "40%", "60%"]), (0.06, ["0%", "2%", "4%", "6%"]), (0, ["0%", "100%"])],
+)
+def test_levels_of_pictures_are_round(highest: float, levels: list[str]) -> None:
+    values = [Value(FIRST, highest), Value(FIRST + DAY, highest / 2)]
+    picture = lines([Series("m", values)], lambda share: f"{100 * share:.4g}%", "label")
+    assert re.findall(r'text-anchor="end">([^<]*%)<', picture) == levels
 
 
 @pytest.mark.parametrize(
@@ -256,6 +282,7 @@ def test_where_finds_runs_by_a_part_of_a_name(tmp_path: Path) -> None:
         (["history", "Job.m4"], 0, "±"),
         (["history", "com.acme.Job.m4"], 0, "2026-11-10 02:30"),
         (["history", "job.M4"], 2, f"near names: {HOT}"),
+        (["history", "Jbo.m4"], 2, f"near names: {HOT}"),
         (["history", "zzz"], 2, "has the method 'zzz' in cpu"),
         (["history", HOT, "-e", "alloc"], 2, "events there: cpu"),
         (["history", HOT, "--app", "nigtly-etl"], 2, f"did you mean {APP}?"),
@@ -303,6 +330,9 @@ def test_what_is_no_archive(
     assert "name it with --in, or in $HPROFILER_ARCHIVE" in capsys.readouterr().err
     assert exit_code(["cost", "--in", tmp_path]) == 2
     assert "is not an archive" in capsys.readouterr().err
+    (tmp_path / "run.json").write_text("{}")
+    assert exit_code(["cost", "--in", tmp_path]) == 2
+    assert "name another folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,5 @@
 //! The rules of `rules/frames.yaml`: what well-known frames do.
 
-#[cfg(feature = "formats")]
-use std::collections::HashMap;
-#[cfg(feature = "formats")]
-use std::sync::LazyLock;
-
-#[cfg(feature = "formats")]
-use foldhash::fast::RandomState;
-
 /// The name of each rule, and its patterns: `*` is any text, and dots are written as slashes.
 pub(crate) type Table = &'static [(&'static str, &'static [&'static str])];
 
@@ -20,34 +12,13 @@ mod tables {
 pub(crate) use tables::BEGINS;
 pub(super) use tables::WAITS;
 #[cfg(feature = "formats")]
-pub(super) use tables::{WEAK, WHOLE};
-
-#[cfg(feature = "formats")]
-pub(super) static CATEGORIES: LazyLock<Rules> = LazyLock::new(|| Rules::new(tables::CATEGORIES));
-#[cfg(feature = "formats")]
-pub(super) static FRAMEWORKS: LazyLock<Rules> = LazyLock::new(|| Rules::new(tables::FRAMEWORKS));
-#[cfg(feature = "formats")]
-pub(super) static KERNEL: LazyLock<Rules> = LazyLock::new(|| Rules::new(tables::KERNEL));
-#[cfg(feature = "formats")]
-pub(super) static PHASES: LazyLock<Rules> = LazyLock::new(|| Rules::new(tables::PHASES));
-
-/// What a frame of this name does (`regex-match`, `gc`), by the first rule that matches.
-#[cfg(feature = "formats")]
-pub fn frame_category(name: &str) -> Option<&'static str> {
-    CATEGORIES.first(name).filter(|&category| category != "none")
-}
+pub(super) use tables::{CATEGORIES, FRAMEWORKS, KERNEL, PHASES, TRANSPARENT, WEAK, WHOLE};
 
 /// What a category is called.
 #[cfg(feature = "formats")]
 pub fn category_label(category: &str) -> &str {
     let found = tables::LABELS.iter().find(|(name, _)| *name == category);
     found.map_or(category, |(_, labels)| labels[0])
-}
-
-/// Which part of a data job a frame of this name is (`shuffle-read`).
-#[cfg(feature = "formats")]
-pub fn frame_phase(name: &str) -> Option<&'static str> {
-    PHASES.first(name)
 }
 
 /// The frames of a category, or those that stacks end in for a service (`wait`, `allocation`, `profiler`), as
@@ -83,54 +54,6 @@ fn any_of(patterns: &[&str], decorated: bool) -> String {
     format!("^{before}(?:{}){after}$", names.join("|"))
 }
 
-/// A table whose patterns are found by how they begin, so that a name is compared with few of them.
-#[cfg(feature = "formats")]
-pub(super) struct Rules {
-    table: Table,
-    /// By what stands before the first star: the places of rules in the table, and the patterns.
-    patterns: HashMap<&'static [u8], Vec<(usize, &'static str)>, RandomState>,
-    /// How long these beginnings are, the shortest first.
-    lengths: Vec<usize>,
-}
-
-#[cfg(feature = "formats")]
-impl Rules {
-    fn new(table: Table) -> Rules {
-        let mut patterns: HashMap<&[u8], Vec<(usize, &str)>, RandomState> = HashMap::default();
-        for (place, (_, of_rule)) in table.iter().enumerate() {
-            for &pattern in *of_rule {
-                let begin = pattern.split('*').next().unwrap_or_default();
-                let alike = patterns.entry(begin.as_bytes()).or_default();
-                alike.push((place, pattern));
-            }
-        }
-        let mut lengths: Vec<usize> = patterns.keys().map(|begin| begin.len()).collect();
-        lengths.sort_unstable();
-        lengths.dedup();
-        Rules {
-            table,
-            patterns,
-            lengths,
-        }
-    }
-
-    /// The first rule with a pattern that a name fits.
-    pub(super) fn first(&self, name: &str) -> Option<&'static str> {
-        let name = slashed(name);
-        let begins = self.lengths.iter();
-        let begins = begins.map_while(|&length| name.as_bytes().get(..length));
-        let alike = begins.filter_map(|begin| self.patterns.get(begin)).flatten();
-        let fitting = alike.filter(|(_, pattern)| fits(&name, pattern));
-        let place = fitting.map(|&(place, _)| place).min()?;
-        Some(self.table[place].0)
-    }
-
-    /// The names of all rules.
-    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.table.iter().map(|&(name, _)| name)
-    }
-}
-
 /// A name as patterns have it.
 pub(crate) fn slashed(name: &str) -> String {
     name.replace('.', "/")
@@ -141,7 +64,7 @@ pub(crate) fn fits_any(name: &str, patterns: &[&str]) -> bool {
 }
 
 /// Whether a name is what a pattern means: its parts between stars, in order.
-fn fits(name: &str, pattern: &str) -> bool {
+pub(super) fn fits(name: &str, pattern: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {
         return name == pattern;
     };
@@ -181,20 +104,7 @@ mod tests {
 
     #[cfg(feature = "formats")]
     #[test]
-    fn frames_have_a_category_and_a_phase() {
-        assert_eq!(
-            frame_category("java.util.regex.Matcher.find"),
-            Some("regex-match")
-        );
-        assert_eq!(
-            frame_category("com/esotericsoftware/kryo/util/Pool.obtain"),
-            None
-        );
-        let sorter = "org/apache/spark/util/collection/unsafe/sort/UnsafeSorter.sort";
-        assert_eq!(
-            (frame_phase(sorter), frame_phase("Main.run")),
-            (Some("sort"), None)
-        );
+    fn patterns_are_expressions_too() {
         let patterns = category_patterns("gc");
         let found = |name: &str| {
             patterns

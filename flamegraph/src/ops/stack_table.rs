@@ -108,7 +108,7 @@ impl StackTable {
     }
 
     /// Adds one value of a process's profile, whose outermost frames in brackets are its threads. Returns the sums by
-    /// category and phase, as [`Profile::work`] has them.
+    /// category and phase.
     pub fn add(
         &mut self,
         profile: &Profile,
@@ -293,7 +293,7 @@ impl StackTable {
 }
 
 /// The rows of each node's samples.
-struct Timed<'a> {
+pub(super) struct Timed<'a> {
     rows: &'a [crate::profile::Row],
     /// Where the rows of each node begin; they are sorted by node.
     begins: Vec<u32>,
@@ -301,7 +301,7 @@ struct Timed<'a> {
 }
 
 impl<'a> Timed<'a> {
-    fn of(profile: &'a Profile, value: usize) -> Option<Timed<'a>> {
+    pub(super) fn of(profile: &'a Profile, value: usize) -> Option<Timed<'a>> {
         let times = profile.times()?;
         let rows = times.rows();
         let mut begins = vec![0; profile.tree.len() + 1];
@@ -319,7 +319,7 @@ impl<'a> Timed<'a> {
     }
 
     /// A node's rows, and by what its value is dealt out to them; None if it has none.
-    fn rows_of(&self, node: Node) -> Option<(&'a [crate::profile::Row], Vec<u128>)> {
+    pub(super) fn rows_of(&self, node: Node) -> Option<(&'a [crate::profile::Row], Vec<u128>)> {
         let node = node as usize;
         let rows = &self.rows[self.begins[node] as usize..self.begins[node + 1] as usize];
         let weight = |row: &crate::profile::Row| match self.by_amount {

@@ -1,9 +1,8 @@
 // @ts-check
 /** Ties the page together: the state says what to show, the views say what the user did. */
 
-import { ofMemory } from "../data/frame_kinds.js";
 import { ALL_PARTS, ALL_TIME, INITIAL, parseHash, UNZOOMED } from "../data/state.js";
-import { categoriesOf, categoryCode, isWork } from "../data/work.js";
+import { categoryCode, isWork } from "../data/work.js";
 import { startExport } from "../export/export_menu.js";
 import { Coloring, showLegend } from "../graph/colors.js";
 import { copyName, copyStack, hideTooltip, showFrame, showTooltip } from "../graph/frame_details.js";
@@ -279,7 +278,7 @@ export class Explorer {
     if (category >= 0) return this.store.go({ category: "" });
     const node = this.meant();
     if (active?.profile?.shape !== tree || node < 1 || !isWork(page.events[event].name)) return;
-    this.turnCategory(categoryCode(categoriesOf(tree, !ofMemory(page.events[event].type))[node]));
+    this.turnCategory(categoryCode(active.profile.categories[node]));
   }
 
   expand() {

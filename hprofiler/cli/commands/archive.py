@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,6 +89,8 @@ def _compact(options: argparse.Namespace) -> int:
 def _prune(options: argparse.Namespace) -> int:
     from hprofiler.archive.prune import prune
 
+    if not options.older_than:
+        raise UsageError("this removes every run", "delete the archive's folder instead")
     removed = prune(options.place, options.older_than)
     print(f"{removed:,} run{'' if removed == 1 else 's'} removed")
     return Exit.OK
@@ -110,16 +114,16 @@ def _check(options: argparse.Namespace) -> int:
 def _sql(options: argparse.Namespace) -> int:
     from hprofiler.archive.reading import ask
 
-    place, query = options.place, options.query
-    if query is None and place and " " in place:  # the archive is the environment's
-        from os import environ
-
-        place, query = environ.get(VARIABLE, ""), place
+    # One word is the query.
+    query = options.query or options.place
+    place = options.place if options.query else os.environ.get(VARIABLE)
     if query is None:
         from hprofiler.archive.schema import TABLES
 
         print_table([[table.name, ", ".join(table.columns)] for table in TABLES.values()])
         return Exit.OK
+    if not place:
+        raise UsageError("no archive is named", f"name it before the query, or set ${VARIABLE}")
     names, rows = ask(place, query)
     if options.json:
         print_json([dict(zip(names, map(_plain, row), strict=True)) for row in rows])
@@ -135,6 +139,8 @@ def _sql(options: argparse.Namespace) -> int:
 def _plain(cell: object) -> object:
     if isinstance(cell, (list, tuple)):
         return [_plain(one) for one in cell]
+    if isinstance(cell, Decimal):
+        return float(cell)
     known = cell is None or isinstance(cell, (bool, int, float, str))
     return cell if known else cell.isoformat() if isinstance(cell, datetime) else str(cell)
 
@@ -143,7 +149,7 @@ def _text(cell: object) -> str:
     if cell is None:
         return ""
     if isinstance(cell, float):
-        return f"{cell:g}"
+        return f"{cell:.15g}"
     return printable(";".join(map(str, cell)) if isinstance(cell, (list, tuple)) else str(cell))
 
 

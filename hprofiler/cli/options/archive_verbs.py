@@ -41,9 +41,9 @@ exit status:
 """
 _SQL = """\
 examples:
-  hprofiler archive sql /srv/archive                   print which tables there are
+  hprofiler archive sql                                print which tables there are
   hprofiler archive sql /srv/archive 'SELECT application, count(*) FROM runs GROUP BY ALL'
-  hprofiler archive sql /srv/archive 'FROM processes LIMIT 5' --json
+  hprofiler archive sql 'FROM processes LIMIT 5' --json         asks $HPROFILER_ARCHIVE
 
 docs/reference/archive.md has all columns.
 """
@@ -92,7 +92,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     check = verb("check", "read all of an archive, and report what is damaged or missing", _CHECK)
     _add_place(check)
     sql = verb("sql", "ask an archive in SQL (of DuckDB)", _SQL)
-    _add_place(sql)
+    sql.add_argument("place", nargs="?", type=named, metavar="PLACE", help=f"{_PLACE} (default: ${VARIABLE})")
     sql.add_argument("query", nargs="?", metavar="QUERY", help="one statement; without it: print the tables")
     sql.add_argument("--json", action="store_true", help="print the rows as JSON")
     parser.epilog = "examples:\n  hprofiler archive add results --to /srv/archive\n" + "".join(

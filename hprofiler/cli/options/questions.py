@@ -62,7 +62,7 @@ def add_cost_to(parser: argparse.ArgumentParser) -> None:
 
 def add_where_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("frame", metavar="FRAME", help="a method, or a part of its name")
-    _add_common(parser)
+    _add_common(parser, event="all")
     parser.epilog = (
         "examples:\n  hprofiler where JndiLookup.lookup --in /srv/archive\n"
         "  hprofiler where org/apache/parquet --since 7d\n\n"
@@ -70,7 +70,9 @@ def add_where_to(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_common(parser: argparse.ArgumentParser, since: str | None = None) -> None:
+def _add_common(
+    parser: argparse.ArgumentParser, since: str | None = None, event: str = "cpu, else what most runs have"
+) -> None:
     parser.add_argument("-h", "--help", action="help", help="print this help")
     parser.add_argument(
         "--in",
@@ -88,7 +90,7 @@ def _add_common(parser: argparse.ArgumentParser, since: str | None = None) -> No
         "--event",
         type=known_as,
         metavar="EVENT",
-        help="the event, such as cpu or alloc (default: cpu, else what most runs have)",
+        help=f"the event, such as cpu or alloc (default: {event})",
     )
     before = (
         "compare runs that started since then, day by day, with those before" if since else "only later runs"

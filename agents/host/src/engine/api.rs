@@ -166,7 +166,8 @@ pub fn share(part: u64, whole: u64) -> Option<String> {
 /// How a recording ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
-    AsTold,
+    /// By the agent, at its end.
+    OnRequest,
     /// The process ended.
     WithTheProcess,
     /// By itself, in a process that lives.

@@ -38,7 +38,7 @@ pub fn recording(bytes: &[u8]) {
         return;
     };
     let plan = Plan::new(EVENTS.map(str::to_owned).to_vec(), INTERVALS, SECONDS, true);
-    for stopped in [Stopped::AsTold, Stopped::Early] {
+    for stopped in [Stopped::OnRequest, Stopped::Early] {
         let folded = results::of_recording(&recording, stopped, &plan, &plan.choices[0], SECONDS);
         let Ok(Folded { profiles, .. }) = folded else {
             continue;

@@ -46,7 +46,7 @@ pub fn fold(
 ) -> Result<Folded, Failure> {
     let recording = jvm.recording(MAX_RECORDING);
     let (file, size) = recording.map_err(|error| match stopped {
-        Stopped::AsTold | Stopped::Early => Failure::new(
+        Stopped::OnRequest | Stopped::Early => Failure::new(
             format!("the profiler's output is missing: {error}"),
             "check whether the disk is full",
         )
@@ -99,7 +99,7 @@ pub fn of_recording(
     }
     let interval = plan.interval("wall");
     let behind = match stopped {
-        Stopped::AsTold => behind(seconds, recording.wall_busiest, interval),
+        Stopped::OnRequest => behind(seconds, recording.wall_busiest, interval),
         // Samples that were not written yet are lost, so their number proves nothing.
         Stopped::WithTheProcess | Stopped::Early => None,
     };

@@ -188,7 +188,7 @@ impl Engine for PySpy {
         self.samples = Some(samples);
         Ok(match ended {
             true => Stopped::WithTheProcess,
-            false => Stopped::AsTold,
+            false => Stopped::OnRequest,
         })
     }
 
