@@ -707,9 +707,7 @@ class MethodSums:
     with what a sample stands for: of its own cost, and of its total."""
 
     def __new__(cls) -> MethodSums: ...
-    def add(
-        self, profile: Profile, per_sample: float, value: _Value = 0, *, threads: bool = False
-    ) -> None:
+    def add(self, profile: Profile, per_sample: float, value: _Value = 0, *, threads: bool = False) -> None:
         """Add a process; with `threads`, its outermost frames in brackets are threads, not methods."""
     def put(self, name: str, own: _SumsOf, all: _SumsOf) -> None:
         """Put sums that were made earlier."""

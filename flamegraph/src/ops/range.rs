@@ -47,8 +47,6 @@ impl Profile {
         ranges: &[(u32, u32, u16)],
     ) -> Result<Profile> {
         let excluded = self.reached(without);
-        // Without ranges no sample gets a slice, so nothing is to be found.
-        let within = if ranges.is_empty() { &[] } else { within };
         let nodes = self.reached(within);
         let times = self.known_times()?.assigned(&nodes, slices, ranges)?;
         let rows = times

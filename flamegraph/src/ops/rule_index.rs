@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn the_first_rule_wins_however_patterns_begin() {
         let index = RuleIndex::new(&[
-            ("exact", &["com/acme/A.run"]),
+            ("exact", &["com/acme/A/run"]),
             ("anywhere", &["*Writer*"]),
             ("package", &["com/acme/*"]),
             ("short", &["com/*", "org"]),
