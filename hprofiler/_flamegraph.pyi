@@ -372,6 +372,8 @@ class Profile:
         """The sum of one value over all stacks."""
     def node_count(self) -> int:
         """Nodes of the call tree, without the root."""
+    def thread_count(self) -> int:
+        """How many of them are outermost frames in brackets, which name threads."""
     def with_labels(self, labels: dict[str, str]) -> Profile:
         """A copy with these labels added or replaced."""
     def merge(self, other: Profile) -> None:
@@ -686,8 +688,8 @@ class MethodSums:
     with what a sample stands for: of its own cost, and of its total."""
 
     def __new__(cls) -> MethodSums: ...
-    def add(self, profile: Profile, per_sample: float, value: _Value = 0) -> None:
-        """Add a process."""
+    def add(self, profile: Profile, per_sample: float, value: _Value = 0, *, threads: bool = False) -> None:
+        """Add a process; with `threads`, its outermost frames in brackets are threads, not methods."""
     def put(self, name: str, own: _SumsOf, all: _SumsOf) -> None:
         """Put sums that were made earlier."""
     def of(self, name: str) -> tuple[_SumsOf, _SumsOf] | None:
