@@ -40,7 +40,6 @@ __all__ = [
     "DiffNode",
     "Difference",
     "Distance",
-    "FlameChart",
     "Frame",
     "MeanMerger",
     "Method",
@@ -96,24 +95,6 @@ class _Look(TypedDict, total=False):
 
 class _Picture(_Look, total=False):
     title: str | None
-
-@final
-class FlameChart:
-    """Folded text with its stacks in the order of its lines, of which only neighbours are merged."""
-
-    @staticmethod
-    def open(path: _Source, format: str | None = None, *, reverse: bool = False) -> FlameChart:
-        """Read folded text with one count a line, compressed or not; with `reverse` every stack turned round.
-
-        Other formats are merged when they are read, have no order left, and are an OptionError.
-        """
-    @property
-    def malformed_lines(self) -> int:
-        """Lines that were counted and left out."""
-    def total(self) -> int:
-        """The sum of all counts."""
-    def write(self, target: _Path | BinaryIO, **options: Unpack[_Picture]) -> None:
-        """Draw it as SVG, the last line leftmost; without `reverse`. `target` is as for `Profile.write`."""
 
 @final
 class Method:
@@ -391,6 +372,8 @@ class Profile:
         """The sum of one value over all stacks."""
     def node_count(self) -> int:
         """Nodes of the call tree, without the root."""
+    def thread_count(self) -> int:
+        """How many of them are outermost frames in brackets, which name threads."""
     def with_labels(self, labels: dict[str, str]) -> Profile:
         """A copy with these labels added or replaced."""
     def merge(self, other: Profile) -> None:
@@ -705,8 +688,8 @@ class MethodSums:
     with what a sample stands for: of its own cost, and of its total."""
 
     def __new__(cls) -> MethodSums: ...
-    def add(self, profile: Profile, per_sample: float, value: _Value = 0) -> None:
-        """Add a process."""
+    def add(self, profile: Profile, per_sample: float, value: _Value = 0, *, threads: bool = False) -> None:
+        """Add a process; with `threads`, its outermost frames in brackets are threads, not methods."""
     def put(self, name: str, own: _SumsOf, all: _SumsOf) -> None:
         """Put sums that were made earlier."""
     def of(self, name: str) -> tuple[_SumsOf, _SumsOf] | None:

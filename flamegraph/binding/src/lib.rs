@@ -6,7 +6,6 @@
 mod arguments;
 mod blocks;
 mod diff;
-mod flame_chart;
 mod merging;
 mod outliers;
 mod output;
@@ -76,8 +75,6 @@ mod _flamegraph {
 
     #[pymodule_export]
     use crate::diff::Diff;
-    #[pymodule_export]
-    use crate::flame_chart::FlameChart;
     #[pymodule_export]
     use crate::merging::MeanMerger;
     #[pymodule_export]

@@ -143,6 +143,10 @@ impl Profile {
         self.now().node_count()
     }
 
+    fn thread_count(&self) -> usize {
+        self.now().thread_count()
+    }
+
     fn with_labels(&self, py: Python<'_>, labels: BTreeMap<String, String>) -> PyResult<Profile> {
         self.derived(py, |profile| {
             let mut copy = profile.clone();

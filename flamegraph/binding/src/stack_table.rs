@@ -174,18 +174,19 @@ impl MethodSums {
         }
     }
 
-    #[pyo3(signature = (profile, per_sample, value=Value::default()))]
+    #[pyo3(signature = (profile, per_sample, value=Value::default(), *, threads=false))]
     fn add(
         &self,
         py: Python<'_>,
         profile: &Profile,
         per_sample: f64,
         value: Value,
+        threads: bool,
     ) -> PyResult<()> {
         detached(py, || {
             let profile = profile.now();
             let value = value.of(&profile)?;
-            self.with(|sums| sums.add(&profile, value, per_sample))
+            self.with(|sums| sums.add(&profile, value, per_sample, threads))
         })
     }
 

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::frame_rules::{
-    first, fits_any, frame_category, slashed, Table, APPLICATION, KERNEL, PHASES, WEAK, WHOLE,
-};
+use super::frame_rules::{fits_any, slashed, Table, WEAK, WHOLE};
+use super::rule_index::{frame_category, APPLICATION, KERNEL, PHASES};
 use crate::profile::{Kind, Profile, ROOT};
 
 /// What no rule knows.
@@ -44,7 +43,7 @@ impl WorkRules {
             return Some(category);
         }
         if kernel && kind == Kind::Kernel {
-            return first(KERNEL, &name);
+            return KERNEL.first(&name);
         }
         frame_category(&name).filter(|&category| category != APPLICATION || is_java(&name, kind))
     }
@@ -92,7 +91,7 @@ impl Profile {
                 if let Some(before) = names.matched(name, kind) {
                     return before;
                 }
-                let phase = first(PHASES, &slashed(name)).map(|phase| names.place(phase));
+                let phase = PHASES.first(name).map(|phase| names.place(phase));
                 let category = rules.category(name, kind, kernel);
                 let category = category.map(|category| names.place(category));
                 names.remember(name, kind, Matched { category, phase })

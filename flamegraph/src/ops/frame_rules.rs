@@ -12,22 +12,7 @@ mod tables {
 pub(crate) use tables::BEGINS;
 pub(super) use tables::WAITS;
 #[cfg(feature = "formats")]
-pub(super) use tables::{KERNEL, PHASES, WEAK, WHOLE};
-
-/// Code that is in no category and of no framework.
-#[cfg(feature = "formats")]
-pub(super) const APPLICATION: &str = "application";
-
-/// What a method of this name does (`regex-match`, `gc`), by the first rule that matches; "application" where no rule
-/// and no framework has it. None for code that serves others.
-#[cfg(feature = "formats")]
-pub fn frame_category(name: &str) -> Option<&'static str> {
-    match first(tables::CATEGORIES, name) {
-        Some(category) if fits_any(category, tables::TRANSPARENT[0].1) => None,
-        None if first(tables::FRAMEWORKS, name).is_some() => None,
-        found => found.or(Some(APPLICATION)),
-    }
-}
+pub(super) use tables::{CATEGORIES, FRAMEWORKS, KERNEL, PHASES, TRANSPARENT, WEAK, WHOLE};
 
 /// What a category is called.
 #[cfg(feature = "formats")]
@@ -69,13 +54,6 @@ fn any_of(patterns: &[&str], decorated: bool) -> String {
     format!("^{before}(?:{}){after}$", names.join("|"))
 }
 
-#[cfg(feature = "formats")]
-pub(super) fn first(table: Table, name: &str) -> Option<&'static str> {
-    let name = slashed(name);
-    let found = table.iter().find(|(_, patterns)| fits_any(&name, patterns));
-    found.map(|&(rule, _)| rule)
-}
-
 /// A name as patterns have it.
 pub(crate) fn slashed(name: &str) -> String {
     name.replace('.', "/")
@@ -86,7 +64,7 @@ pub(crate) fn fits_any(name: &str, patterns: &[&str]) -> bool {
 }
 
 /// Whether a name is what a pattern means: its parts between stars, in order.
-fn fits(name: &str, pattern: &str) -> bool {
+pub(super) fn fits(name: &str, pattern: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {
         return name == pattern;
     };
@@ -126,15 +104,7 @@ mod tests {
 
     #[cfg(feature = "formats")]
     #[test]
-    fn frames_have_a_category() {
-        assert_eq!(
-            frame_category("java.util.regex.Matcher.find"),
-            Some("regex-match")
-        );
-        assert_eq!(
-            frame_category("com/esotericsoftware/kryo/util/Pool.obtain"),
-            None
-        );
+    fn patterns_are_expressions_too() {
         let patterns = category_patterns("gc");
         let found = |name: &str| {
             patterns

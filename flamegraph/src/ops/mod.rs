@@ -31,6 +31,8 @@ mod pattern;
 #[cfg(feature = "formats")]
 mod range;
 #[cfg(feature = "formats")]
+mod rule_index;
+#[cfg(feature = "formats")]
 mod stack_table;
 #[cfg(feature = "recordings")]
 pub(crate) mod waits;
@@ -51,11 +53,13 @@ pub use canonical::NameRules;
 #[cfg(feature = "formats")]
 pub use categories::WorkRules;
 #[cfg(feature = "formats")]
-pub use frame_rules::{category_label, category_patterns, frame_category};
+pub use frame_rules::{category_label, category_patterns};
 #[cfg(feature = "formats")]
 pub use outliers::{Difference, Distance, Outliers};
 #[cfg(feature = "formats")]
 pub use pattern::Pattern;
+#[cfg(feature = "formats")]
+pub use rule_index::frame_category;
 #[cfg(feature = "formats")]
 pub use stack_table::{MethodSums, Samples, StackTable, Stacks, SumsOf};
 #[cfg(feature = "recordings")]

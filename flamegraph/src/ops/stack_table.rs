@@ -365,11 +365,21 @@ pub struct MethodSums {
 }
 
 impl MethodSums {
-    /// Adds a process: one value of its profile, of which a sample stands for so much.
-    pub fn add(&mut self, profile: &Profile, value: usize, per_sample: f64) -> Result<()> {
+    /// Adds a process: one value of its profile, of which a sample stands for so much. With `threads`, its outermost
+    /// frames in brackets are threads, not methods.
+    pub fn add(
+        &mut self,
+        profile: &Profile,
+        value: usize,
+        per_sample: f64,
+        threads: bool,
+    ) -> Result<()> {
         let whole = profile.total(value)?;
-        let methods = profile.methods(value).into_iter();
-        for (name, own, all) in methods.filter(|&(_, _, all)| all > 0) {
+        let methods = match threads {
+            true => profile.methods_below_threads(value),
+            false => profile.methods(value),
+        };
+        for (name, own, all) in methods.into_iter().filter(|&(_, _, all)| all > 0) {
             for (sums, cost) in self.sums_of(name).iter_mut().zip([own, all]) {
                 sums.add(cost, whole, per_sample);
             }

@@ -189,8 +189,6 @@ pub struct EventProfile {
     pub interval: u64,
     pub profile: Profile,
     pub taken: u64,
-    /// Samples in each second since the start.
-    pub timeline: Vec<u64>,
 }
 
 /// A recording as the engine wrote it. The process's user may own the file, so its content is not trusted.

@@ -89,7 +89,7 @@ def _by_threads(profile: Profile) -> Profile:
         return profile.threads()
     except OptionError:
         # An outermost frame in brackets is a group; without one, threads are unknown.
-        if profile.without_threads().node_count() < profile.node_count():
+        if profile.thread_count():
             return profile
         raise
 

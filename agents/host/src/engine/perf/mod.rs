@@ -290,7 +290,6 @@ impl Engine for PerfRecord {
             event: recorded.event,
             profile: recorded.profile,
             taken: recorded.taken,
-            timeline: recorded.timeline,
         });
         Ok(Folded {
             profiles: profiles.collect(),
