@@ -106,6 +106,7 @@ def test_processes_that_it_forks_are_recorded_with_it(agent):
     forking = Counting([sys.executable, str(FORKING)])
     try:
         agent.begin(forking, engine="pyspy", frequency=FREQUENCY, duration=300)
+        forking.ask("forked")
         used = forking.counters()["hot"]
         done = agent.stop().of(forking)
     finally:
@@ -114,6 +115,21 @@ def test_processes_that_it_forks_are_recorded_with_it(agent):
     assert done.head()["cpu_seconds"] == pytest.approx(used / 1e9, rel=0.2)
     nanoseconds = sum(count for _, count in done.stacks(value=1))
     assert nanoseconds / 1e9 == pytest.approx(done.head()["cpu_seconds"], rel=0.01)
+
+
+def test_a_forked_process_counts_from_the_begin_of_the_recording(agent):
+    forking = Counting([sys.executable, str(FORKING)])
+    try:
+        child = int(forking.ask("forked pid=").partition("=")[2])
+        procs.wait_for("half of its work", lambda: procs.cpu_seconds(child) > 0.7)
+        before = procs.cpu_seconds(child)
+        agent.begin(forking, engine="pyspy", frequency=FREQUENCY, duration=300)
+        after = procs.cpu_seconds(child)
+        used = forking.counters()["hot"] / 1e9
+        done = agent.stop().of(forking)
+    finally:
+        forking.kill()
+    assert used - after - 0.2 < done.head()["cpu_seconds"] < used - before + 0.1
 
 
 def test_a_process_that_ends_keeps_its_samples(agent, program):

@@ -138,6 +138,7 @@ struct Work {
 
 impl Work {
     fn run(&mut self, stop: &Receiver<()>, limit: Duration) {
+        self.forks.begin();
         let end = self.samples.begin + limit;
         loop {
             let next = self.samples.events.iter().map(|event| event.next).min();
