@@ -40,7 +40,6 @@ __all__ = [
     "DiffNode",
     "Difference",
     "Distance",
-    "FlameChart",
     "Frame",
     "MeanMerger",
     "Method",
@@ -52,10 +51,10 @@ __all__ = [
     "Stack",
     "StackTable",
     "ViewerData",
+    "WorkTable",
     "category_label",
     "category_patterns",
     "frame_category",
-    "frame_phase",
 ]
 
 READ_FORMATS: tuple[str, ...]
@@ -96,24 +95,6 @@ class _Look(TypedDict, total=False):
 
 class _Picture(_Look, total=False):
     title: str | None
-
-@final
-class FlameChart:
-    """Folded text with its stacks in the order of its lines, of which only neighbours are merged."""
-
-    @staticmethod
-    def open(path: _Source, format: str | None = None, *, reverse: bool = False) -> FlameChart:
-        """Read folded text with one count a line, compressed or not; with `reverse` every stack turned round.
-
-        Other formats are merged when they are read, have no order left, and are an OptionError.
-        """
-    @property
-    def malformed_lines(self) -> int:
-        """Lines that were counted and left out."""
-    def total(self) -> int:
-        """The sum of all counts."""
-    def write(self, target: _Path | BinaryIO, **options: Unpack[_Picture]) -> None:
-        """Draw it as SVG, the last line leftmost; without `reverse`. `target` is as for `Profile.write`."""
 
 @final
 class Method:
@@ -391,6 +372,8 @@ class Profile:
         """The sum of one value over all stacks."""
     def node_count(self) -> int:
         """Nodes of the call tree, without the root."""
+    def thread_count(self) -> int:
+        """How many of them are outermost frames in brackets, which name threads."""
     def with_labels(self, labels: dict[str, str]) -> Profile:
         """A copy with these labels added or replaced."""
     def merge(self, other: Profile) -> None:
@@ -503,20 +486,6 @@ class Profile:
         """
     def top(self, limit: int = 20, value: _Value = 0) -> list[Method]:
         """Hottest methods by self value; tiers of one name are one method."""
-    def work(
-        self, rules: Sequence[tuple[str, Sequence[str]]] = (), kernel: bool = True
-    ) -> list[tuple[str, str, list[int]]]:
-        """What stacks of each category and phase of work cost: (category, phase, sums of the values).
-
-        By `flamegraph/rules/frames.yaml`, and `rules` before it: categories and their patterns, in which `*`
-        is any text. The phase is "" for none. `kernel` is False where frames of that kind are no functions of
-        the kernel: in allocation profiles.
-        """
-    def by_category(
-        self, rules: Sequence[tuple[str, Sequence[str]]] = (), kernel: bool = True, flat: bool = False
-    ) -> Profile:
-        """The same profile with each stack below a frame of its category's name, such as `[json]`; `flat`:
-        with nothing but these frames."""
     def frames(self, value: _Value = 0) -> list[Frame]:
         """Every method in every tier that has some of this value, by name and tier."""
     def paths(self, annotate: bool = True) -> list[Stack]:
@@ -676,14 +645,14 @@ class StackTable:
     def __new__(
         cls, rules: Sequence[tuple[str, Sequence[str]]] = (), *, start: int | None = None
     ) -> StackTable:
-        """Categories by `rules` as in `Profile.work`. Second 0 begins at `start`, in microseconds since 1970;
+        """Categories by `rules` as in `WorkTable`. Second 0 begins at `start`, in microseconds since 1970;
         without it seconds are not known."""
     def add(
         self, profile: Profile, *, process: int, event: int, kernel: bool = True
     ) -> list[tuple[str, str, int]]:
         """Add the first value of a process's profile, whose outermost frames in brackets are its threads.
 
-        Gives what `Profile.work` does, of that value.
+        Returns what stacks of each category and phase cost in it: (category, phase, sum).
         """
     def columns(self) -> dict[str, Any]:
         """Texts as lists: `names` of frames, `words` (categories and phases), `groups` of threads, `stages`.
@@ -694,6 +663,23 @@ class StackTable:
         (-2^31: not known), `stacks` (places), `values` (64 bits).
         """
 
+@final
+class WorkTable:
+    """What the work of profiles is, by `flamegraph/rules/frames.yaml` and `rules` before it: categories and
+    their patterns, in which `*` is any text. A name is matched once, whichever profiles have it.
+
+    `kernel` is False where frames of that kind are no functions of the kernel: in allocation profiles.
+    """
+
+    def __new__(cls, rules: Sequence[tuple[str, Sequence[str]]] = ()) -> WorkTable: ...
+    def sums(self, profile: Profile, *, kernel: bool = True) -> list[tuple[str, str, str, int]]:
+        """What stacks of each category, phase and slice cost in the first value, with "" for no phase and no
+        slice: (category, phase, slice, sum).
+        """
+    def by_category(self, profile: Profile, *, kernel: bool = True, flat: bool = False) -> Profile:
+        """The same profile with each stack below a frame of its category's name, such as `[json]`; `flat`:
+        with nothing but these frames."""
+
 _SumsOf = tuple[int, float, float, float]
 
 @final
@@ -702,8 +688,8 @@ class MethodSums:
     with what a sample stands for: of its own cost, and of its total."""
 
     def __new__(cls) -> MethodSums: ...
-    def add(self, profile: Profile, per_sample: float, value: _Value = 0) -> None:
-        """Add a process."""
+    def add(self, profile: Profile, per_sample: float, value: _Value = 0, *, threads: bool = False) -> None:
+        """Add a process; with `threads`, its outermost frames in brackets are threads, not methods."""
     def put(self, name: str, own: _SumsOf, all: _SumsOf) -> None:
         """Put sums that were made earlier."""
     def of(self, name: str) -> tuple[_SumsOf, _SumsOf] | None:
@@ -715,10 +701,10 @@ class MethodSums:
         """`own_cost`, `own_squared` … `all_sampled` of each method, as numbers of 64 bits."""
 
 def frame_category(name: str) -> str | None:
-    """What a frame of this name does ("regex-match", "gc"), by `flamegraph/rules/frames.yaml`."""
+    """What a method of this name does ("regex-match", "gc"), by `flamegraph/rules/frames.yaml`.
 
-def frame_phase(name: str) -> str | None:
-    """Which part of a data job a frame of this name is ("shuffle-read"), by the same rules."""
+    "application" for one of no rule and no framework, None for code that serves others.
+    """
 
 def category_label(category: str) -> str:
     """What a category of work is called: "JSON"."""

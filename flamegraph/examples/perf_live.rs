@@ -42,8 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     for event in &recorded.events {
         eprintln!(
-            "taken {} broken {} timeline {:?} {:?}",
-            event.taken, event.broken, event.timeline, event.unknown
+            "taken {} broken {} {:?}",
+            event.taken, event.broken, event.unknown
         );
         let last = event.profile.values().len() - 1;
         event

@@ -21,8 +21,8 @@ pub use formats::{
 pub use formats::{read_jfr, Recording, Sampled};
 #[cfg(feature = "formats")]
 pub use ops::{
-    category_label, category_patterns, frame_category, frame_phase, Difference, Distance,
-    MethodSums, Outliers, Pattern, Samples, StackTable, Stacks, SumsOf, Work, WorkRules,
+    category_label, category_patterns, frame_category, Difference, Distance, MethodSums, Outliers,
+    Pattern, Samples, StackTable, Stacks, SumsOf, Work, WorkRules, WorkTable,
 };
 pub use ops::{
     read_all, read_mean, smaller_frames, Change, Diff, DiffNode, Keep, MeanMerger, Method, NodeRow,

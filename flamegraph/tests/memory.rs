@@ -68,7 +68,6 @@ fn a_flood_is_held_to_the_limits() {
         mappings: 1_000,
         waiting_bytes: 1 << 20,
         cells: 1 << 20,
-        seconds: 100,
     };
     let flood = |most| {
         let mut live = Live::new(wanted(), limits);

@@ -58,6 +58,7 @@ def frame_rules() -> dict[str, object]:
         **tables,
         "frameworks": frameworks,
         "weak": rules["weak"],
+        "transparent": rules["transparent"],
         "whole": rules["whole"],
         "labels": labels,
     }

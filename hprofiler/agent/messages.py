@@ -21,7 +21,6 @@ MAX_FOUND = 10_000
 MAX_LISTED = 400_000
 MAX_RECORDED = 512
 """Processes of one session. Agents have the same limit."""
-MAX_TIMELINE = 86_460
 MAX_PAUSES = 100_000
 TEXT_LIMIT = 4096
 _REFUSAL_LIMIT = 300
@@ -318,13 +317,8 @@ class ProfileHeader(Message, frozen=True, tag="profile"):
     resident_bytes: Count
     attach_seconds: Seconds | None
     samples: Samples
-    timeline: Annotated[Sequence[Count], Meta(max_length=MAX_TIMELINE)]
     sha256: Sha256
     size: Size
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        force_setattr(self, "timeline", array("Q", self.timeline))  # 8 bytes a second, not 40
 
 
 class RawHeader(Message, frozen=True, tag="raw"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from hprofiler._flamegraph import Profile
+from hprofiler._flamegraph import Profile, WorkTable
 from hprofiler.analysis.coverage import coverage as coverage_of
 from hprofiler.analysis.coverage import sampled
 from hprofiler.analysis.facts import RunFacts, read_facts
@@ -53,6 +53,7 @@ class Side:
     of_file: bool = False
     spread: Spread = field(default_factory=Spread)
     categories: Spread = field(default_factory=Spread)
+    work: WorkTable = field(default_factory=lambda: WorkTable(user_rules()))
     problems: list[Outcome] = field(default_factory=list)
 
     def add(self, profile: Profile, samples: int, kind: str = "") -> None:
@@ -66,7 +67,7 @@ class Side:
     def add_work(self, event: str, profile: Profile, samples: int, kind: str = "") -> None:
         """The same profile, with groups of threads where they are known."""
         if is_work(event):
-            flat = profile.by_category(user_rules(), kernel=has_kernel(event), flat=True)
+            flat = self.work.by_category(profile, kernel=has_kernel(event), flat=True)
             self.categories.add(flat, samples, kind)
 
     @property

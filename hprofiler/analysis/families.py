@@ -41,8 +41,11 @@ FAMILIES = {
         ("big-numbers", "compute with BigDecimal and BigInteger", "arithmetic of BigDecimal and BigInteger"),
     )
 }
-# What an engine does itself, such as Spark: a finding may name its methods.
-_ENGINES = frozenset(("codegen", "scan", "join", "aggregate", "sort", "shuffle", "network", "python-work"))
+# Code of the application, and what an engine does itself, such as Spark: a finding may name its methods.
+_APPLICATION = "application"
+_ENGINES = frozenset(
+    ("codegen", "write", "scan", "join", "aggregate", "sort", "shuffle", "network", "python-work")
+)
 _JDK = ("java.", "java/", "sun.", "sun/", "jdk.", "jdk/")
 _JAVA = ("interpreted", "c1", "jit", "inlined")
 
@@ -53,7 +56,7 @@ def family_of(name: str) -> Family | None:
 
 
 def is_own(name: str, kind: str) -> bool:
-    """Whether a frame is of the job's own code or of an engine: Java, and in no category but an engine's."""
+    """Whether a frame is of the application, or of what an engine does itself."""
     java = "." in name if kind in _JAVA else kind == "plain" and package_length(name) > 0
     category = frame_category(name) if java else None
-    return java and (category is None or (category in _ENGINES and not name.startswith(_JDK)))
+    return category == _APPLICATION or (category in _ENGINES and not name.startswith(_JDK))

@@ -51,11 +51,11 @@ class Kind:
     def freedom(self) -> int:
         return self.parts - 1
 
-    def add(self, profile: Profile, per_sample: float) -> None:
+    def add(self, profile: Profile, per_sample: float, threads: bool = False) -> None:
         whole = profile.total()
         self.parts += 1
         self.whole.add(whole, whole, per_sample)
-        self.methods.add(profile, per_sample)
+        self.methods.add(profile, per_sample, threads=threads)
 
     def put(self, which: str, name: str, sums: Sums) -> None:
         """A method's sums over all processes, as they were stored."""
@@ -111,8 +111,9 @@ class Spread:
         self.between_runs: dict[tuple[str, str], float] = {}
         self._sampled = 0.0
 
-    def add(self, profile: Profile, samples: int, kind: str = "") -> None:
-        """A process's profile, one value; `samples` is how many it has, 0 where unknown."""
+    def add(self, profile: Profile, samples: int, kind: str = "", threads: bool = False) -> None:
+        """A process's profile, one value; `samples` is how many it has, 0 where unknown. With `threads`, its
+        outermost frames in brackets are threads."""
         whole = profile.total()
         if not whole:
             return
@@ -122,7 +123,7 @@ class Spread:
         self.known = self.known and samples > 0
         per_sample = whole / samples if samples else 0.0
         self._sampled += whole * per_sample
-        self.kinds.setdefault(kind, Kind()).add(profile, per_sample)
+        self.kinds.setdefault(kind, Kind()).add(profile, per_sample, threads)
 
     def add_kind(self, name: str, kind: Kind, samples: int, known: bool) -> None:
         """All processes of a kind that is not here yet, as their sums were stored."""

@@ -92,7 +92,7 @@ class Reader:
         Raises OSError, ValueError or RuntimeError for one that cannot be used.
         """
         profile = self._read(host, recording, self._names.threads)
-        _check_frames(profile.without_threads() if self._names.threads else profile)
+        _check_frames(profile, profile.thread_count() if self._names.threads else 0)
         return profile
 
     def _read(self, host: HostRecord, recording: Recording, with_threads: bool) -> Profile:
@@ -149,8 +149,8 @@ def _by_cpu_time(profile: Profile, frequency: int) -> Profile:
     return profile.with_total("samples", max(1, round(profile.total("cpu") / 1e9 * frequency)))
 
 
-def _check_frames(profile: Profile) -> None:
-    if profile.total() and not profile.node_count():
+def _check_frames(profile: Profile, threads: int = 0) -> None:
+    if profile.total() and profile.node_count() == threads:
         raise ValueError("no stack in it has a frame")
 
 

@@ -131,7 +131,7 @@ def divided(facts: RunFacts, host: HostRecord, recording: Recording, profile: Pr
     # A thread keeps the name of its last task until it gets another, so idle ones are called like tasks.
     # A worker works while its task's thread waits for it: in wall-clock time that counts once.
     tasks = _TASK if recording.event == "wall" else (*_TASK, _PYTHON_TASK)
-    return profile.assigned(tasks, _IDLE, windows.slices, windows.ranges)
+    return profile.assigned(tasks if windows.ranges else (), _IDLE, windows.slices, windows.ranges)
 
 
 def _executor(facts: RunFacts, host: HostRecord, recording: Recording) -> str | None:

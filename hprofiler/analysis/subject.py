@@ -54,7 +54,7 @@ class Evidence:
         """A process's profile, the value shown first, and its costs by category."""
         if not self._of_cpu or not profile.total():
             return
-        kernel = sum(frame.self_value for frame in profile.frames() if frame.kind == "kernel")
+        kernel = sum(cost for category, cost in categories.items() if category.startswith("kernel-"))
         gc, jit = categories.get("gc", 0), categories.get("jit", 0)
         self.hosts.setdefault(host.name, Work()).update(total=profile.total(), gc=gc, jit=jit, kernel=kernel)
 

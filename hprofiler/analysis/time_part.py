@@ -58,7 +58,7 @@ def _of_range(folder: RunFolder, start: int, host: HostRecord, time: TimeRange) 
         part = _part(one, path, time.microseconds(start))
         begin, end = recorded_in(one, start, time)
         if end > begin:
-            recordings.append(replace(part, seconds=end - begin, timeline=()))
+            recordings.append(replace(part, seconds=end - begin))
     # How long processes were recorded is no more a part of the duration.
     outcomes = [replace(outcome, seconds=None) for outcome in host.outcomes]
     return host.part(recordings, outcomes)

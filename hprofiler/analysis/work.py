@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from hprofiler._flamegraph import Profile
+from hprofiler._flamegraph import Profile, WorkTable
 from hprofiler.base.errors import UsageError
 from hprofiler.base.paths import at_home
 from hprofiler.model.measures import measure_of
@@ -29,18 +29,23 @@ _TAKEN = (OTHER, "none", "library")
 _MOST_RULES = 100
 
 Sums = Mapping[str, int]
-"""Parts of a total by the code of a category, or of a phase ("" for none)."""
+"""Parts of a total by the code of a category."""
 
 
 @dataclass(frozen=True)
 class EventWork:
-    """Costs in the value that is shown. `stages` are by name, `processes` by host and pid."""
+    """Costs in the value that is shown. `stages` are by name, `processes` by host and pid, `by_phase` by the
+    code of a phase, "" for none."""
 
     categories: Sums = field(default_factory=dict)
-    phases: Sums = field(default_factory=dict)
+    by_phase: Mapping[str, Sums] = field(default_factory=dict)
     hosts: Mapping[str, Sums] = field(default_factory=dict)
     processes: Mapping[tuple[str, int], Sums] = field(default_factory=dict)
     stages: Mapping[str, Sums] = field(default_factory=dict)
+
+    @property
+    def phases(self) -> Sums:
+        return {phase: sum(of.values()) for phase, of in self.by_phase.items()}
 
 
 def largest_first(sums: Sums) -> list[tuple[str, int]]:
@@ -97,22 +102,14 @@ def user_rules() -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(found)
 
 
-def work_of(profile: Profile, event: str) -> tuple[Counter[str], Counter[str]]:
-    """A profile's costs by category, and by phase, in its first value."""
-    categories, phases = Counter[str](), Counter[str]()
-    for category, phase, (value, *_) in profile.work(user_rules(), kernel=has_kernel(event)):
-        if value:
-            categories[category] += value
-            phases[phase] += value
-    return categories, phases
-
-
 class WorkSums:
     """Takes the profiles of an event's processes one by one; they have groups of threads."""
 
     def __init__(self, event: str) -> None:
         self._event = event
-        self._categories, self._phases = Counter[str](), Counter[str]()
+        self._table = WorkTable(user_rules())
+        self._categories = Counter[str]()
+        self._phases: dict[str, Counter[str]] = {}
         self._hosts: dict[str, Counter[str]] = {}
         self._processes: dict[tuple[str, int], Sums] = {}
         self._stages: dict[str, Counter[str]] = {}
@@ -121,15 +118,15 @@ class WorkSums:
         """Returns the process's own sums by category."""
         if not is_work(self._event) or not profile.total():
             return {}
-        categories, phases = work_of(profile, self._event)
+        categories = Counter[str]()
+        for category, phase, stage, value in self._table.sums(profile, kernel=has_kernel(self._event)):
+            categories[category] += value
+            self._phases.setdefault(phase, Counter())[category] += value
+            if stage:
+                self._stages.setdefault(stage, Counter())[category] += value
         self._categories.update(categories)
-        self._phases.update(phases)
         self._hosts.setdefault(host, Counter()).update(categories)
         self._processes[host, pid] = categories
-        slices = profile.times.slices if profile.times is not None else ()
-        for number, (stage, _) in enumerate(slices, 1):
-            of_stage, _ = work_of(profile.in_slice(number), self._event)
-            self._stages.setdefault(stage, Counter()).update(of_stage)
         return categories
 
     def finish(self) -> EventWork:

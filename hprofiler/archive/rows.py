@@ -323,7 +323,7 @@ class _Event:
                 of = {"event": event, "process": process, "category": category, "phase": phase}
                 self.work.append({**of, "value": value, "seconds": seconds})
         samples, role = samples_of(profile, recording), role_of(recording)
-        self.spread.add(profile.without_times().without_threads(), samples, role)
+        self.spread.add(profile, samples, role, threads=True)
         self._samples[role] = self._samples.get(role, 0) + samples
         self._known[role] = self._known.get(role, True) and samples > 0
 

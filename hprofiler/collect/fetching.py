@@ -18,9 +18,9 @@ SLOWEST = 100_000  # slowest accepted transfer, in bytes per second
 PART = 1 << 20  # bytes of a payload per time limit
 
 MOST_PROFILES = 1 << 30
-"""Limit of one host's profiles, timelines and pauses, in bytes."""
-SECOND = 64
-"""Bytes per second of a timeline, or per pause: less in memory, and in run.json."""
+"""Limit of one host's profiles and pauses, in bytes."""
+PAUSE = 64
+"""Bytes per pause: less in memory, and in run.json."""
 MOST_RAW = 4 << 30
 """Limit of one host's raw recordings, in bytes."""
 _FEWER = "record fewer processes (-j) or events (-e), or for a shorter time"
@@ -77,7 +77,7 @@ class Fetching:
     def pauses(self, message: PausesMessage, ledger: Ledger) -> None:
         """Keep what the collectors of a process did."""
         try:
-            self._count(ProfileHeader, len(message.end) * SECOND)
+            self._count(ProfileHeader, len(message.end) * PAUSE)
         except HostError as error:
             ledger.problem(message.pid, error.reason, error.remedy)
             return
@@ -105,8 +105,7 @@ class Fetching:
 
     def _keep(self, header: Header, pieces: Iterator[bytes], ledger: Ledger) -> None:
         process = ledger.process(header.pid)
-        timeline = () if isinstance(header, RawHeader) else header.timeline
-        self._count(type(header), header.size + len(timeline) * SECOND)
+        self._count(type(header), header.size)
         if isinstance(header, RawHeader):
             self._sink.raw(self._host, process, header.name, pieces)
             return
@@ -122,7 +121,6 @@ class Fetching:
             resident_bytes=header.resident_bytes,
             attach_seconds=header.attach_seconds,
             bytes_received=header.size,
-            timeline=header.timeline,
         )
         ledger.recorded(self._sink.profile(self._host, recording, pieces))
 

@@ -133,6 +133,8 @@ _MEASURES: dict[str, Measure] = {
 
 
 # Names of the counts of known events.
+# Samples that CPU time stands for: so few may be none.
+_FEW = 5
 _COUNTED = {
     name: words
     for measure in _MEASURES.values()
@@ -225,6 +227,8 @@ def no_samples(event: str, processes: int, expected: int) -> str:
     """Why recorded processes have no samples of an event; `expected`: samples expected from their CPU
     time."""
     recorded = counted(processes, "processes")
+    if 0 < expected <= _FEW:
+        return f"{recorded} used too little CPU time for a sample: record longer (-t)"
     if expected:
         samples = counted(expected, "samples")
         return f"the CPU time of {recorded} stands for {samples}, of which none was taken"

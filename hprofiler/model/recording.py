@@ -62,12 +62,11 @@ class Recording:
     """One event of one process.
 
     `event` is the name in the request, `source` what `engine` used for it (`perf_events`, `ctimer` ...).
-    `interval` is what one sample stands for (nanoseconds or bytes), 0 if it has no meaning. `timeline`
-    has the number of samples in each second; `totals` are the profile's sums by name. `attach_seconds` is
-    the time of the attach, None without one; `resident_bytes` is the most memory that the process had, 0
-    if that is not known; `bytes_received` is the size of the profile on the wire; `times` is None if it
-    is not known when samples were taken; `times_off` is then by how many seconds they were impossible, 0
-    if there were none.
+    `interval` is what one sample stands for (nanoseconds or bytes), 0 if it has no meaning. `totals` are the
+    profile's sums by name. `attach_seconds` is the time of the attach, None without one; `resident_bytes`
+    is the most memory that the process had, 0 if that is not known; `bytes_received` is the size of the
+    profile on the wire; `times` is None if it is not known when samples were taken; `times_off` is then by
+    how many seconds they were impossible, 0 if there were none.
     """
 
     process: Process
@@ -79,7 +78,6 @@ class Recording:
     seconds: Seconds
     cpu_seconds: Seconds = 0.0
     resident_bytes: Count = 0
-    timeline: Sequence[int] = ()
     totals: Mapping[str, Count] = field(default_factory=dict)
     attach_seconds: Seconds | None = None
     bytes_received: Count | None = None

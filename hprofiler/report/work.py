@@ -5,20 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from hprofiler._flamegraph import category_label
+from hprofiler.analysis.facts import PYSPY, RunFacts
 from hprofiler.analysis.result import EventAnalysis
 from hprofiler.analysis.words import percent, plain
 from hprofiler.analysis.work import EventWork, Sums, largest_first
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
-from hprofiler.model.measures import counted
 from hprofiler.report.page import PageData
 
 _SHOWN = 5
+_NO_PHASE = "no phase"
 _BARS = 100
 
 
-def work_text(work: EventWork) -> str:
-    """The largest categories, with their shares on the hosts where they are most and least; "" for none."""
+def may_inline(facts: RunFacts) -> bool:
+    """Whether there is code that a compiler may have inlined into its callers."""
+    return any(one.engine != PYSPY for host in facts.hosts for one in host.recordings)
+
+
+def work_text(work: EventWork, inlined: bool = True) -> str:
+    """The largest categories, with their shares on the hosts where they are most and least, and the phases of
+    a data job; "" for none."""
     total = sum(work.categories.values())
     if not total:
         return ""
@@ -32,12 +39,25 @@ def work_text(work: EventWork) -> str:
             (least, _), (most, host) = shares[0], shares[-1]
             spread = f"{plain(percent(least, 1))} to {plain(percent(most, 1))} ({printable(host)})"
         rows.append((plain(percent(value, total)), printable(category_label(name)), spread))
-    lines = ["  by category (at least: inlined code counts for its caller):"]
+    lines = [f"  by category{' (at least: inlined code counts for its caller)' if inlined else ''}:"]
     lines += table_lines(rows, right=(0,), indent=4)
     rest = sum(value for _, value in named[_SHOWN:])
     if rest:
-        lines.append(f"    {plain(percent(rest, total))} in {counted(len(named) - _SHOWN, 'others')}")
+        more = len(named) - _SHOWN
+        what = "category" if more == 1 else "categories"
+        lines.append(f"    {plain(percent(rest, total))} in {more} more {what} (see the view Work)")
+    if phases := [(phase, sum(parts.values())) for phase, parts in _phases(work)]:
+        named_shares = (f"{phase} {plain(percent(value, total))}" for phase, value in phases)
+        lines.append(f"  by phase: {', '.join(named_shares)}")
     return "\n".join(lines)
+
+
+def _phases(work: EventWork) -> list[tuple[str, Sums]]:
+    """What they are called, the largest first, and what is in none last; empty where all is in none."""
+    named = [(phase, work.by_phase[phase]) for phase, _ in largest_first(work.phases) if phase]
+    none = work.by_phase.get("")
+    found = [(phase.replace("-", " "), parts) for phase, parts in named]
+    return [*found, (_NO_PHASE, none)] if found and none else found
 
 
 def work_record(work: EventWork) -> dict[str, object]:
@@ -70,7 +90,13 @@ def work_rows(data: PageData, analysis: EventAnalysis) -> list[dict[str, object]
         number = data.number_of_process(data.process(host, recording))
         label = f"{recording.label} on {host.name} (pid {recording.pid})"
         processes.append(_row("process", label, sums, f"process:{number}"))
-    rows = [_row("whole", "cluster" if len(hosts) > 1 else "all", work.categories)]
+    whole = _row("whole", "cluster" if len(hosts) > 1 else "all processes", work.categories)
+    total = sum(work.categories.values())
+    phases = [
+        _row("phase", f"{phase} {percent(sum(parts.values()), total)}", parts)
+        for phase, parts in _phases(work)
+    ]
+    rows = [{**whole, "inlined": may_inline(facts)}, *phases]
     for group in (hosts if len(hosts) > 1 else [], stages, processes if len(processes) > 1 else []):
         shown = sorted(group, key=lambda row: -row["total"])[:_BARS]
         rows += [{**row, "more": len(group) - len(shown)} for row in shown]

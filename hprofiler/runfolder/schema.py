@@ -115,7 +115,7 @@ def read(text: bytes) -> RunRecord:
     """
     if len(text) > MOST_BYTES:
         raise ValueError(f"it has more than {MOST_BYTES >> 30} GiB")
-    # Without a bound of values: timelines have one value per second.
+    # Without a bound of values: pauses may be many.
     content = bounded_json.read(text, len(text))
     if not isinstance(content, dict):
         raise ValueError("not a JSON object")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from hprofiler._flamegraph import Profile, ViewerData
+from hprofiler._flamegraph import Profile, ViewerData, WorkTable
 from hprofiler.cli import memory
 
 
@@ -52,7 +52,7 @@ def work(rounds: int, profiles: list[str]) -> None:
         begin = time.perf_counter()
         merged = Profile.open(profiles)
         middle = time.perf_counter()
-        merged.work([], kernel=True)
+        WorkTable().sums(merged)
         if turn:
             print(middle - begin, time.perf_counter() - middle)
 

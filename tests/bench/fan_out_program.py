@@ -130,13 +130,13 @@ class Agents:
         writer.close()
 
     def send_results(self, number: int, say: Any, writer: asyncio.StreamWriter) -> None:
-        profile, timeline = self.profile(number % PROFILES)
-        taken = sum(timeline)
+        profile = self.profile(number % PROFILES)
+        taken = int(self.seconds * FREQUENCY)
         cpu = taken / FREQUENCY
         say(
             "profile", pid=_PID, event="cpu", engine="async-profiler", source="perf_events",
             interval=10**9 // FREQUENCY, seconds=self.seconds, cpu_seconds=cpu, resident_bytes=8 << 30,
-            attach_seconds=0.1, samples={"expected": taken, "taken": taken, "lost": 0}, timeline=timeline,
+            attach_seconds=0.1, samples={"expected": taken, "taken": taken, "lost": 0},
             sha256=hashlib.sha256(profile).hexdigest(), size=len(profile),
         )  # fmt: skip
         writer.write(profile)
@@ -150,19 +150,18 @@ class Agents:
         say("done", left=[])
 
     @lru_cache(maxsize=PROFILES)  # noqa: B019 (one object in the program)
-    def profile(self, number: int) -> tuple[bytes, list[int]]:
-        """A compact profile, and its samples in each second."""
+    def profile(self, number: int) -> bytes:
+        """A compact profile."""
         dice = random.Random(number)
         stacks = [line.rpartition(b" ")[0].decode() for line in self.maker.host(number)]
         buckets = int(self.seconds * 1_000_000) // BUCKET
         nanos = 10**9 // FREQUENCY
-        rows, timeline = [], [0] * int(self.seconds)
+        rows = []
         for _ in range(int(self.seconds * FREQUENCY)):
             bucket = dice.randrange(buckets)
-            timeline[min(bucket * BUCKET // 1_000_000, len(timeline) - 1)] += 1
             frames = [name.partition("_[")[0] for name in dice.choice(stacks).split(";")]
             rows.append(Row(["[executor]", *frames], bucket, 1, (1, nanos)))
-        return timed_profile(rows, start=int(1e6 * self.began)), timeline
+        return timed_profile(rows, start=int(1e6 * self.began))
 
 
 def _host(number: int) -> dict[str, Any]:

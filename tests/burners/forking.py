@@ -1,6 +1,6 @@
-"""A program for CPython that does nothing itself, but forks a process for each line on stdin.
+"""A program for CPython that does nothing itself: a line on stdin forks a process, the next waits for it.
 
-That spends 1.5 s of CPU time in `hot`. Protocol as in Burner.java.
+The process spends 1.5 s of CPU time in `hot`. Protocol as in Burner.java.
 """
 
 import os
@@ -24,6 +24,8 @@ def main():
         if not child:
             hot(NANOSECONDS)
             os._exit(0)
+        print(f"forked pid={child}", flush=True)
+        sys.stdin.readline()
         used = os.wait4(child, 0)[2]
         print(f"counters hot={int((used.ru_utime + used.ru_stime) * 1e9)}", flush=True)
 

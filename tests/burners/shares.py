@@ -1,20 +1,30 @@
 """A program for any CPython from 3.8: its thread python-worker-1 spends CPU time in known shares.
 
 70 % in the function `hot`, 20 % in the method `Warm.burn` below four calls of `deeper`, 10 % in `cool`,
-whose work is native code that runs without the GIL. Protocol as in Burner.java; the argument is the load, 0.5
-of a core.
+whose work is native code that runs without the GIL: NumPy's, or hashlib's where there is no NumPy. The
+argument is the load, 0.5 of a core; the rest of the time it waits for input. Protocol as in Burner.java;
+`waited` and `turned` are times by the clock, of these waits and of all.
 """
 
 import hashlib
 import os
+import select
 import sys
 import threading
 import time
 
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
 PERCENT = {"hot": 70, "warm": 20, "cool": 10}
 ROUND = 0.02
 USED = dict.fromkeys(PERCENT, 0)
+CLOCK = {"waited": 0, "turned": 0}
 TEXT = bytes(1 << 18)
+NUMBERS = numpy and numpy.ones(1 << 16)
+NO_INPUT, _ = os.pipe()
 
 
 def hot(until):
@@ -41,25 +51,35 @@ def deeper(depth, until):
 
 def cool(until):
     while time.thread_time_ns() < until:
-        hashlib.sha256(TEXT)
+        if numpy:
+            numpy.sin(NUMBERS, out=NUMBERS)
+        else:
+            hashlib.sha256(TEXT)
+
+
+def wait_for_input(seconds):
+    select.select([NO_INPUT], [], [], seconds)
 
 
 def work(load):
     burns = {"hot": hot, "warm": lambda until: deeper(3, until), "cool": cool}
     while True:
-        begin = time.monotonic()
+        begin = time.monotonic_ns()
         for name, burn in burns.items():
             # What one took too much of a round, it gets less of the next.
             share = PERCENT[name] * sum(USED.values()) // 100 - USED[name] + int(PERCENT[name] * ROUND * 1e7)
             before = time.thread_time_ns()
             burn(before + max(0, share))
             USED[name] += time.thread_time_ns() - before
-        spent = time.monotonic() - begin
-        time.sleep(spent * (1 - load) / load)
+        worked = time.monotonic_ns()
+        wait_for_input((worked - begin) / 1e9 * (1 - load) / load)
+        end = time.monotonic_ns()
+        CLOCK["waited"] += end - worked
+        CLOCK["turned"] += end - begin
 
 
 def print_counters():
-    print("counters " + " ".join(f"{name}={used}" for name, used in USED.items()), flush=True)
+    print("counters", *(f"{name}={time}" for name, time in [*USED.items(), *CLOCK.items()]), flush=True)
 
 
 if __name__ == "__main__":

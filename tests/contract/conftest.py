@@ -132,7 +132,7 @@ def burn(tmp_path: Path) -> Iterator[Burn]:
             options = [f"-Xbootclasspath/a:{open_classes()}", *options]
             words += as_user(user)
         words += prefix
-        java = str(java_home(jdk) / "bin" / "java") if jdk else "java"
+        java = str(jdks.home(jdk) / "bin" / "java") if jdk else "java"
         launcher = tmp_path / f"launch-{len(burners)}" / "java"
         launcher.parent.mkdir()
         launcher.write_text(f'#!/bin/sh\ncd {cwd} && exec {" ".join(words)} {java} "$@"\n')
@@ -144,13 +144,6 @@ def burn(tmp_path: Path) -> Iterator[Burn]:
     for burner in burners:
         burner.outer.kill(18)  # one that is stopped goes on first
         burner.kill()
-
-
-def java_home(version: int) -> Path:
-    try:
-        return jdks.home(version)
-    except jdks.Unavailable as why:
-        lacking(str(why))
 
 
 @functools.cache

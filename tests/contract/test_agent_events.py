@@ -38,9 +38,6 @@ def test_all_events_in_one_recording(agent, burn, jdk):
         head, profile = done.head(event), done.profile(event)
         assert profile.values == VALUES[event], event
         assert (head["engine"], head["event"]) == ("async-profiler", event)
-        assert sum(head["timeline"]) == head["samples"]["taken"]
-        # The profiler begins before its answer to that is heard, which is later on a busy machine.
-        assert len(head["timeline"]) <= head["seconds"] + 2
         assert 0 < head["attach_seconds"] < 10
         assert all(re.match(r"\[[^;]*\]", stack[0]) for stack, _ in done.stacks(event)), event
     assert done.head()["source"] == "perf_events"

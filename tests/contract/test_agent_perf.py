@@ -28,7 +28,7 @@ def test_shares_and_names_of_a_jvm_with_frame_pointers(agent, burn, jdk):
     assert (head["engine"], head["source"]) == ("perf", "perf_events")
     assert 0 < head["attach_seconds"] < 10
     assert head["interval"] == pytest.approx(1e9 / FREQUENCY, abs=1)
-    assert sum(head["timeline"]) == head["samples"]["taken"] >= 0.5 * head["samples"]["expected"]
+    assert head["samples"]["taken"] >= 0.5 * head["samples"]["expected"]
     assert done.profile().values == [("samples", "count"), ("cpu", "nanoseconds")]
     assert done.profile().total(1) == pytest.approx(1e9 * head["cpu_seconds"], rel=0.1)
     assert done.share("[unknown") < 0.02

@@ -45,12 +45,16 @@ def record(agent: Agent, program: Python, **members: object) -> tuple[Recorded, 
     def burnt() -> Counts:
         return grown(program.counters(), before)
 
-    procs.wait_for("work", lambda: sum(burnt().values()) > WORK, timeout=2 * procs.PATIENCE)
+    procs.wait_for("work", lambda: cpu_of(burnt()) > WORK, timeout=2 * procs.PATIENCE)
     return agent.stop().of(program), burnt()
 
 
+def cpu_of(burnt: Counts) -> int:
+    return sum(burnt[work] for work in WORKS)
+
+
 def assert_shares(done: Recorded, burnt: Counts) -> None:
-    taken, total = done.head()["samples"]["taken"], sum(burnt.values())
+    taken, total = done.head()["samples"]["taken"], cpu_of(burnt)
     for work, name in WORKS.items():
         share = done.share(name, among=tuple(WORKS.values()))
         assert near(share, burnt[work] / total, taken), (work, share, burnt, done.stacks())
@@ -64,7 +68,7 @@ def test_shares_are_those_that_were_burnt(agent, program):
     assert (done.head()["engine"], done.head()["source"]) == ("pyspy", "py-spy")
     assert_shares(done, burnt)
     nanoseconds = sum(count for _, count in done.stacks(value=1))
-    assert nanoseconds == pytest.approx(sum(burnt.values()), rel=0.2)
+    assert nanoseconds == pytest.approx(cpu_of(burnt), rel=0.2)
     _, warm = max((count, stack) for stack, count in done.stacks() if stack[-1].endswith(WORKS["warm"]))
     assert warm[0] == THREAD and [frame for frame in warm if "deeper" in frame] == ["deeper (shares.py)"] * 4
     assert done.share("[MainThread]") < 0.3, "it mostly waits for a line"
@@ -73,10 +77,14 @@ def test_shares_are_those_that_were_burnt(agent, program):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a pid namespace")
-def test_threads_of_a_container_are_told_apart(agent, program):
-    """There they have other numbers, and the thread that waits must not count as running."""
+@pytest.mark.parametrize(
+    "release", ["", *(pytest.param(one, marks=pytest.mark.nightly) for one in ("3.8", "3.9", "3.10"))]
+)
+def test_threads_of_a_container_are_told_apart(agent, program, release):
+    """There they have other numbers, and the main thread, PID 1, waits: it must not count as running."""
     enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    burner = program(load=0.8, wrap=lambda words: [*enter, *words])
+    python = interpreter(release) if release else sys.executable
+    burner = program(python, load=0.8, wrap=lambda words: [*enter, *words])
     done, burnt = record(agent, burner)
     assert burner.pid != burner.outer.pid and good(done.outcome)
     assert_shares(done, burnt)
@@ -84,9 +92,11 @@ def test_threads_of_a_container_are_told_apart(agent, program):
 
 
 def test_threads_that_wait_are_in_wall_clock_samples(agent, program):
-    done, _ = record(agent, program(load=0.2), events=["wall", "cpu"])
+    done, spent = record(agent, program(load=0.2), events=["wall", "cpu"])
     assert good(done.outcome)
     assert done.share("[MainThread]", "wall") == pytest.approx(0.5, abs=0.02), "two threads, all the time"
+    waiting = done.share("wait_for_input", "wall", among=[THREAD])
+    assert waiting == pytest.approx(spent["waited"] / spent["turned"], abs=0.03)
     each = sum(count for stack, count in done.stacks("wall", 1) if stack[0] == THREAD)
     assert each / 1e9 == pytest.approx(done.head("wall")["seconds"], rel=0.1)
     assert done.share("[MainThread]") < 0.4
@@ -96,6 +106,7 @@ def test_processes_that_it_forks_are_recorded_with_it(agent):
     forking = Counting([sys.executable, str(FORKING)])
     try:
         agent.begin(forking, engine="pyspy", frequency=FREQUENCY, duration=300)
+        forking.ask("forked")
         used = forking.counters()["hot"]
         done = agent.stop().of(forking)
     finally:
@@ -104,6 +115,21 @@ def test_processes_that_it_forks_are_recorded_with_it(agent):
     assert done.head()["cpu_seconds"] == pytest.approx(used / 1e9, rel=0.2)
     nanoseconds = sum(count for _, count in done.stacks(value=1))
     assert nanoseconds / 1e9 == pytest.approx(done.head()["cpu_seconds"], rel=0.01)
+
+
+def test_a_forked_process_counts_from_the_begin_of_the_recording(agent):
+    forking = Counting([sys.executable, str(FORKING)])
+    try:
+        child = int(forking.ask("forked pid=").partition("=")[2])
+        procs.wait_for("half of its work", lambda: procs.cpu_seconds(child) > 0.7)
+        before = procs.cpu_seconds(child)
+        agent.begin(forking, engine="pyspy", frequency=FREQUENCY, duration=300)
+        after = procs.cpu_seconds(child)
+        used = forking.counters()["hot"] / 1e9
+        done = agent.stop().of(forking)
+    finally:
+        forking.kill()
+    assert used - after - 0.2 < done.head()["cpu_seconds"] < used - before + 0.1
 
 
 def test_a_process_that_ends_keeps_its_samples(agent, program):
@@ -132,7 +158,7 @@ def test_higher_frequencies_are_lowered(agent, program):
     done, burnt = record(agent, program(), frequency=997)
     assert done.outcome["code"] == "frequency-lowered", done.outcome
     assert done.head()["interval"] == 10_000_000
-    assert done.head()["samples"]["expected"] == pytest.approx(sum(burnt.values()) / 1e7, rel=0.3)
+    assert done.head()["samples"]["expected"] == pytest.approx(cpu_of(burnt) / 1e7, rel=0.3)
 
 
 def test_children_of_a_jvm_come_along(agent, program):

@@ -12,7 +12,7 @@ from hprofiler import Profile
 from tests.burners import build
 from tests.burners.burner import Program
 from tests.contract.agent_driver import Agent, Event, Recorded
-from tests.contract.conftest import java_home
+from tests.lab import jdks
 from tests.lab.procs import thread_names, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -43,7 +43,7 @@ def stages() -> Iterator[Callable[..., Program]]:
     programs: list[Program] = []
 
     def start(jdk: int, *options: str) -> Program:
-        java = java_home(jdk) / "bin" / "java"
+        java = jdks.home(jdk) / "bin" / "java"
         words = ["-cp", str(build.classes()), "-Xmx64m", *APART, *options]
         words += ["Stages", "2", "20", str(TASK_MILLISECONDS)]
         programs.append(Program([str(java), *words]))

@@ -14,8 +14,8 @@ from hprofiler import Profile
 from tests.burners import build
 from tests.burners.burner import Program
 from tests.contract.agent_driver import running
-from tests.contract.conftest import java_home
 from tests.contract.test_agent_perf import FRAME_POINTERS
+from tests.lab import jdks
 
 BUCKET = 20_000
 """Microseconds."""
@@ -38,7 +38,7 @@ class Phases(Program):
     """The program of `Phases.java` on a JDK."""
 
     def __init__(self, jdk: int) -> None:
-        java = str(java_home(jdk) / "bin" / "java")
+        java = str(jdks.home(jdk) / "bin" / "java")
         flags = ["-Xmx48m", "-XX:+UseSerialGC", FRAME_POINTERS]
         super().__init__(["env", f"CLASSPATH={build.classes()}", java, *flags, "Phases"])
 

@@ -48,10 +48,7 @@ class Zoo:
 
     def jvm(self, *works: str, jdk: int = 17, **options: Any) -> Truth:
         """A JVM of a version that does these works; options are those of `counting.arguments`."""
-        try:
-            java = jdks.java(jdk)
-        except jdks.Unavailable as why:
-            lacking(str(why))
+        java = jdks.java(jdk)
         made = Truth(*works, **{"java": java, **options})
         self.programs.append(made)
         return made

@@ -29,9 +29,14 @@ def memory(zoo: Zoo) -> Truth:
     return zoo.jvm("memory=40", "live=20", jdk=25)
 
 
+@pytest.fixture(scope="module", params=[8, 11, 21, 25])
+def jdk(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
 @pytest.fixture(scope="module")
-def waiting(zoo: Zoo) -> Truth:
-    return zoo.jvm("waits=3", jdk=25)
+def waiting(zoo: Zoo, jdk: int) -> Truth:
+    return zoo.jvm("waits=3", jdk=jdk)
 
 
 @pytest.fixture(scope="module")

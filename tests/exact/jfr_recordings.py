@@ -14,7 +14,6 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tests.lab import cache, jdks
 
@@ -56,10 +55,10 @@ def library(version: str) -> Path:
     return path
 
 
-def classes(burner: str = "JfrBurner") -> Path:
-    """The folder with a compiled burner, one for each version of its source."""
-    source = SOURCES / f"{burner}.java"
-    target = cache.folder("burners") / f"{burner}-{_sha256(source)[:16]}"
+def classes() -> Path:
+    """The folder with the compiled burner, one for each version of its source."""
+    source = SOURCES / "JfrBurner.java"
+    target = cache.folder("burners") / f"JfrBurner-{_sha256(source)[:16]}"
     if not target.exists():
         partial = Path(tempfile.mkdtemp(dir=target.parent))
         options = ["-encoding", "UTF-8", "--release", "8", "-Xlint:-options", "-d", str(partial)]
@@ -71,25 +70,20 @@ def classes(burner: str = "JfrBurner") -> Path:
     return target
 
 
-def command(
+def start(
     jdk: int,
     output: Path,
-    burner: str,
     *,
+    seconds: float,
     agent: str | None = None,
     options: str = "",
     flags: Sequence[str] = (),
-) -> list[str]:
-    """The command of a burner in a JVM that records itself, by this version of the agent or by `flags`."""
+) -> subprocess.Popen[bytes]:
+    """The burner in a JVM that records itself, by this version of the agent or by `flags`."""
     words = [jdks.java(jdk), *flags]
     if agent:
         words.append(f"-agentpath:{library(agent)}=start,{options},jfr,file={output}")
-    return [*words, "-cp", str(classes(burner)), burner]
-
-
-def start(jdk: int, output: Path, *, seconds: float, **how: Any) -> subprocess.Popen[bytes]:
-    """A JVM that runs the JFR burner; `how` is as in `command`."""
-    words = [*command(jdk, output, "JfrBurner", **how), str(int(seconds * 1000))]
+    words += ["-cp", str(classes()), "JfrBurner", str(int(seconds * 1000))]
     environment = {"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
     return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 

@@ -11,11 +11,13 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from _pytest.outcomes import Skipped
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
-class Unavailable(Exception):
-    """Software of the lab is not available here; the message says why."""
+class Unavailable(Skipped):
+    """Software of the lab is not available here; the message says why. A test that needs it is skipped."""
 
 
 def folder(name: str) -> Path:

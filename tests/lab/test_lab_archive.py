@@ -17,10 +17,9 @@ from hprofiler import Profile
 from hprofiler.archive.add import add
 from hprofiler.archive.compact import compact
 from tests.bench.core_cluster import Maker
-from tests.lab import cache, hosts, jdks
-from tests.lab.yarn.cluster import CONFIGURATION, YarnCluster, make_lab
-from tests.lab.yarn.software import JDK, Unavailable, pyspark, software
-from tests.needed import lacking
+from tests.lab import cache, jdks
+from tests.lab.yarn.cluster import CONFIGURATION, YarnCluster, running_cluster
+from tests.lab.yarn.software import JDK
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
@@ -30,33 +29,10 @@ JOB = cache.CHECKOUT / "hprofiler/spark_jobs/merge.py"
 
 
 @pytest.fixture(scope="module")
-def spark_home() -> Path:
-    try:
-        return pyspark()
-    except Unavailable as why:
-        lacking(str(why))
-
-
-@pytest.fixture(scope="module")
 def yarn(workshop: Path, spark_home: Path) -> Iterator[YarnCluster]:
-    """A cluster whose hosts see the shared folder where this machine has it."""
-    reason = hosts.why_not()
-    if reason:
-        lacking(reason)
-    try:
-        made = software()
-    except Unavailable as why:
-        lacking(str(why))
-    interpreter = [Path(sys.base_prefix), Path(sys.prefix)]
-    lab = make_lab(workshop / "archive-yarn", made, tied=True, show=[spark_home, *interpreter])
-    lab.up()
-    try:
-        for host in lab.hosts.values():
-            host.run(["mkdir", "-p", str(lab.folder)])
-            host.run(["ln", "-s", "/shared", str(lab.shared)])
-        yield YarnCluster(lab, made).up()
-    finally:
-        lab.down()
+    shown = [spark_home, Path(sys.base_prefix), Path(sys.prefix)]
+    with running_cluster(workshop / "archive-yarn", shown, here=True) as cluster:
+        yield cluster
 
 
 def runs(folder: Path) -> list[Path]:

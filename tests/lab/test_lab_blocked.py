@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from tests.lab.cache import Unavailable
 from tests.lab.yarn import software
 from tests.needed import lacking
 
@@ -72,10 +71,7 @@ class Job:
 
 def made(folder: Path, prepare: str, job: tuple[object, ...], **settings: str) -> Job:
     """`prepare` is what its shell does before; `job` is a class and its arguments."""
-    try:
-        spark = software.software()
-    except Unavailable as why:
-        lacking(str(why))
+    spark = software.software()
     logs, home = folder / "logs", folder / "home"
     logs.mkdir(parents=True)
     home.mkdir()

@@ -15,10 +15,8 @@ import pytest
 
 from hprofiler.runfolder.metrics_file import read_metrics
 from tests.contract.agent_driver import running
-from tests.lab.cache import Unavailable
 from tests.lab.spark import logs
 from tests.lab.yarn import software
-from tests.needed import lacking
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 
@@ -39,21 +37,15 @@ BY_LIBRARIES = {
 
 
 def test_shares_are_those_of_the_program() -> None:
-    try:
-        made = software.software()
-        jar = software.compiled("categories", [SOURCE, TURNS], made.spark)
-    except Unavailable as why:
-        lacking(str(why))
+    made = software.software()
+    jar = software.compiled("categories", [SOURCE, TURNS], made.spark)
     check_shares([str(made.java_home / "bin" / "java"), "-cp", f"{jar}:{made.spark}/*", "CategoryBurner"])
 
 
 @pytest.mark.parametrize("kinds", BY_LIBRARIES.values(), ids=BY_LIBRARIES)
 def test_shares_of_libraries_are_those_of_the_program(kinds: list[str]) -> None:
-    try:
-        made, jars = software.software(), logs.spark_3().home / "jars"
-        jar = software.compiled("library-burner", [SOURCE.with_name("LibraryBurner.java"), TURNS], jars)
-    except Unavailable as why:
-        lacking(str(why))
+    made, jars = software.software(), logs.spark_3().home / "jars"
+    jar = software.compiled("library-burner", [SOURCE.with_name("LibraryBurner.java"), TURNS], jars)
     opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.lang", "java.nio", "sun.nio.ch")]
     java = [str(made.java_home / "bin" / "java"), *opened]
     check_shares([*java, "-cp", f"{jar}:{jars}/*", "LibraryBurner", *kinds])
@@ -84,11 +76,8 @@ THREADS_OF = {"gc": ("VM Thread",), "jit": ("C1 Compiler", "C2 Compiler")}
 def test_collectors_and_compilers_are_beside_what_the_jvm_publishes(category: str, published: str) -> None:
     """CPU time by threads is the truth. The JVM publishes how long collections and compilations lasted, which
     is the same only while these threads need not wait for a processor."""
-    try:
-        java = software.software().java_home / "bin" / "java"
-        jar = software.compiled("jvm-burner", [SOURCE.with_name("JvmBurner.java")], Path("/"))
-    except Unavailable as why:
-        lacking(str(why))
+    java = software.software().java_home / "bin" / "java"
+    jar = software.compiled("jvm-burner", [SOURCE.with_name("JvmBurner.java")], Path("/"))
     options = ["-Xmx600m", "-XX:+UseSerialGC", "-XX:-UseDynamicNumberOfCompilerThreads", "-Xbatch"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with running(str(java), *options, "-cp", str(jar), "JvmBurner", category, **pipes) as burner:
@@ -131,11 +120,8 @@ def scheduled(pid: int) -> dict[str, tuple[float, float]]:
 
 def test_little_of_sql_is_unknown() -> None:
     """Queries like those of TPC-H, for which no rule was made."""
-    try:
-        made, jars = software.software(), logs.spark_3().home / "jars"
-        jar = software.compiled("sql-burner", [SOURCE.with_name("SqlBurner.java")], jars)
-    except Unavailable as why:
-        lacking(str(why))
+    made, jars = software.software(), logs.spark_3().home / "jars"
+    jar = software.compiled("sql-burner", [SOURCE.with_name("SqlBurner.java")], jars)
     opened = ("java.lang", "java.lang.invoke", "java.nio", "java.util", "sun.nio.ch", "sun.util.calendar")
     java = [
         str(made.java_home / "bin" / "java"),
@@ -177,12 +163,9 @@ def spent(burner) -> Counter[str]:
 @pytest.mark.parametrize("job", ["lucene", "flink"])
 def test_what_is_unknown_of_jobs_that_no_rule_was_made_for(job: str) -> None:
     """docs/categories.md has the figures: they are no aim."""
-    try:
-        jars = software.fetched("unknown-jobs", SOURCE.with_name("unknown.xml"))
-        jar = software.compiled("unknown-jobs-burner", [SOURCE.with_name("UnknownJobs.java")], jars)
-        java = software.software().java_home / "bin" / "java"
-    except Unavailable as why:
-        lacking(str(why))
+    jars = software.fetched("unknown-jobs", SOURCE.with_name("unknown.xml"))
+    jar = software.compiled("unknown-jobs-burner", [SOURCE.with_name("UnknownJobs.java")], jars)
+    java = software.software().java_home / "bin" / "java"
     opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.lang", "java.util")]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with running(

@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
-from tests.lab import hosts, jdks
+from tests.lab import hosts
 from tests.lab.coordinator import COMMAND, Coordinator
 from tests.lab.engines import flink, spark
 from tests.lab.hosts import Lab
 from tests.lab.yarn import stages
-from tests.lab.yarn.software import Unavailable
-from tests.needed import lacking
 
 ROOT = Path(__file__).parents[2]
 HOST = "host1"
@@ -30,9 +28,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory, workshop: Path) -> Iterato
     labs: list[Lab] = []
 
     def start(*shown: Path) -> Coordinator:
-        reason = hosts.why_not()
-        if reason:
-            lacking(reason)
+        hosts.require()
         folder = workshop / f"engine-{len(list(workshop.iterdir()))}"
         labs.append(Lab(folder, hosts.default_plans(1), tied=True, show=shown, shared=folder / "shared").up())
         return Coordinator(labs[-1], folder / "runs")
@@ -45,10 +41,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory, workshop: Path) -> Iterato
 @pytest.mark.parametrize("version", spark.VERSIONS)
 def test_stages_of_versions_of_spark(machine: Callable[..., Coordinator], version: str) -> None:
     """Two stages run at the same time in one executor. Before 3.1 threads are named by the task alone."""
-    try:
-        made = spark.software(version)
-    except Unavailable as why:
-        lacking(str(why))
+    made = spark.software(version)
     coordinator = machine(made.jars, made.jobs.parent)
     job = ["together", "600", "20", str(stages.TASK_MILLISECONDS)]
     with spark.running(coordinator.lab, HOST, made, *job) as driver:
@@ -61,10 +54,7 @@ def test_stages_of_versions_of_spark(machine: Callable[..., Coordinator], versio
 
 def test_operators_of_flink(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The shipped rules for task managers, on a cluster within a job's JVM."""
-    try:
-        command = flink.software()
-    except (Unavailable, jdks.Unavailable) as why:
-        lacking(str(why))
+    command = flink.software()
     shipped = (ROOT / "selectors/flink-taskmanager.yaml").read_text()
     own = shipped.replace("org.apache.flink.runtime.taskexecutor.TaskManagerRunner", "FlinkOperators")
     selectors = tmp_path / "selectors"

@@ -20,7 +20,6 @@ from hprofiler import Profile
 from hprofiler.runfolder import RunFolder
 from tests.burners.burner import HOT
 from tests.lab import cache, hosts
-from tests.lab.cache import Unavailable
 from tests.lab.coordinator import COMMAND, Coordinator, Result, Running
 from tests.lab.folded import Stacks
 from tests.lab.k8s import images, pods
@@ -29,7 +28,6 @@ from tests.lab.k8s.pods import Object
 from tests.lab.k8s.settings import API_ADDRESS
 from tests.lab.k8s.software import software
 from tests.lab.procs import cpu_seconds, wait_for
-from tests.needed import lacking
 
 pytestmark = pytest.mark.timeout(2400)  # the first run builds Kubernetes
 
@@ -55,13 +53,8 @@ TO_LIST, TO_EXEC, *FURTHER = documented_rules()
 @pytest.fixture(scope="module")
 def kube(workshop: Path) -> Iterator[KubeCluster]:
     """A control plane, and two nodes that run pods."""
-    reason = hosts.why_not()
-    if reason:
-        lacking(reason)
-    try:
-        made = software()
-    except Unavailable as why:
-        lacking(str(why))
+    hosts.require()
+    made = software()
     cluster = KubeCluster(make_lab(workshop / "k8s", made, tied=True), made)
     cluster.lab.up()
     try:

@@ -9,24 +9,15 @@ from pathlib import Path
 import pytest
 
 import hprofiler
-from tests.lab import cache, hosts, jdks
+from tests.lab import cache, jdks
 from tests.lab.coordinator import Coordinator
 from tests.lab.notebook import execute, texts
-from tests.lab.yarn.cluster import CONFIGURATION, YarnCluster, make_lab
-from tests.lab.yarn.software import JDK, Unavailable, pyspark, software
-from tests.needed import lacking
+from tests.lab.yarn.cluster import CONFIGURATION, YarnCluster, running_cluster
+from tests.lab.yarn.software import JDK
 
 pytestmark = pytest.mark.timeout(600)
 
 WORK = 'spark.range(0, 10_000_000, 1, 4).selectExpr("sum(crc32(cast(id as string)))").collect()'
-
-
-@pytest.fixture(scope="module")
-def spark_home() -> Path:
-    try:
-        return pyspark()
-    except Unavailable as why:
-        lacking(str(why))
 
 
 def session(master: str, **settings: str) -> str:
@@ -92,23 +83,8 @@ def test_a_session_in_local_mode(spark_home: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def yarn(workshop: Path, spark_home: Path) -> Iterator[YarnCluster]:
-    """A cluster whose hosts have the jars of PySpark, and the shared folder where this machine has it."""
-    reason = hosts.why_not()
-    if reason:
-        lacking(reason)
-    try:
-        made = software()
-    except Unavailable as why:
-        lacking(str(why))
-    lab = make_lab(workshop / "notebook-yarn", made, tied=True, show=[spark_home])
-    lab.up()
-    try:
-        for host in lab.hosts.values():
-            host.run(["mkdir", "-p", str(lab.folder)])
-            host.run(["ln", "-s", "/shared", str(lab.shared)])
-        yield YarnCluster(lab, made).up()
-    finally:
-        lab.down()
+    with running_cluster(workshop / "notebook-yarn", [spark_home], here=True) as cluster:
+        yield cluster
 
 
 @pytest.mark.nightly

@@ -13,13 +13,12 @@ import pytest
 
 from hprofiler import Profile
 from tests.contract.agent_driver import near
-from tests.lab import hosts, jdks
-from tests.lab.cache import Unavailable
+from tests.lab import jdks
 from tests.lab.coordinator import Coordinator
 from tests.lab.procs import wait_for
 from tests.lab.spark import logs
-from tests.lab.yarn.cluster import RESOURCE_MANAGER, UP_SECONDS, Application, YarnCluster, make_lab
-from tests.lab.yarn.software import compiled, pyspark, software
+from tests.lab.yarn.cluster import RESOURCE_MANAGER, UP_SECONDS, Application, YarnCluster, running_cluster
+from tests.lab.yarn.software import compiled, pyspark
 from tests.needed import lacking
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
@@ -31,10 +30,7 @@ HOT, WARM = "hot (pyspark_shares.py)", "warm (pyspark_shares.py)"
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """The job in local mode, whose workers have worked."""
-    try:
-        spark = logs.spark_4()
-    except Unavailable as why:
-        lacking(str(why))
+    spark = logs.spark_4()
     (zipped,) = (spark.home / "python" / "lib").glob("py4j-*.zip")
     environment = {
         **os.environ,
@@ -82,22 +78,12 @@ POINTS = 0.05
 @pytest.fixture(scope="module")
 def yarn(workshop: Path) -> Iterator[YarnCluster]:
     """A cluster whose hosts have PySpark and this interpreter."""
-    reason = hosts.why_not()
-    if not reason and sys.base_prefix == "/usr":
-        reason = "the lab's hosts have no Python of the system"
-    if reason:
-        lacking(reason)
-    try:
-        made, home = software(), pyspark()
-        jar = compiled("java-burn", [SOURCES / "JavaBurn.java"], home / "jars")
-    except Unavailable as why:
-        lacking(str(why))
-    lab = make_lab(workshop / "python-yarn", made, tied=True, show=[home, jar.parent, Path(sys.base_prefix)])
-    lab.up()
-    try:
-        yield YarnCluster(lab, made).up()
-    finally:
-        lab.down()
+    if sys.base_prefix == "/usr":
+        lacking("the lab's hosts have no Python of the system")
+    home = pyspark()
+    jar = compiled("java-burn", [SOURCES / "JavaBurn.java"], home / "jars")
+    with running_cluster(workshop / "python-yarn", [home, jar.parent, Path(sys.base_prefix)]) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -17,10 +17,8 @@ from typing import Any
 import pytest
 
 from hprofiler.spark.sql import duration_text
-from tests.lab.cache import Unavailable
 from tests.lab.spark import logs
 from tests.lab.spark.logs import Logged
-from tests.needed import lacking
 
 pytestmark = pytest.mark.timeout(2400)  # the first one of a version runs all its applications
 
@@ -84,10 +82,7 @@ _MIXED = {"duration", "schedulerDelay", "gettingResultTime"}
 
 @cache
 def made(version: str) -> dict[str, Logged]:
-    try:
-        found = logs.made(version)
-    except Unavailable as why:
-        lacking(str(why))
+    found = logs.made(version)
     return {one.log.name if version == logs.SAMPLES else one.name: one for one in found}
 
 
@@ -184,10 +179,7 @@ def by_key(
 
 
 def test_small_applications(tmp_path: Path) -> None:
-    try:
-        applications = logs.quick(tmp_path)
-    except Unavailable as why:
-        lacking(str(why))
+    applications = logs.quick(tmp_path)
     assert [one.name for one in applications] == ["small", "queries"]
     for one in applications:
         check_application(one)

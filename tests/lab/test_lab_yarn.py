@@ -15,14 +15,12 @@ from typing import Any
 import pytest
 
 from hprofiler import Profile
-from tests.lab import cache, hosts
+from tests.lab import cache
 from tests.lab.coordinator import Coordinator, Result
 from tests.lab.hosts import Host
 from tests.lab.procs import wait_for
 from tests.lab.yarn import stages
-from tests.lab.yarn.cluster import RESOURCE_MANAGER, UP_SECONDS, Application, YarnCluster, make_lab
-from tests.lab.yarn.software import Unavailable, software
-from tests.needed import lacking
+from tests.lab.yarn.cluster import RESOURCE_MANAGER, UP_SECONDS, Application, YarnCluster, running_cluster
 from tests.viewer.block import carried, described
 
 ROOT = ["--user", "root"]
@@ -34,19 +32,8 @@ pytestmark = pytest.mark.timeout(600)
 @pytest.fixture(scope="module")
 def yarn(workshop: Path) -> Iterator[YarnCluster]:
     """A ResourceManager and three NodeManagers, each on its own host."""
-    reason = hosts.why_not()
-    if reason:
-        lacking(reason)
-    try:
-        made = software()
-    except Unavailable as why:
-        lacking(str(why))
-    lab = make_lab(workshop / "yarn", made, tied=True)
-    lab.up()
-    try:
-        yield YarnCluster(lab, made).up()
-    finally:
-        lab.down()
+    with running_cluster(workshop / "yarn") as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import yaml
 
 from hprofiler._flamegraph import Profile, category_patterns
 from hprofiler.analysis.families import family_of, is_own
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
@@ -65,11 +70,26 @@ def test_similar_names_have_no_category(name):
         ("tcp_recvmsg.part.0.cold", "kernel", False),
         ("__memcpy_avx512_unaligned_erms", "plain", False),
         ("G1ParScanThreadState::trim_queue()", "plain", False),
+        ("com.google.common.collect.ImmutableMap.get", "jit", False),
+        ("org.springframework.web.servlet.DispatcherServlet.doDispatch", "jit", False),
+        ("org.apache.spark.sql.execution.joins.HashedRelation.apply", "jit", True),
+        ("java.util.TimSort.sort", "jit", False),
         ("", "plain", False),
     ],
 )
 def test_own_code_is_told_apart_from_libraries(name, kind, own):
     assert is_own(name, kind) is own
+
+
+def test_docs_have_every_category():
+    rules = yaml.safe_load((ROOT / "flamegraph/rules/frames.yaml").read_text())
+    docs = (ROOT / "docs/categories.md").read_text()
+    for one in rules["labels"]:
+        for name, (label,) in one.items():
+            assert f"| `{name}` | {label} |" in docs
+    labelled = {name for one in rules["labels"] for name in one}
+    named = {name for table in ("categories", "kernel") for one in rules[table] for name in one}
+    assert named - set(rules["transparent"]) <= labelled
 
 
 def samples_of(category, names):

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
+from hprofiler.app.demo import running_job
 from hprofiler.app.demo.demo import HOT_METHODS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,11 +32,11 @@ def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_command_makes_a_report_of_its_own_jvms(tmp_path: Path) -> None:
-    """In a PID namespace of its own, where it finds no JVM of another demo."""
-    hprofiler = [sys.executable, "-m", "hprofiler", "demo", "-f", "499", "-t", "2", "-o", "run"]
-    command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *hprofiler]
+    """And not of those of another demo."""
+    command = [sys.executable, "-m", "hprofiler", "demo", "-f", "499", "-t", "2", "-o", "run"]
     here = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, text=True, timeout=120)
+    with running_job():
+        done = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("demo: compiling a small job with ")
     assert "recorded 2 of 2 processes on 1 of 1 host" in done.stdout

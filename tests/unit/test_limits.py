@@ -82,7 +82,7 @@ def test_a_process_that_ends_early_does_not_shorten_others(fleet, limits, tmp_pa
 
 @pytest.mark.parametrize("what", ["profiles", "raw recordings"])
 def test_bytes_of_a_host_are_limited(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    most, bytes_ = ("MOST_PROFILES", 5 + fetching.SECOND) if what == "profiles" else ("MOST_RAW", 5)
+    most, bytes_ = ("MOST_PROFILES", 5) if what == "profiles" else ("MOST_RAW", 5)
     monkeypatch.setattr(fetching, most, bytes_)
     sends = "profile(7, b'four'); profile(7, b'aa', event='alloc', source='alloc'); raw(7, b'FLR...'); "
     hosts = fleet(one=BEGIN + sends + END)
@@ -97,7 +97,7 @@ def test_bytes_of_a_host_are_limited(fleet: MakeFleet, monkeypatch: pytest.Monke
 
 
 def test_pauses_count_as_well(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "MOST_PROFILES", 5 + 2 * fetching.SECOND)
+    monkeypatch.setattr(fetching, "MOST_PROFILES", 5 + fetching.PAUSE)
     hosts = fleet(
         one=BEGIN + "profile(7, b'four'); pauses(7, collector=[0] * 2, end=[1] * 2, duration=[1] * 2); " + END
     )

@@ -51,29 +51,6 @@ def cluster(dice: random.Random) -> list[MadeHost]:
     return hosts
 
 
-@pytest.mark.parametrize("bursts", [False, True])
-def test_no_alarm_in_many_runs_of_identical_hosts(tmp_path, bursts):
-    dice = random.Random(1)
-    for number in range(30):
-        folder = make_run(tmp_path / str(number), identical(dice, 3 + number % 3, 300, bursts))
-        ((event, compared),) = find_outliers(folder.path, None, trim=False).events
-        assert event == "cpu" and len(compared.hosts) == 3 + number % 3
-        assert not compared.odd_hosts and not compared.odd_processes, outliers_table(event, compared)
-
-
-def test_a_host_that_differs_in_one_method_is_found(tmp_path):
-    dice = random.Random(2)
-    for number in range(3):
-        folder = make_run(tmp_path / str(number), cluster(dice))
-        ((_, compared),) = find_outliers(folder.path, "cpu", trim=False).events
-        (odd,) = compared.odd_hosts
-        assert (odd.host, odd.samples, odd.distance.methods[0].name) == ("host4", 5000, HOT)
-        assert compared.hosts[0] is odd, "outliers come first"
-        assert 0.05 < odd.distance.methods[0].share - odd.distance.methods[0].usual < 0.1
-        assert odd.distance.divergence > odd.distance.noise
-        assert [one.pid for one in compared.odd_processes] == [104]
-
-
 def test_the_json_of_the_command_line(tmp_path):
     folder = make_run(tmp_path / "run", cluster(random.Random(9)))
     events = json.loads(hprofiler("outliers", folder.path, "--json", "-e", "cpu").stdout)["events"]

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from array import array
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -84,12 +83,10 @@ def test_containers_of_old_runs_keep_their_folders(tmp_path):
     assert folder.host_dir("web/app").name == "web~app"
 
 
-def recorded(timeline: Sequence[int], pid: int = 7) -> Recording:
+def recorded(pid: int = 7) -> Recording:
     process = Process("h", pid, 1, 1000, "app", "executor 1", labels={"executor": "1"}, is_jvm=True)
     samples = Samples(60, 59, 1)
-    return Recording(
-        process, "cpu", "perf", "perf_events", 10, samples, 60.0, timeline=timeline, totals={"samples": 59}
-    )
+    return Recording(process, "cpu", "perf", "perf_events", 10, samples, 60.0, totals={"samples": 59})
 
 
 def test_run_json_is_read_by_the_types_that_wrote_it(tmp_path):
@@ -100,7 +97,7 @@ def test_run_json_is_read_by_the_types_that_wrote_it(tmp_path):
     )  # fmt: skip
     facts = HostFacts("h", "x86_64", "6.1", 2, 1 << 30, "root", load=0.5)
     host = HostRecord(
-        name="h", inside=True, facts=facts, timings={"connect": 0.25}, recordings=(recorded([59]),),
+        name="h", inside=True, facts=facts, timings={"connect": 0.25}, recordings=(recorded(),),
         outcomes=(line,), unseen=("executor 2",), clock=Clock(-0.25, 0.001),
         pauses=(Pauses(7, ("young",), array("B", [0]), array("Q", [1 << 50]), array("Q", [2500]), 3),),
     )  # fmt: skip

@@ -54,6 +54,21 @@ def test_text_names_the_host_with_most(work: EventWork) -> None:
     assert gc.split() == ["5.0%", "garbage", "collection", "0%", "to", "10.0%", "(n1)"]
 
 
+def test_text_has_phases_and_says_at_least_where_code_may_be_inlined(tmp_path: Path) -> None:
+    path = tmp_path / "some.folded"
+    sort = "org/apache/spark/util/collection/unsafe/sort/RadixSort.sort_[j]"
+    read = "org/apache/spark/shuffle/BlockStoreShuffleReader.read_[j]"
+    path.write_text(f"{sort} 60\n{read} 10\n{read};{JSON} 20\n{JOB} 10\n")
+    sums = WorkSums("cpu")
+    sums.add("n1", 7, Profile.open(path))
+    work = sums.finish()
+    text = work_text(work, inlined=False)
+    assert "at least" not in text
+    assert text.splitlines()[-1] == "  by phase: sort 60.0%, shuffle read 30.0%, no phase 10.0%"
+    assert work.by_phase["shuffle-read"] == {"other": 10, "json": 20}
+    assert work_record(work)["phases"] == {"sort": 60, "shuffle-read": 30, "none": 10}
+
+
 def test_waits_are_no_work(tmp_path: Path) -> None:
     sums = WorkSums("wall")
     assert sums.add("n1", 7, profile(tmp_path, json=60)) == {}

@@ -177,7 +177,6 @@ def _recording(host: str, event: str, pid: int, profile: Profile) -> dict[str, o
         "samples": {"expected": round(taken * 1.02), "taken": taken, "lost": 3},
         "seconds": DURATION,
         "cpu_seconds": taken / FREQUENCY,
-        "timeline": [taken],
         "totals": {name: profile.total(name) for name, _ in profile.values},
         "times": {"start": times.start, "width": times.width} if (times := profile.times) else None,
     }

@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
-from hprofiler._flamegraph import Profile, category_label
+from hprofiler._flamegraph import Profile, WorkTable, category_label
 from tests.viewer.browser import Viewer
 from tests.viewer.made_run import MadeHost
 from tests.viewer.page_objects import choose, listed_options, run_page, table
@@ -193,7 +193,8 @@ def test_colours_by_category_are_those_of_the_core(viewer: Viewer, tmp_path: Pat
     viewer.until_text("legend", "JSON")
     path = tmp_path / "same.folded"
     path.write_text(text)
-    shares = {category_label(code): values[0] for code, _, values in Profile.open(path).work()}
+    sums = WorkTable().sums(Profile.open(path))
+    shares = {category_label(code): value for code, _, _, value in sums}
     assert len(shares) == 7 and shares["JSON"] == 30
     legend = viewer.text("legend").replace("\u202f", " ")
     for name, share in shares.items():

@@ -1,4 +1,4 @@
-"""Noise, shares and packages of names, computed by Python and by the viewer with the same test vectors.
+"""Noise, shares, packages of names and categories of work: Python and the viewer have the same test vectors.
 
 `python -m tests.viewer.test_vectors` writes what Python makes of the cases into the vectors.
 """
@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from hprofiler._flamegraph import Profile
+from hprofiler._flamegraph import Profile, WorkTable
 from hprofiler.analysis.noise import Noise, Spread
 from hprofiler.analysis.words import package_length, percent
 from tests.fuzz.targets import copy_viewer
 from tests.needed import lacking
+from tests.unit.test_viewer_build import viewer_build
 
 HERE = Path(__file__).parent
 VECTORS = HERE / "vectors.json"
@@ -52,6 +53,12 @@ def expected_noise(case: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def category_of(stack: str, rules: list[tuple[str, list[str]]], kernel: bool) -> str:
+    profile = Profile.from_bytes(f"{stack} 1\n".encode(), "folded")
+    ((category, _, _, _),) = WorkTable(rules).sums(profile, kernel=kernel)
+    return category
+
+
 def close(found: Any, to: Any) -> bool:
     if isinstance(to, dict):
         return found.keys() == to.keys() and all(close(found[key], to[key]) for key in to)
@@ -68,6 +75,11 @@ def test_python_computes_what_the_vectors_say() -> None:
         assert percent(part, whole) == text
     for name, package in vectors["packages"]:
         assert name[: package_length(name)] == package
+    work = vectors["work"]
+    rules = [(name, patterns) for name, patterns in work["rules"]]
+    for kind in ("stacks", "classes"):
+        for stack, category in work[kind]:
+            assert category_of(stack, rules, kernel=kind == "stacks") == category, stack
 
 
 def test_the_viewer_computes_what_the_vectors_say(tmp_path: Path) -> None:
@@ -75,12 +87,18 @@ def test_the_viewer_computes_what_the_vectors_say(tmp_path: Path) -> None:
         lacking("the viewer's modules run in node here, and there is none")
     copy_viewer(tmp_path / "viewer")
     command = ["node", str(HERE / "vectors.mjs"), str(tmp_path / "viewer"), str(VECTORS)]
-    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    rules = json.dumps(viewer_build.frame_rules())
+    done = subprocess.run(command, input=rules, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
     vectors = expected()
     for made, case in zip(found["noise"], vectors["noise"], strict=True):
         assert close(made, expected_noise(case)), case["about"]
     assert found["percent"] == [text for _, _, text in vectors["percent"]]
     assert found["packages"] == [package for _, package in vectors["packages"]]
+    for kind in ("stacks", "classes"):
+        assert [
+            (stack, made) for (stack, _), made in zip(vectors["work"][kind], found[kind], strict=True)
+        ] == [(stack, category) for stack, category in vectors["work"][kind]]
 
 
 def _write() -> None:
@@ -91,7 +109,7 @@ def _write() -> None:
             path["noise"] = noise
         case.update(made)
     text = json.dumps(vectors, indent=1, ensure_ascii=False)
-    innermost = re.compile(r"\{[^{}\[\]]*\}|\[[^{}\[\]]*\]")
+    innermost = re.compile(r"\{[^{}\[\]]*\}|\[(?:[^{}\[\]\"]|\"[^\"]*\")*\]")
     text = innermost.sub(lambda found: re.sub(r"\n\s*", " ", found[0]), text)
     VECTORS.write_text(f"{text}\n", encoding="utf-8")
 

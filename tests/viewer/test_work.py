@@ -42,6 +42,17 @@ def test_bars_of_hosts_and_processes_lead_to_their_flame_graphs(viewer: Viewer, 
     viewer.until_text("legend", "JSON")
 
 
+def test_phases_have_bars_of_their_categories(viewer: Viewer, tmp_path: Path) -> None:
+    sort = "org/apache/spark/util/collection/unsafe/sort/RadixSort.sort_[j]"
+    viewer.open(run_page(tmp_path, [MadeHost("n1", {7: f"{sort} 30\n{JSON} 10\n"})]), "view=work")
+    text = viewer.text("work-panel").replace("\u202f", " ")
+    assert "Phases" in text and "sort 75.0 %" in text and "no phase 25.0 %" in text, text
+    bars = viewer.driver.find_elements(By.CSS_SELECTOR, "#work-panel .bar")
+    assert len(bars) == 3  # the whole, two phases
+    bars[2].find_element(By.CSS_SELECTOR, "[title^=JSON]").click()
+    assert "category=json" in viewer.state() and "view=work" in viewer.state()
+
+
 GSON, DEFLATE = "com/google/gson/Gson.toJson", "java/util/zip/Deflater.deflate"
 
 
@@ -94,6 +105,16 @@ def test_threads_of_collectors_are_known_by_their_names(viewer: Viewer, timed: P
     assert set(names(viewer, "methods", 2)) == {"start_thread", "copy"}
     viewer.open(timed, "view=methods&category=other")
     assert viewer.text("scope-note") == "No samples here in other."
+
+
+def test_colours_legend_and_keys_mean_the_categories_of_bars(viewer: Viewer, timed: Path) -> None:
+    viewer.open(timed, "color=category")
+    legend = viewer.text("legend").replace("\u202f", " ")
+    assert "garbage collection 50.0 %" in legend and "other" not in legend, legend
+    viewer.click(0.75, 2)
+    viewer.press("K")
+    assert chips(viewer) == ["garbage collection"]
+    assert name_at(viewer, 0.5, 2) == "copy"
 
 
 def test_a_category_of_a_host_by_mouse_and_of_a_frame_by_key(viewer: Viewer, timed: Path) -> None:

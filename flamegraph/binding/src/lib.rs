@@ -6,7 +6,6 @@
 mod arguments;
 mod blocks;
 mod diff;
-mod flame_chart;
 mod merging;
 mod outliers;
 mod output;
@@ -77,15 +76,13 @@ mod _flamegraph {
     #[pymodule_export]
     use crate::diff::Diff;
     #[pymodule_export]
-    use crate::flame_chart::FlameChart;
-    #[pymodule_export]
     use crate::merging::MeanMerger;
     #[pymodule_export]
     use crate::outliers::{Difference, Distance, Outliers};
     #[pymodule_export]
     use crate::profile::Profile;
     #[pymodule_export]
-    use crate::stack_table::{MethodSums, StackTable};
+    use crate::stack_table::{MethodSums, StackTable, WorkTable};
     #[pymodule_export]
     use crate::tables::{Change, DiffNode, Frame, Method, Node, Stack};
     #[pymodule_export]
@@ -97,12 +94,6 @@ mod _flamegraph {
     #[pyfunction]
     fn frame_category(name: &str) -> Option<&'static str> {
         flamegraph::frame_category(name)
-    }
-
-    /// The phase of a data job that a frame is; None if it is none.
-    #[pyfunction]
-    fn frame_phase(name: &str) -> Option<&'static str> {
-        flamegraph::frame_phase(name)
     }
 
     /// What a category is called.

@@ -4,9 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use flamegraph::{
-    Error, Keep, NameRules, Pattern, Slice, ValueType, WorkRules, WriteFormat, WriteOptions,
-};
+use flamegraph::{Error, Keep, NameRules, Pattern, Slice, ValueType, WriteFormat, WriteOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -143,6 +141,10 @@ impl Profile {
 
     fn node_count(&self) -> usize {
         self.now().node_count()
+    }
+
+    fn thread_count(&self) -> usize {
+        self.now().thread_count()
     }
 
     fn with_labels(&self, py: Python<'_>, labels: BTreeMap<String, String>) -> PyResult<Profile> {
@@ -375,33 +377,6 @@ impl Profile {
             profile.top(limit.0, value.of(&profile)?)
         })?;
         Ok(methods.into_iter().map(Method::from).collect())
-    }
-
-    #[pyo3(signature = (rules=Vec::new(), kernel=true, flat=false))]
-    fn by_category(
-        &self,
-        py: Python<'_>,
-        rules: Vec<(String, Vec<String>)>,
-        kernel: bool,
-        flat: bool,
-    ) -> PyResult<Profile> {
-        self.derived(py, |profile| {
-            profile.by_category(&WorkRules::new(rules), kernel, flat)
-        })
-    }
-
-    #[pyo3(signature = (rules=Vec::new(), kernel=true))]
-    fn work(
-        &self,
-        py: Python<'_>,
-        rules: Vec<(String, Vec<String>)>,
-        kernel: bool,
-    ) -> PyResult<Vec<(String, String, Vec<i64>)>> {
-        let work = detached(py, || Ok(self.now().work(&WorkRules::new(rules), kernel)))?;
-        let work = work.into_iter();
-        Ok(work
-            .map(|one| (one.category, one.phase, one.values))
-            .collect())
     }
 
     #[pyo3(signature = (value=Value::default()))]

@@ -1,4 +1,4 @@
-//! Rows for tables of many profiles.
+//! Sums of many profiles, and rows for tables of them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -94,6 +94,59 @@ fn bytes<'py, T, const N: usize>(
     PyBytes::new(py, &numbers.flat_map(encode).collect::<Vec<u8>>())
 }
 
+/// Sums of work over many profiles; see the library's.
+#[pyclass(frozen, module = "hprofiler._flamegraph")]
+pub(crate) struct WorkTable {
+    inner: Mutex<flamegraph::WorkTable>,
+}
+
+impl WorkTable {
+    fn with<T>(&self, work: impl FnOnce(&mut flamegraph::WorkTable) -> T) -> T {
+        work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[pymethods]
+impl WorkTable {
+    #[new]
+    #[pyo3(signature = (rules=Vec::new()))]
+    fn new(rules: Vec<(String, Vec<String>)>) -> WorkTable {
+        WorkTable {
+            inner: Mutex::new(flamegraph::WorkTable::new(WorkRules::new(rules))),
+        }
+    }
+
+    #[pyo3(signature = (profile, *, kernel=true))]
+    fn sums(
+        &self,
+        py: Python<'_>,
+        profile: &Profile,
+        kernel: bool,
+    ) -> PyResult<Vec<(String, String, String, i64)>> {
+        let sums = detached(py, || {
+            self.with(|table| table.sums(&profile.now(), 0, kernel))
+        })?;
+        let sums = sums.into_iter();
+        Ok(sums
+            .map(|one| (one.category, one.phase, one.slice, one.value))
+            .collect())
+    }
+
+    #[pyo3(signature = (profile, *, kernel=true, flat=false))]
+    fn by_category(
+        &self,
+        py: Python<'_>,
+        profile: &Profile,
+        kernel: bool,
+        flat: bool,
+    ) -> PyResult<Profile> {
+        detached(py, || {
+            self.with(|table| table.by_category(&profile.now(), kernel, flat))
+        })
+        .map(Profile::new)
+    }
+}
+
 type Row = (i64, f64, f64, f64);
 
 fn row(sums: &SumsOf) -> Row {
@@ -121,18 +174,19 @@ impl MethodSums {
         }
     }
 
-    #[pyo3(signature = (profile, per_sample, value=Value::default()))]
+    #[pyo3(signature = (profile, per_sample, value=Value::default(), *, threads=false))]
     fn add(
         &self,
         py: Python<'_>,
         profile: &Profile,
         per_sample: f64,
         value: Value,
+        threads: bool,
     ) -> PyResult<()> {
         detached(py, || {
             let profile = profile.now();
             let value = value.of(&profile)?;
-            self.with(|sums| sums.add(&profile, value, per_sample))
+            self.with(|sums| sums.add(&profile, value, per_sample, threads))
         })
     }
 

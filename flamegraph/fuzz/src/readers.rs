@@ -10,9 +10,6 @@ use flate2::{write::ZlibEncoder, Compression};
 
 use super::coming_back::comes_back;
 
-/// Of a recording's timelines.
-const MOST_SECONDS: usize = 86_460;
-
 pub fn jfr(bytes: &[u8]) {
     read_as(bytes, Some(Format::Jfr));
     let everything = ReadOptions {
@@ -29,7 +26,6 @@ pub fn jfr(bytes: &[u8]) {
     for sampled in &recording.sampled {
         assert!(sampled.count < values);
         assert!(sampled.amount.is_none_or(|amount| amount < values));
-        assert!(sampled.timeline.len() <= MOST_SECONDS);
         let wanted: Vec<usize> = [Some(sampled.count), sampled.amount]
             .into_iter()
             .flatten()

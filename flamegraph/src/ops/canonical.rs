@@ -1,8 +1,11 @@
 //! Canonical names: what is numbered anew in every JVM gets one name, by a file of rules.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::sync::OnceLock;
 
+use foldhash::fast::RandomState;
 use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 use crate::ops::rebuild::Rebuild;
@@ -13,6 +16,13 @@ use crate::profile::{Error, Node, Profile, Result, ROOT};
 const LONGEST: usize = 4096;
 /// Bytes that one rule's pattern may take, compiled: a hundred of `\w` are more.
 const MOST_COMPILED: usize = 1 << 20;
+/// Most names that a thread remembers.
+const MOST_REMEMBERED: usize = 100_000;
+
+thread_local! {
+    /// Names that the built-in rules leave alone: the processes of a job have most of them in common.
+    static LEFT_ALONE: RefCell<HashSet<String, RandomState>> = RefCell::default();
+}
 
 /// How names are made canonical; `names.rules` in this folder shows how such a file is written.
 #[derive(Clone, Debug, Default)]
@@ -79,9 +89,25 @@ impl NameRules {
     pub fn canonical<'a>(&self, name: &'a str) -> Cow<'a, str> {
         match thread_name(name) {
             Some(thread) => Cow::Owned(format!("[{}]", replaced(&self.threads, thread))),
-            None if !self.any_name.is_match(name) => Cow::Borrowed(name),
+            None if self.leaves_alone(name) => Cow::Borrowed(name),
             None => replaced(&self.names, name),
         }
+    }
+
+    fn leaves_alone(&self, name: &str) -> bool {
+        let alone = || !self.any_name.is_match(name);
+        if !std::ptr::eq(self, NameRules::builtin()) {
+            return alone();
+        }
+        LEFT_ALONE.with_borrow_mut(|known| {
+            known.contains(name) || {
+                let alone = alone();
+                if alone && known.len() < MOST_REMEMBERED {
+                    known.insert(name.to_owned());
+                }
+                alone
+            }
+        })
     }
 }
 

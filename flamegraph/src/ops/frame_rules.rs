@@ -12,25 +12,13 @@ mod tables {
 pub(crate) use tables::BEGINS;
 pub(super) use tables::WAITS;
 #[cfg(feature = "formats")]
-pub(super) use tables::{CATEGORIES, FRAMEWORKS, KERNEL, PHASES, WEAK, WHOLE};
-
-/// What a frame of this name does (`regex-match`, `gc`), by the first rule that matches.
-#[cfg(feature = "formats")]
-pub fn frame_category(name: &str) -> Option<&'static str> {
-    first(tables::CATEGORIES, name).filter(|&category| category != "none")
-}
+pub(super) use tables::{CATEGORIES, FRAMEWORKS, KERNEL, PHASES, TRANSPARENT, WEAK, WHOLE};
 
 /// What a category is called.
 #[cfg(feature = "formats")]
 pub fn category_label(category: &str) -> &str {
     let found = tables::LABELS.iter().find(|(name, _)| *name == category);
     found.map_or(category, |(_, labels)| labels[0])
-}
-
-/// Which part of a data job a frame of this name is (`shuffle-read`).
-#[cfg(feature = "formats")]
-pub fn frame_phase(name: &str) -> Option<&'static str> {
-    first(tables::PHASES, name)
 }
 
 /// The frames of a category, or those that stacks end in for a service (`wait`, `allocation`, `profiler`), as
@@ -66,13 +54,6 @@ fn any_of(patterns: &[&str], decorated: bool) -> String {
     format!("^{before}(?:{}){after}$", names.join("|"))
 }
 
-#[cfg(feature = "formats")]
-fn first(table: Table, name: &str) -> Option<&'static str> {
-    let name = slashed(name);
-    let found = table.iter().find(|(_, patterns)| fits_any(&name, patterns));
-    found.map(|&(rule, _)| rule)
-}
-
 /// A name as patterns have it.
 pub(crate) fn slashed(name: &str) -> String {
     name.replace('.', "/")
@@ -83,7 +64,7 @@ pub(crate) fn fits_any(name: &str, patterns: &[&str]) -> bool {
 }
 
 /// Whether a name is what a pattern means: its parts between stars, in order.
-fn fits(name: &str, pattern: &str) -> bool {
+pub(super) fn fits(name: &str, pattern: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {
         return name == pattern;
     };
@@ -123,20 +104,7 @@ mod tests {
 
     #[cfg(feature = "formats")]
     #[test]
-    fn frames_have_a_category_and_a_phase() {
-        assert_eq!(
-            frame_category("java.util.regex.Matcher.find"),
-            Some("regex-match")
-        );
-        assert_eq!(
-            frame_category("com/esotericsoftware/kryo/util/Pool.obtain"),
-            None
-        );
-        let sorter = "org/apache/spark/util/collection/unsafe/sort/UnsafeSorter.sort";
-        assert_eq!(
-            (frame_phase(sorter), frame_phase("Main.run")),
-            (Some("sort"), None)
-        );
+    fn patterns_are_expressions_too() {
         let patterns = category_patterns("gc");
         let found = |name: &str| {
             patterns

@@ -31,9 +31,13 @@ mod pattern;
 #[cfg(feature = "formats")]
 mod range;
 #[cfg(feature = "formats")]
+mod rule_index;
+#[cfg(feature = "formats")]
 mod stack_table;
 #[cfg(feature = "recordings")]
 pub(crate) mod waits;
+#[cfg(feature = "formats")]
+mod work_table;
 
 pub use diff::{Change, Diff, DiffNode};
 pub(crate) use many::{lock, processors};
@@ -47,14 +51,18 @@ pub use top::Method;
 #[cfg(feature = "recordings")]
 pub use canonical::NameRules;
 #[cfg(feature = "formats")]
-pub use categories::{Work, WorkRules};
+pub use categories::WorkRules;
 #[cfg(feature = "formats")]
-pub use frame_rules::{category_label, category_patterns, frame_category, frame_phase};
+pub use frame_rules::{category_label, category_patterns};
 #[cfg(feature = "formats")]
 pub use outliers::{Difference, Distance, Outliers};
 #[cfg(feature = "formats")]
 pub use pattern::Pattern;
 #[cfg(feature = "formats")]
+pub use rule_index::frame_category;
+#[cfg(feature = "formats")]
 pub use stack_table::{MethodSums, Samples, StackTable, Stacks, SumsOf};
 #[cfg(feature = "recordings")]
 pub use waits::WAIT_FRAMES;
+#[cfg(feature = "formats")]
+pub use work_table::{Work, WorkTable};

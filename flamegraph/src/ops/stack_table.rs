@@ -108,7 +108,7 @@ impl StackTable {
     }
 
     /// Adds one value of a process's profile, whose outermost frames in brackets are its threads. Returns the sums by
-    /// category and phase, as [`Profile::work`] has them.
+    /// category and phase.
     pub fn add(
         &mut self,
         profile: &Profile,
@@ -293,7 +293,7 @@ impl StackTable {
 }
 
 /// The rows of each node's samples.
-struct Timed<'a> {
+pub(super) struct Timed<'a> {
     rows: &'a [crate::profile::Row],
     /// Where the rows of each node begin; they are sorted by node.
     begins: Vec<u32>,
@@ -301,7 +301,7 @@ struct Timed<'a> {
 }
 
 impl<'a> Timed<'a> {
-    fn of(profile: &'a Profile, value: usize) -> Option<Timed<'a>> {
+    pub(super) fn of(profile: &'a Profile, value: usize) -> Option<Timed<'a>> {
         let times = profile.times()?;
         let rows = times.rows();
         let mut begins = vec![0; profile.tree.len() + 1];
@@ -319,7 +319,7 @@ impl<'a> Timed<'a> {
     }
 
     /// A node's rows, and by what its value is dealt out to them; None if it has none.
-    fn rows_of(&self, node: Node) -> Option<(&'a [crate::profile::Row], Vec<u128>)> {
+    pub(super) fn rows_of(&self, node: Node) -> Option<(&'a [crate::profile::Row], Vec<u128>)> {
         let node = node as usize;
         let rows = &self.rows[self.begins[node] as usize..self.begins[node + 1] as usize];
         let weight = |row: &crate::profile::Row| match self.by_amount {
@@ -365,11 +365,21 @@ pub struct MethodSums {
 }
 
 impl MethodSums {
-    /// Adds a process: one value of its profile, of which a sample stands for so much.
-    pub fn add(&mut self, profile: &Profile, value: usize, per_sample: f64) -> Result<()> {
+    /// Adds a process: one value of its profile, of which a sample stands for so much. With `threads`, its outermost
+    /// frames in brackets are threads, not methods.
+    pub fn add(
+        &mut self,
+        profile: &Profile,
+        value: usize,
+        per_sample: f64,
+        threads: bool,
+    ) -> Result<()> {
         let whole = profile.total(value)?;
-        let methods = profile.methods(value).into_iter();
-        for (name, own, all) in methods.filter(|&(_, _, all)| all > 0) {
+        let methods = match threads {
+            true => profile.methods_below_threads(value),
+            false => profile.methods(value),
+        };
+        for (name, own, all) in methods.into_iter().filter(|&(_, _, all)| all > 0) {
             for (sums, cost) in self.sums_of(name).iter_mut().zip([own, all]) {
                 sums.add(cost, whole, per_sample);
             }

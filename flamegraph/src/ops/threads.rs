@@ -76,6 +76,12 @@ impl Profile {
         thread_of(name).filter(|thread| !thread.is_empty() && thread_of(thread).is_none())
     }
 
+    /// How many outermost frames are in brackets: they name threads.
+    pub fn thread_count(&self) -> usize {
+        let nodes = self.tree.nodes();
+        nodes.filter(|&node| self.thread_at(node).is_some()).count()
+    }
+
     /// The stacks without the outermost frame where that is in brackets, which names a thread.
     pub fn without_threads(&self) -> Result<Profile> {
         let mut copy = Rebuild::of(self);

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::profile::{dominant, Kind, Order, Profile, Result, Shares, Step, ROOT};
+use crate::profile::{dominant, Kind, Node, Order, Profile, Result, Shares, Step, ROOT};
 
 /// The cost of one method, with all its tiers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Profile {
     /// The methods with the most self value, largest first, then by total, then by name.
     pub fn top(&self, limit: usize, value: usize) -> Result<Vec<Method>> {
         self.check_value(value)?;
-        let sums = self.sums_by_name(value);
+        let sums = self.sums_by_name(value, |_| true);
         let mut methods: Vec<(u32, i64)> = (0..)
             .zip(&sums)
             .map(|(name, sum)| (name, sum.self_value()))
@@ -53,19 +53,29 @@ impl Profile {
 
     /// For each name, in the order of their numbers: self value, and total counted once per stack.
     pub(crate) fn methods(&self, value: usize) -> Vec<(&str, i64, i64)> {
-        let sums = self.sums_by_name(value).into_iter();
+        self.methods_of(value, |_| true)
+    }
+
+    /// The same without frames of threads.
+    #[cfg(feature = "formats")]
+    pub(crate) fn methods_below_threads(&self, value: usize) -> Vec<(&str, i64, i64)> {
+        self.methods_of(value, |node| self.thread_at(node).is_none())
+    }
+
+    fn methods_of(&self, value: usize, counts: impl Fn(Node) -> bool) -> Vec<(&str, i64, i64)> {
+        let sums = self.sums_by_name(value, counts).into_iter();
         (0..)
             .zip(sums)
             .map(|(name, sum)| (self.frames.name(name), sum.self_value(), sum.total))
             .collect()
     }
 
-    fn sums_by_name(&self, value: usize) -> Vec<Sums> {
+    fn sums_by_name(&self, value: usize, counts: impl Fn(Node) -> bool) -> Vec<Sums> {
         let (selves, totals) = (self.selves(value), self.node_totals(value));
         let mut sums = vec![Sums::default(); self.frames.len()];
         for step in Order::of(self).walk() {
             let (Step::Enter(node) | Step::Leave(node)) = step;
-            if node == ROOT {
+            if node == ROOT || !counts(node) {
                 continue;
             }
             let frame = self.tree.frame(node);

@@ -55,6 +55,7 @@ fn folded(profile: &Profile, annotate: bool) -> Vec<u8> {
     out
 }
 
+/// Without its script, which is the same in all.
 fn svg(profile: &Profile, look: Options) -> Vec<u8> {
     let options = Options {
         title: "Where <time> goes".into(),
@@ -63,7 +64,10 @@ fn svg(profile: &Profile, look: Options) -> Vec<u8> {
     };
     let mut out = Vec::new();
     profile.write_svg(&mut out, &options).unwrap();
-    out
+    let picture = String::from_utf8(out).unwrap();
+    let (frames, rest) = picture.split_once("<script>").unwrap();
+    let (_, end) = rest.split_once("</script>").unwrap();
+    format!("{frames}{end}").into_bytes()
 }
 
 fn inputs() -> Vec<PathBuf> {

@@ -101,8 +101,7 @@ fn samples_count_by_group_and_period() {
         "[main];[prog];[perf-7.map] 100\n[main];[prog];[prog];[unknown]_[k] 100\n[pool-N-thread-N];[prog] 200\n"
     );
     let cpu = &recorded.events[0];
-    assert_eq!((cpu.taken, &cpu.timeline[..]), (3, &[2, 0, 0, 0, 1][..]));
-    assert_eq!(cpu.source, "cpu-clock");
+    assert_eq!((cpu.taken, &*cpu.source), (3, "cpu-clock"));
     let modules: Vec<_> = cpu.profile.modules().collect();
     assert_eq!(
         modules,
@@ -130,7 +129,6 @@ fn waits_last_until_the_thread_runs_or_the_recording_ends() {
         format!("[pool-N-thread-N];[other];[prog] 50\n[pool-N-thread-N];[other];[prog];[unknown]_[k] {nanoseconds}\n")
     );
     assert_eq!((recorded.events[1].taken, recorded.preempted), (2, 77));
-    assert_eq!(recorded.events[1].timeline, [0, 1, 0, 0, 1]);
 }
 
 /// perf calls events as it was asked for them; one that it calls otherwise is known by its plain name.

@@ -1,9 +1,8 @@
 // @ts-check
 /** Ties the page together: the state says what to show, the views say what the user did. */
 
-import { ofMemory } from "../data/frame_kinds.js";
 import { ALL_PARTS, ALL_TIME, INITIAL, parseHash, UNZOOMED } from "../data/state.js";
-import { categoriesOf, categoryCode, isWork } from "../data/work.js";
+import { categoryCode, isWork } from "../data/work.js";
 import { startExport } from "../export/export_menu.js";
 import { Coloring, showLegend } from "../graph/colors.js";
 import { copyName, copyStack, hideTooltip, showFrame, showTooltip } from "../graph/frame_details.js";
@@ -13,7 +12,6 @@ import { Context } from "./context.js";
 import { part } from "./dom.js";
 import { startKeys } from "./keyboard.js";
 import { PartChips } from "./part_chips.js";
-import { layOnPaper, takeFromPaper } from "./print.js";
 import { ScopeBox } from "./scope_box.js";
 import { SearchBox } from "./search_box.js";
 import { showTab, startTabs } from "./tabs.js";
@@ -49,8 +47,6 @@ export class Explorer {
     this.coloring = new Coloring(isDark(), "kind");
     /** What the legend shows: of which profile, in which colours. @type {unknown[]} */
     this.legend = [];
-    /** Between the events beforeprint and afterprint. */
-    this.onPaper = false;
     this.search = new SearchBox((change) => store.set(change));
     this.scopes = new ScopeBox(context);
     this.chips = new PartChips(context);
@@ -65,9 +61,7 @@ export class Explorer {
     context.failed = (error) => this.fail("A part of this view cannot be shown", error);
     store.changed = () => this.show();
     startTabs((view) => context.has(view), (view) => store.go({ view }));
-    startTheme(() => {
-      if (!this.onPaper) this.recolor();
-    });
+    startTheme(() => this.recolor());
     startKeys(this);
     /** @type {Record<string, () => void>} */
     const buttons = {
@@ -85,16 +79,6 @@ export class Explorer {
     };
     for (const [id, action] of Object.entries(buttons)) part(id, HTMLButtonElement).addEventListener("click", action);
     document.addEventListener("click", (event) => this.follow(event));
-    window.addEventListener("beforeprint", () => {
-      this.onPaper = true;
-      layOnPaper(this, !GRAPHS.includes(this.view ?? ""));
-    });
-    window.addEventListener("afterprint", () => {
-      this.onPaper = false;
-      takeFromPaper(context, !GRAPHS.includes(this.view ?? ""));
-      this.legend = [];
-      this.recolor();
-    });
     this.show();
   }
 
@@ -279,7 +263,7 @@ export class Explorer {
     if (category >= 0) return this.store.go({ category: "" });
     const node = this.meant();
     if (active?.profile?.shape !== tree || node < 1 || !isWork(page.events[event].name)) return;
-    this.turnCategory(categoryCode(categoriesOf(tree, !ofMemory(page.events[event].type))[node]));
+    this.turnCategory(categoryCode(active.profile.categories[node]));
   }
 
   expand() {

@@ -3,11 +3,11 @@
 
 import { markClasses, ofMemory } from "./frame_kinds.js";
 import { PooledProfile } from "./profile.js";
-import { categoriesOf, categoryCount, categoryOfThreads } from "./work.js";
+import { categoriesOf, categoryCount, categoryNumber, categoryOfThreads } from "./work.js";
 
 /** @import { Columns } from "./method_costs.js" */
 /** @import { EventInfo } from "./page.js" */
-/** @import { BufferPool, Profile } from "./profile.js" */
+/** @import { BufferPool } from "./profile.js" */
 /** @import { Selection } from "./range.js" */
 /** @import { Scope, Scopes } from "./scopes.js" */
 /** @import { Times } from "./times.js" */
@@ -30,7 +30,7 @@ export class Numbers {
     this.selection = selection;
     this.category = category;
     this.whole = whole;
-    /** @type {Map<string, PooledProfile>} */
+    /** @type {Map<string, ScopeProfile>} */
     this.profiles = new Map();
     /** Sum of each column, NaN until it was read once. */
     this.sums = new Float64Array(this.page.columns.length).fill(NaN);
@@ -111,10 +111,49 @@ export class Numbers {
    * @param {number} column
    */
   categoriesIn(column) {
-    const { columns, events, threads } = this.page;
-    const { event, thread } = columns[column];
-    const root = thread === null ? undefined : categoryOfThreads(threads[thread]);
-    return categoriesOf(this.tree, !ofMemory(events[event].type), root);
+    const { columns, events } = this.page;
+    return categoriesOf(this.tree, !ofMemory(events[columns[column].event].type), this.rootOf(column));
+  }
+
+  /**
+   * The category of a column's threads.
+   * @param {number} column
+   */
+  rootOf(column) {
+    const { columns, threads } = this.page;
+    const { thread } = columns[column];
+    return thread === null ? categoryNumber("other") : categoryOfThreads(threads[thread]);
+  }
+
+  /**
+   * The category of each node in columns of one event: where their threads differ, that of the threads with most of
+   * what the node costs.
+   * @param {Columns} columns one or more
+   */
+  categoriesAt(columns) {
+    const [{ column: first }] = columns;
+    /** Of threads of each category: what nodes cost with all below. @type {Map<number, {like: number, total: Float64Array}>} */
+    const roots = new Map();
+    if (new Set(columns.map(({ column }) => this.rootOf(column))).size === 1) return this.categoriesIn(first);
+    const { count, parent } = this.tree;
+    for (const { column, weight } of columns) {
+      const root = this.rootOf(column);
+      const { total } = roots.get(root) ?? { total: new Float64Array(count) };
+      roots.set(root, { like: column, total });
+      this.eachValue(column, (node, value) => (total[node] += value * weight));
+    }
+    const of = this.categoriesIn(first).slice();
+    const most = new Float64Array(count);
+    for (const { like, total } of roots.values()) {
+      for (let node = count - 1; node > 0; node--) total[parent[node]] += total[node];
+      const categories = this.categoriesIn(like);
+      for (let node = 0; node < count; node++) {
+        if (total[node] <= most[node]) continue;
+        most[node] = total[node];
+        of[node] = categories[node];
+      }
+    }
+    return of;
   }
 
   /**
@@ -243,7 +282,7 @@ export class Numbers {
    * @param {Scope} scope
    * @param {number} event
    * @param {number} thread -1 for all
-   * @returns {Profile}
+   * @returns {ScopeProfile}
    */
   profileOf(scope, event, thread = -1) {
     const key = `${event} ${thread} ${scope.key}`;
@@ -257,7 +296,7 @@ export class Numbers {
       }
       markClasses(this.tree.kind, self, info.type);
     };
-    const profile = new PooledProfile(this.tree, info, this.pool, fill, scope.kind === "sum" || scope.kind === "mean");
+    const profile = new ScopeProfile(this, info, fill, scope, event, thread);
     this.profiles.set(key, profile);
     return profile;
   }
@@ -280,5 +319,36 @@ export class Numbers {
     if (!all || !part || this.selection || !Number.isSafeInteger(all.total[0])) return false;
     for (let node = 0; node < self.length; node++) self[node] = all.self[node] - part.self[node];
     return true;
+  }
+}
+
+/** The page's tree with the numbers of a scope, whose threads are known. */
+class ScopeProfile extends PooledProfile {
+  /**
+   * @param {Numbers} numbers
+   * @param {EventInfo} info
+   * @param {(self: Float64Array) => void} fill
+   * @param {Scope} scope
+   * @param {number} event
+   * @param {number} thread -1 for all
+   */
+  constructor(numbers, info, fill, scope, event, thread) {
+    super(numbers.tree, info, numbers.pool, fill, scope.kind === "sum" || scope.kind === "mean");
+    this.columns = () => numbers.columns(scope, event, thread);
+    this.numbers = numbers;
+    /** @type {Uint8Array | null} */
+    this.found = null;
+  }
+
+  /** @override */
+  get categories() {
+    if (this.found) return this.found;
+    const columns = this.columns();
+    return (this.found = columns.length ? this.numbers.categoriesAt(columns) : super.categories);
+  }
+
+  /** @override */
+  get work() {
+    return this.numbers.workOf(this.columns());
   }
 }

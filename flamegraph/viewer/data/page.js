@@ -86,9 +86,11 @@ import { readTree } from "./tree.js";
  */
 
 /**
- * Costs by code of category, the largest first. `scope` or the name of a stage (`slice`) lead to its flame graph.
+ * Costs by code of category, the largest first. `scope` or the name of a stage (`slice`) lead to its flame graph;
+ * phases have none.
  * @typedef {object} WorkRow
- * @property {"whole" | "host" | "stage" | "process"} kind
+ * @property {"whole" | "phase" | "host" | "stage" | "process"} kind
+ * @property {boolean} [inlined] of the whole: whether there may be inlined code
  * @property {number} [more] how many of its kind are left out
  * @property {string} label
  * @property {string} scope

@@ -6,8 +6,9 @@
  * a view built. Nodes without a total are skipped everywhere.
  */
 
-import { FAMILY_KEYS, familyNumber } from "./frame_kinds.js";
+import { FAMILY_KEYS, familyNumber, ofMemory } from "./frame_kinds.js";
 import { NO_NAME } from "./tree.js";
+import { categoriesOf } from "./work.js";
 
 /** @import { EventInfo } from "./page.js" */
 
@@ -67,6 +68,19 @@ export class Profile {
       for (let before = parent[at] + 1; before < at; before = end[before]) start += total[before];
     }
     return start;
+  }
+
+  /** The category's number of each node, by frames alone. */
+  get categories() {
+    return categoriesOf(this.shape, !ofMemory(this.event.type));
+  }
+
+  /**
+   * What each category costs, by number; null where only nodes are known.
+   * @returns {Float64Array | null}
+   */
+  get work() {
+    return null;
   }
 
   /** The whole profile's total. */

@@ -16,13 +16,12 @@ import { KERNEL } from "./frame_kinds.js";
  * @property {RuleTable} kernel
  * @property {RuleTable} frameworks
  * @property {string[]} weak
+ * @property {string[]} transparent
  * @property {string[]} whole
  * @property {Record<string, string>} labels
  */
 
 const [OTHER, APPLICATION, KERNEL_OTHER] = ["other", "application", "kernel-other"];
-/** Categories that serve others, and exceptions. */
-const TRANSPARENT = new Set(["library", "none"]);
 /** Interpreted, compiled by C1, compiled, inlined. */
 const JAVA_KINDS = new Set([1, 2, 3, 4]);
 const NOT_KNOWN = 255;
@@ -54,8 +53,8 @@ function frameRules() {
 
 function categoryCodes() {
   if (work.codes.length) return work.codes;
-  const { categories, kernel } = frameRules();
-  const named = [...categories, ...kernel, ...work.own].map(([name]) => name).filter((name) => !TRANSPARENT.has(name));
+  const { categories, kernel, transparent } = frameRules();
+  const named = [...categories, ...kernel, ...work.own].map(([name]) => name).filter((name) => !transparent.includes(name));
   return (work.codes = [...new Set([OTHER, APPLICATION, KERNEL_OTHER, ...named])]);
 }
 
@@ -128,10 +127,10 @@ function firstRule(table, name) {
 }
 
 /**
- * By name, and by name in the kernel: a category's number, or NOT_KNOWN for none; asked for once.
+ * By name, and by name in the kernel: a category's number, or NOT_KNOWN for none; matched once.
  * @type {(names: string[]) => [Map<number, number>, Map<number, number>]}
  */
-const known = once(() => [new Map(), new Map()]);
+const matched = once(() => [new Map(), new Map()]);
 
 /**
  * @param {string[]} names
@@ -142,7 +141,7 @@ const known = once(() => [new Map(), new Map()]);
 function categoryOfName(names, name, kind, kernel) {
   const inKernel = kernel && kind === KERNEL;
   const java = JAVA_KINDS.has(kind);
-  const table = known(names)[inKernel ? 1 : 0];
+  const table = matched(names)[inKernel ? 1 : 0];
   const key = name * 2 + (java ? 1 : 0);
   let category = table.get(key);
   if (category === undefined) {
@@ -168,7 +167,7 @@ function ruleOf(name, java, inKernel) {
 }
 
 /** @type {(shape: Shape) => Map<string, Uint8Array>} */
-const found = once(() => new Map());
+const nodesOf = once(() => new Map());
 
 /**
  * The category's number of each node of a tree whose roots are the roots of stacks.
@@ -178,14 +177,13 @@ const found = once(() => new Map());
  */
 export function categoriesOf(shape, kernel, root = categoryNumber(OTHER)) {
   const key = `${kernel} ${root}`;
-  const before = found(shape).get(key);
+  const before = nodesOf(shape).get(key);
   if (before) return before;
   const { names, count, name, kind, parent } = shape;
   const codes = categoryCodes();
   const rules = frameRules();
   const numbers = (/** @type {string[]} */ members) => new Set(members.map((code) => codes.indexOf(code)));
   const [weak, whole] = [numbers(rules.weak), numbers(rules.whole)];
-  const kernels = numbers([KERNEL_OTHER, ...rules.kernel.map(([code]) => code)]);
   const unclaimed = numbers([OTHER, APPLICATION]);
   const kernelOther = codes.indexOf(KERNEL_OTHER);
   const of = new Uint8Array(count).fill(root);
@@ -193,9 +191,9 @@ export function categoriesOf(shape, kernel, root = categoryNumber(OTHER)) {
     const above = of[parent[node]];
     const own = name[node] < 0 ? NOT_KNOWN : categoryOfName(names, name[node], kind[node], kernel);
     if (whole.has(above)) of[node] = above;
-    else if (own === NOT_KNOWN) of[node] = kernel && kind[node] === KERNEL && !kernels.has(above) ? kernelOther : above;
+    else if (own === NOT_KNOWN) of[node] = kernel && kind[node] === KERNEL && kind[parent[node]] !== KERNEL ? kernelOther : above;
     else of[node] = weak.has(own) && !unclaimed.has(above) ? above : own;
   }
-  found(shape).set(key, of);
+  nodesOf(shape).set(key, of);
   return of;
 }

@@ -3,12 +3,12 @@
 
 import { filled, linkButton, make, part } from "../controls/dom.js";
 import { percent } from "../data/format.js";
-import { FAMILIES, FAMILY_KEYS, familyNumber, ofMemory, packageNumber, packagesOf } from "../data/frame_kinds.js";
-import { categoriesOf, categoryCode, categoryLabel } from "../data/work.js";
+import { FAMILIES, FAMILY_KEYS, familyNumber, packageNumber, packagesOf } from "../data/frame_kinds.js";
+import { categoryCode, categoryLabel } from "../data/work.js";
 
 /** @import { Profile } from "../data/profile.js" */
 
-/** `part` is its number; `total` is of all stacks that have any of it. @typedef {{part: number, label: string, color: string, self: number, total: number}} Part */
+/** `part` is its number; `total` is of all stacks that have any of it, -1 if unknown. @typedef {{part: number, label: string, color: string, self: number, total: number}} Part */
 
 const SHADES = 6;
 /** A hue for any package: far enough apart to be distinct, and none is the colour of a match. */
@@ -62,7 +62,7 @@ export class Coloring {
    */
   partOf(profile, node) {
     const { names, name, kind, kindDepth, event } = profile;
-    if (this.by === "category") return name[node] < 0 ? -1 : categoriesOf(profile.shape, !ofMemory(event.type))[node];
+    if (this.by === "category") return name[node] < 0 ? -1 : profile.categories[node];
     if (this.by === "kind") return familyNumber(names, name[node], kind[node], kindDepth[node], event.type);
     if (this.by === "ipc") return name[node] < 0 ? -1 : ratioNumber(this.ipc.get(name[node]));
     return name[node] < 0 ? -1 : packageNumber(names, name[node], kind[node]);
@@ -98,6 +98,23 @@ export class Coloring {
    * @returns {Part[]}
    */
   parts(profile) {
+    const { names } = profile;
+    const labelOf = (/** @type {number} */ part) =>
+      this.by === "kind" ? FAMILIES[FAMILY_KEYS[part]].label
+        : this.by === "category" ? categoryLabel(part)
+          : this.by === "ipc" ? RATIOS[part].label : packagesOf(names).labels[part] || "Other";
+    return this.sumsOf(profile)
+      .flatMap((sum) => [{ ...sum, label: labelOf(sum.part), color: this.shadesOf(sum.part, names)[2] }])
+      .sort((a, b) => b.self - a.self || b.total - a.total || (a.label < b.label ? -1 : 1));
+  }
+
+  /**
+   * @param {Profile} profile
+   * @returns {{part: number, self: number, total: number}[]}
+   */
+  sumsOf(profile) {
+    const work = this.by === "category" ? profile.work : null;
+    if (work) return [...work].map((self, part) => ({ part, self, total: -1 })).filter(({ self }) => self > 0);
     const { self, total, end, count } = profile;
     /** @type {{part: number, self: number, total: number, covered: number}[]} */
     const sums = [];
@@ -111,14 +128,7 @@ export class Coloring {
       sum.covered = end[node];
       sum.total += total[node];
     }
-    const { names } = profile;
-    const labelOf = (/** @type {number} */ part) =>
-      this.by === "kind" ? FAMILIES[FAMILY_KEYS[part]].label
-        : this.by === "category" ? categoryLabel(part)
-          : this.by === "ipc" ? RATIOS[part].label : packagesOf(names).labels[part] || "Other";
-    return sums
-      .flatMap((sum) => [{ ...sum, label: labelOf(sum.part), color: this.shadesOf(sum.part, names)[2] }])
-      .sort((a, b) => b.self - a.self || b.total - a.total || (a.label < b.label ? -1 : 1));
+    return sums;
   }
 }
 

@@ -35,7 +35,7 @@ export class WorkByTime {
         if (range) context.go({ time: formatRange(range), time2: "" });
       },
       point: (cell, x, y) => (cell ? this.tip(cell.column, x, y) : hideTooltip()),
-      walk: (from, to) => this.tell(from.column, to.column),
+      walk: (from, to) => this.describe(from.column, to.column),
       clear: () => {
         if (!context.range) return false;
         context.go(ALL_TIME);
@@ -130,11 +130,11 @@ export class WorkByTime {
   }
 
   /**
-   * Says what the keys' cursor is on.
+   * Describes what the keys' cursor is on.
    * @param {number} one column
    * @param {number} other
    */
-  tell(one, other) {
+  describe(one, other) {
     const range = this.rangeOf(one, other);
     const words = this.largest(one, other).map(([label, share]) => `${label} ${share}`).join(", ");
     if (range) this.note.textContent = `${rangeText(range)}: ${words || "no samples"}. Enter selects.`;

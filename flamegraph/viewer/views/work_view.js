@@ -14,9 +14,9 @@ import { WorkByTime } from "./work_time.js";
 /** @import { WorkSums } from "./work_bars.js" */
 /** @typedef {{row: WorkRow, sums: WorkSums, total: number}} SummedRow */
 
-const HEADS = { whole: "All", host: "Hosts", stage: "Spark stages", process: "Processes" };
-const HOW_TO = "A category is at least what is shown: inlined code counts for its caller. Choose a category to see it alone in every view, "
-  + "again to see all. A name leads to its flame graph.";
+const HEADS = { whole: "All", phase: "Phases", host: "Hosts", stage: "Spark stages", process: "Processes" };
+const INLINED_NOTE = "A category is at least what is shown: inlined code counts for its caller. ";
+const HOW_TO = "Choose a category to see it alone in every view, again to see all. A name leads to its flame graph.";
 
 /** @implements {View} */
 export class WorkView {
@@ -56,7 +56,7 @@ export class WorkView {
     if (drawn.every((one, at) => one === this.drawn[at])) return;
     this.drawn = drawn;
     const rows = this.rows();
-    this.lead.textContent = rows.length ? `${this.what()} ${HOW_TO}` : this.nothing();
+    this.lead.textContent = rows.length ? `${this.what()} ${rows[0].row.inlined ? INLINED_NOTE : ""}${HOW_TO}` : this.nothing();
     this.whole.hidden = this.byTime.element.hidden = this.parts.hidden = rows.length === 0;
     if (rows.length === 0) return;
     const [{ sums, total }] = rows;
@@ -91,6 +91,7 @@ export class WorkView {
     const numbers = this.context.numbersOf(state.time, -1);
     const rows = (page.summaries[event].work ?? []).map((row) => {
       const sums = new Float64Array(categoryCount());
+      if (partly && row.kind === "phase") return { row, sums, total: 0 }; // known of the whole recording only
       if (partly) {
         const scope = scopes.parse(this.keyOf(row));
         if (scope) sums.set(numbers.workOf(numbers.columns(scope, event, thread)));
@@ -117,6 +118,7 @@ export class WorkView {
     const { context } = this;
     if (rows.length === 0) return [];
     const made = rows.map(({ row, sums }) => {
+      if (row.kind === "phase") return bars.row(make("bdi", "", row.label), sums, (category) => context.go({ category: categoryCode(category) }));
       const target = { view: /** @type {const} */ ("graph"), scope: this.keyOf(row), zoom: 0, color: /** @type {const} */ ("category") };
       const name = linkButton(`Flame graph of ${row.label}`, () => context.go(target), make("bdi", "", row.label));
       return bars.row(name, sums, (category) => context.go({ ...target, category: categoryCode(category) }));

@@ -6,6 +6,7 @@ They hold the other end of a pipe, so they end with this process, and after ten 
 from __future__ import annotations
 
 import os
+import re
 import select
 import subprocess
 import tempfile
@@ -43,9 +44,11 @@ class DemoProcess:
 
 @dataclass(frozen=True)
 class DemoJob:
-    """The running job: profile it with `selector`. `jdk` is the home of the JDK that runs it."""
+    """The running job: profile it with `selector`, and of what that matches the JVMs whose options match
+    `options`. `jdk` is the home of the JDK that runs it."""
 
     selector: str
+    options: str
     jdk: Path
     processes: tuple[DemoProcess, ...]
 
@@ -69,7 +72,12 @@ def running_job(listener: Callable[[str], None] = lambda step: None) -> Iterator
             for role, jvm in jvms.items():
                 _wait_until_ready(jvm, _errors(folder, role), deadline)
         processes = (DemoProcess(role, jvm.pid) for role, jvm in jvms.items())
-        yield DemoJob(SELECTOR, jdk, tuple(processes))
+        yield DemoJob(SELECTOR, rf"{re.escape(_mark())}(\s|$)", jdk, tuple(processes))
+
+
+def _mark() -> str:
+    """The option that the JVMs of another demo do not have."""
+    return f"-Dhprofiler.demo={os.getpid()}"
 
 
 def _compile(jdk: Path, folder: Path) -> None:
@@ -103,7 +111,16 @@ def _compile(jdk: Path, folder: Path) -> None:
 
 @contextmanager
 def _running_jvm(jdk: Path, folder: Path, role: str) -> Iterator[subprocess.Popen[bytes]]:
-    command = [str(jdk / "bin" / "java"), *JVM_OPTIONS, "-cp", str(folder), MAIN_CLASS, "--role", role]
+    command = [
+        str(jdk / "bin" / "java"),
+        *JVM_OPTIONS,
+        _mark(),
+        "-cp",
+        str(folder),
+        MAIN_CLASS,
+        "--role",
+        role,
+    ]
     with _errors(folder, role).open("wb") as errors:
         # In its own session, so that Ctrl-C reaches only the profiler, which still needs the JVM.
         jvm = subprocess.Popen(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 
 from hprofiler.cli.commands.run import record
 from hprofiler.cli.options import objects as chosen
@@ -20,6 +21,8 @@ def command(options: argparse.Namespace) -> int:
         started = ", ".join(f"{process.role} (pid {process.pid})" for process in job.processes)
         _say(f"a job of two JVMs is running: {started}")
         selector = parse_selector(job.selector, [selector_directory()])
+        own = [{**rule, "options": job.options} for rule in selector.query["any"]]
+        selector = replace(selector, query={**selector.query, "any": own})
         return record(options, sampling, located, selector, chosen.local_reach(options))
 
 

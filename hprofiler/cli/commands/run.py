@@ -172,7 +172,7 @@ def _print_event(event: EventAnalysis) -> None:
     from hprofiler.model.measures import in_words
     from hprofiler.report.stages import stages_text
     from hprofiler.report.text import hottest
-    from hprofiler.report.work import work_text
+    from hprofiler.report.work import may_inline, work_text
 
     if not event.total:
         print(f"{event.event}: {why_empty(event)}")
@@ -183,7 +183,7 @@ def _print_event(event: EventAnalysis) -> None:
         say("  ", printable(plain(finding.text)), sys.stdout)
     of = event.share_of if event.attributed < event.total else ""
     print(hottest(event.hottest, event.attributed, event.event, of))
-    if work := work_text(event.work):
+    if work := work_text(event.work, may_inline(event.facts)):
         print(work)
     if event.stages is not None:
         print(stages_text(event.stages))
@@ -220,7 +220,9 @@ def _next_steps(result: RunResult, selector: Selector, searched: list[str]) -> I
     """Why no process was found."""
     from hprofiler.analysis.words import SEE_WHAT_IS_THERE
 
-    if searched:
+    if searched and selector.kind == "pids":
+        yield "the process may have ended; it must run on the host that is searched"
+    elif searched:
         yield SEE_WHAT_IS_THERE
         if not selector.native and selector.kind in _OF_ANY_PROGRAM:
             yield "only JVMs were searched; --engine perf also records other programs, and -j python Python"

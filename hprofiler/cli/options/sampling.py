@@ -53,7 +53,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         type=events,
         metavar="EVENT,…",
         help=f"events to record at the same time (default cpu): {', '.join(OWN)}, or another event "
-        "such as page-faults or a Java method a.b.C.m (docs/events.md)",
+        "such as page-faults or a Java method a.b.C.m; Python has cpu and wall (docs/events.md)",
     )
     group.add_argument(
         "-i", "--off-cpu", action="store_true", help="record what threads wait for; same as -e offcpu"
@@ -102,7 +102,8 @@ def add_engine_to(group: argparse._ActionsContainer) -> None:
         choices=ENGINES,
         default="auto",
         help="auto (default): async-profiler for JVMs that allow an attach, py-spy for Python, else the "
-        "host's perf; perf, pyspy: perf or py-spy for all, and -j also matches processes that are not JVMs",
+        "host's perf; perf: perf for all, and -j also matches programs of other languages; pyspy: py-spy "
+        "only, and -j also matches programs that embed Python",
     )
 
 

@@ -42,10 +42,7 @@ _MEDIA = "application/vnd.oci.image"
 
 def folder() -> Path:
     """The folder with ARCHIVE, which holds all images. Raises Unavailable."""
-    try:
-        home = jdks.home(JDK)
-    except jdks.Unavailable as reason:
-        raise cache.Unavailable(str(reason)) from reason
+    home = jdks.home(JDK)
     key = Path(__file__).read_bytes() + (home / "release").read_bytes()
     return cache.made(cache.folder("k8s"), "images", key, lambda target: _make(target / ARCHIVE, home))
 

@@ -10,7 +10,8 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from tests.lab import hosts
 from tests.lab.hosts import Host, Lab, LabError
 from tests.lab.procs import wait_for
 from tests.lab.yarn import stages
-from tests.lab.yarn.software import Software
+from tests.lab.yarn.software import Software, software
 
 RESOURCE_MANAGER = "http://coord:8088"
 CONFIGURATION = "/shared/conf"
@@ -240,3 +241,19 @@ def make_lab(folder: Path, made: Software, tied: bool = False, show: Sequence[Pa
     """A lab, not started, whose hosts can run the software, and see other folders."""
     shown = [made.hadoop, made.spark, made.jobs.parent, *show]
     return Lab(folder, hosts.default_plans(), tied=tied, show=shown, shared=folder / "shared")
+
+
+@contextmanager
+def running_cluster(folder: Path, show: Sequence[Path] = (), here: bool = False) -> Iterator[YarnCluster]:
+    """A cluster whose hosts see these folders; with `here` the shared one is where this machine has it."""
+    hosts.require()
+    made = software()
+    lab = make_lab(folder, made, tied=True, show=show)
+    lab.up()
+    try:
+        for host in lab.hosts.values() if here else ():
+            host.run(["mkdir", "-p", str(lab.folder)])
+            host.run(["ln", "-s", "/shared", str(lab.shared)])
+        yield YarnCluster(lab, made).up()
+    finally:
+        lab.down()

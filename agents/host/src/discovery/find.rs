@@ -91,8 +91,18 @@ impl Finding {
         let parents = self.parents(&seen, &judged);
         for (process, judged) in seen.into_iter().zip(judged) {
             match (parents.get(&process.pid), judged) {
-                (Some(parent), _) => processes.push(parent.message(process)),
-                (None, Ok(container)) => processes.push(self.message(process, container)),
+                (Some(parent), _) => {
+                    let container = parent.container.clone();
+                    processes.push(message(
+                        process,
+                        Some(parent.rule),
+                        container,
+                        Some(parent.pid),
+                    ));
+                }
+                (None, Ok(container)) => {
+                    processes.push(message(process, self.selector.as_ref(), container, None));
+                }
                 (None, Err(ignored)) => near_misses.extend(ignored),
             }
         }
@@ -245,15 +255,6 @@ impl Finding {
             None => process.jvm.is_some() || self.native && !is_wrapper(process),
         }
     }
-
-    fn message(&self, process: Seen, container: Option<String>) -> Process {
-        let (label, mut labels) = match &self.selector {
-            Some(selector) => selector.label(&process),
-            None => (process.plain_label(), process.plain_labels()),
-        };
-        labels.extend(container.map(|id| ("container".to_owned(), id)));
-        process.into_message(label, labels, COMMAND)
-    }
 }
 
 /// The JVM that a process descends from.
@@ -264,17 +265,20 @@ struct Parent<'a> {
     rule: &'a Selector,
 }
 
-impl Parent<'_> {
-    fn message(&self, process: Seen) -> Process {
-        let (label, mut labels) = self.rule.label(&process);
-        labels.extend(
-            self.container
-                .clone()
-                .map(|id| ("container".to_owned(), id)),
-        );
-        labels.insert(PARENT.to_owned(), self.pid.to_string());
-        process.into_message(label, labels, COMMAND)
-    }
+/// `rule` is what the process matches, `parent` the JVM that it descends from.
+fn message(
+    process: Seen,
+    rule: Option<&Selector>,
+    container: Option<String>,
+    parent: Option<i32>,
+) -> Process {
+    let (label, mut labels) = match rule {
+        Some(rule) => rule.label(&process),
+        None => (process.plain_label(), process.plain_labels()),
+    };
+    labels.extend(container.map(|id| ("container".to_owned(), id)));
+    labels.extend(parent.map(|pid| (PARENT.to_owned(), pid.to_string())));
+    process.into_message(label, labels, COMMAND)
 }
 
 /// The device and number of a process's mount namespace. None: the agent may not see it.

@@ -166,7 +166,8 @@ pub fn share(part: u64, whole: u64) -> Option<String> {
 /// How a recording ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
-    AsTold,
+    /// By the agent, at its end.
+    OnRequest,
     /// The process ended.
     WithTheProcess,
     /// By itself, in a process that lives.
@@ -188,8 +189,6 @@ pub struct EventProfile {
     pub interval: u64,
     pub profile: Profile,
     pub taken: u64,
-    /// Samples in each second since the start.
-    pub timeline: Vec<u64>,
 }
 
 /// A recording as the engine wrote it. The process's user may own the file, so its content is not trusted.

@@ -24,7 +24,6 @@ const INTERVALS: Intervals = Intervals {
     wall: 10_000_000,
 };
 const SECONDS: f64 = 5.0;
-const MOST_SECONDS: usize = 86_460;
 
 /// A recording of async-profiler, and the profiles that are sent.
 pub fn recording(bytes: &[u8]) {
@@ -38,7 +37,7 @@ pub fn recording(bytes: &[u8]) {
         return;
     };
     let plan = Plan::new(EVENTS.map(str::to_owned).to_vec(), INTERVALS, SECONDS, true);
-    for stopped in [Stopped::AsTold, Stopped::Early] {
+    for stopped in [Stopped::OnRequest, Stopped::Early] {
         let folded = results::of_recording(&recording, stopped, &plan, &plan.choices[0], SECONDS);
         let Ok(Folded { profiles, .. }) = folded else {
             continue;
@@ -51,8 +50,6 @@ pub fn recording(bytes: &[u8]) {
 
 /// Its numbers agree, and the coordinator reads what was written.
 fn can_be_sent(sent: &EventProfile) {
-    assert!(sent.timeline.len() <= MOST_SECONDS);
-    assert_eq!(sent.taken, sent.timeline.iter().sum::<u64>());
     let mut written = Vec::new();
     let done = sent.profile.write_compact(&mut written);
     done.expect("there is memory");

@@ -132,10 +132,12 @@ fn until_zero(bytes: &[u8]) -> &[u8] {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+    use std::io::Write;
 
-    fn file(entries: &[(&str, &str)]) -> Vec<u8> {
+    /// What a JVM with these entries publishes.
+    pub fn content(entries: &[(&str, &[u8])]) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.resize(24, 0);
         bytes.extend(32u32.to_ne_bytes());
@@ -147,9 +149,29 @@ mod tests {
             bytes.extend(20u32.to_ne_bytes());
             bytes.extend([0; 8]);
             bytes.extend((data as u32).to_ne_bytes());
-            bytes.extend(format!("{name}\0{value}\0").bytes());
+            bytes.extend([name.as_bytes(), b"\0", value, b"\0"].concat());
         }
         bytes
+    }
+
+    /// A file of it, whose name is gone.
+    pub fn published(name: &str, entries: &[(&str, &[u8])]) -> (File, Vec<u8>) {
+        let bytes = content(entries);
+        let name = format!("hprofiler-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let mut options = File::options();
+        let open = options.read(true).write(true).create(true).truncate(true);
+        let mut file = open.open(&path).unwrap();
+        std::fs::remove_file(path).unwrap();
+        file.write_all(&bytes).unwrap();
+        (file, bytes)
+    }
+
+    fn file(entries: &[(&str, &str)]) -> Vec<u8> {
+        let entries = entries
+            .iter()
+            .map(|(name, value)| (*name, value.as_bytes()));
+        content(&entries.collect::<Vec<_>>())
     }
 
     #[test]

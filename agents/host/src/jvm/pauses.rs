@@ -131,44 +131,20 @@ impl PauseLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
+    use crate::jvm::hsperf::tests::published;
 
-    /// A file of performance data with two collectors, and the places of their times.
-    fn published(name: &str) -> (File, Vec<u8>) {
-        let mut bytes = vec![0xca, 0xfe, 0xc0, 0xc0];
-        bytes.resize(24, 0);
-        bytes.extend(32u32.to_ne_bytes());
-        bytes.extend(5u32.to_ne_bytes());
-        let mut add = |name: &str, value: &[u8]| {
-            let data = (20 + name.len() + 1).next_multiple_of(8);
-            let length = (data + value.len()).next_multiple_of(8);
-            let mut entry = Vec::new();
-            for number in [length as u32, 20, 0, 0, data as u32] {
-                entry.extend(number.to_ne_bytes());
-            }
-            entry.extend(name.bytes());
-            entry.resize(data, 0);
-            entry.extend(value);
-            entry.resize(length, 0);
-            bytes.extend(entry);
-        };
-        add("sun.gc.collector.0.name", b"young\0");
-        add("sun.gc.collector.0.time", &7_000u64.to_ne_bytes());
-        add("sun.gc.collector.2.name", b"full\0");
-        add("sun.gc.collector.2.time", &0u64.to_ne_bytes());
-        add("sun.os.hrt.frequency", &1_000_000_000u64.to_ne_bytes());
-        let path =
-            std::env::temp_dir().join(format!("hprofiler-pauses-{name}-{}", std::process::id()));
-        let open = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&path);
-        let mut file = open.unwrap();
-        std::fs::remove_file(path).unwrap();
-        file.write_all(&bytes).unwrap();
-        (file, bytes)
+    /// The times of two collectors.
+    fn of_two(name: &str) -> (File, Vec<u8>) {
+        published(
+            name,
+            &[
+                ("sun.gc.collector.0.name", b"young"),
+                ("sun.gc.collector.0.time", &7_000u64.to_ne_bytes()),
+                ("sun.gc.collector.2.name", b"full"),
+                ("sun.gc.collector.2.time", &0u64.to_ne_bytes()),
+                ("sun.os.hrt.frequency", &1_000_000_000u64.to_ne_bytes()),
+            ],
+        )
     }
 
     fn set(file: &File, bytes: &[u8], collector: usize, nanoseconds: u64) {
@@ -179,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_pause_is_what_a_collectors_time_grew_by() {
-        let (file, bytes) = published("steps");
+        let (file, bytes) = of_two("steps");
         let mut log = PauseLog::of(file.try_clone().unwrap(), &bytes, 1).unwrap();
         log.look();
         set(&file, &bytes, 0, 5_007_999);
@@ -205,7 +181,7 @@ mod tests {
 
     #[test]
     fn neither_many_jvms_nor_many_pauses_cost_much() {
-        let (file, bytes) = published("many");
+        let (file, bytes) = of_two("many");
         let mut log = PauseLog::of(file.try_clone().unwrap(), &bytes, 512).unwrap();
         assert_eq!(log.every, 26 * EVERY);
         assert_eq!(log.most, 2048);

@@ -144,56 +144,29 @@ fn entries(bytes: &[u8]) -> Vec<Entry> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
     use std::os::unix::fs::FileExt;
 
     use super::*;
+    use crate::jvm::hsperf::tests::published;
     use crate::metrics::host::tests::told;
-
-    fn published() -> (File, Vec<u8>) {
-        let mut bytes = vec![0xca, 0xfe, 0xc0, 0xc0];
-        bytes.resize(24, 0);
-        bytes.extend(32u32.to_ne_bytes());
-        bytes.extend(10u32.to_ne_bytes());
-        let mut add = |name: &str, value: &[u8]| {
-            let data = (20 + name.len() + 1).next_multiple_of(8);
-            let length = (data + value.len()).next_multiple_of(8);
-            let mut entry = Vec::new();
-            for number in [length as u32, 20, 0, 0, data as u32] {
-                entry.extend(number.to_ne_bytes());
-            }
-            entry.extend(name.bytes());
-            entry.resize(data, 0);
-            entry.extend(value);
-            entry.resize(length, 0);
-            bytes.extend(entry);
-        };
-        add("sun.os.hrt.frequency", &1_000_000_000u64.to_ne_bytes());
-        add("sun.gc.generation.0.space.0.name", b"eden\0");
-        add("sun.gc.generation.0.space.0.used", &4096u64.to_ne_bytes());
-        add("sun.gc.generation.1.space.0.name", b"eden\0");
-        add("sun.gc.generation.1.space.0.used", &8192u64.to_ne_bytes());
-        add("sun.gc.collector.0.name", b"Shenandoah cycles\0");
-        add("sun.gc.collector.0.time", &5u64.to_ne_bytes());
-        add("sun.gc.collector.1.name", b"G1 old\0");
-        add("sun.gc.collector.1.time", &5_007_999u64.to_ne_bytes());
-        add("sun.rt.safepoints", &3u64.to_ne_bytes());
-        let path = std::env::temp_dir().join(format!("hprofiler-published-{}", std::process::id()));
-        let open = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&path);
-        let mut file = open.unwrap();
-        std::fs::remove_file(path).unwrap();
-        file.write_all(&bytes).unwrap();
-        (file, bytes)
-    }
 
     #[test]
     fn what_a_jvm_publishes_is_read_again_and_never_believed() {
-        let (file, bytes) = published();
+        let (file, bytes) = published(
+            "metrics",
+            &[
+                ("sun.os.hrt.frequency", &1_000_000_000u64.to_ne_bytes()),
+                ("sun.gc.generation.0.space.0.name", b"eden"),
+                ("sun.gc.generation.0.space.0.used", &4096u64.to_ne_bytes()),
+                ("sun.gc.generation.1.space.0.name", b"eden"),
+                ("sun.gc.generation.1.space.0.used", &8192u64.to_ne_bytes()),
+                ("sun.gc.collector.0.name", b"Shenandoah cycles"),
+                ("sun.gc.collector.0.time", &5u64.to_ne_bytes()),
+                ("sun.gc.collector.1.name", b"G1 old"),
+                ("sun.gc.collector.1.time", &5_007_999u64.to_ne_bytes()),
+                ("sun.rt.safepoints", &3u64.to_ne_bytes()),
+            ],
+        );
         let mut jvm = Jvm::open(file.try_clone().unwrap()).unwrap();
         let mut read = || {
             let mut to = Vec::new();

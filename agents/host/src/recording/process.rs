@@ -276,7 +276,7 @@ impl Recording<'_> {
                 clock
             }
             Stopped::Early if times > 0.0 => clock.scaled(times.min(1.0)),
-            Stopped::AsTold | Stopped::Early => clock.clone(),
+            Stopped::OnRequest | Stopped::Early => clock.clone(),
         };
         let messages = profiles
             .into_iter()

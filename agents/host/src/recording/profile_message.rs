@@ -53,7 +53,6 @@ pub fn build_profile_message(
             taken: recorded.taken,
             lost: expected.saturating_sub(recorded.taken),
         },
-        timeline: recorded.timeline,
         sha256: sha256(&bytes),
         size: bytes.len(),
     };
@@ -231,7 +230,6 @@ mod tests {
                 taken,
                 lost: expected.saturating_sub(taken),
             },
-            timeline: Vec::new(),
             sha256: String::new(),
             size: 0,
         }
@@ -308,7 +306,6 @@ mod tests {
             interval: 1,
             profile,
             taken: 64,
-            timeline: Vec::new(),
         };
         let note = left_out_note(&recorded).unwrap();
         assert!(note.degraded && note.text.starts_with("slices of cpu samples"));

@@ -158,7 +158,6 @@ pub struct ProfileHead {
     pub resident_bytes: u64,
     pub attach_seconds: Option<f64>,
     pub samples: Samples,
-    pub timeline: Vec<u64>,
     pub sha256: String,
     pub size: usize,
 }

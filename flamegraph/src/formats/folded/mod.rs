@@ -9,6 +9,7 @@ mod read;
 mod shared;
 mod write;
 
-pub(crate) use adder::split_count;
+use adder::split_count;
+use read::is_differential;
 pub(crate) use read::read_input;
-pub use read::{is_differential, read, read_differential};
+pub use read::{read, read_differential};

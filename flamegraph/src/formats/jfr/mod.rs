@@ -8,6 +8,7 @@
 
 mod bytes;
 mod chunk;
+mod clock;
 mod columns;
 mod events;
 mod grow;
@@ -22,7 +23,6 @@ mod read;
 mod samples;
 mod settings;
 mod stacks;
-mod timeline;
 mod weights;
 
 pub(crate) use read::read_input;

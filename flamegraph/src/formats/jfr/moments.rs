@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::clock::Clock;
 use super::columns::{Pair, PAIRS};
 use super::numbered::Numbered;
 use super::pools::{Of, Pools};
-use super::timeline::Clock;
 use crate::formats::ReadOptions;
 use crate::profile::{Node, Row, Slice, SliceOf, ThreadId, Times, TimesBuilder};
 

@@ -5,6 +5,7 @@ use std::io::Read;
 use hashbrown::HashMap;
 
 use super::chunk::{damaged, Chunk, Chunks, Events, Header, Survey};
+use super::clock::{AllTaken, Clock};
 use super::columns::Columns;
 use super::events::Kinds;
 use super::grow::{decode, grow, Grower};
@@ -16,7 +17,6 @@ use super::pools::{Of, Pools};
 use super::samples::{Counted, Samples};
 use super::settings::Settings;
 use super::stacks::{Budget, FileCalls, Finder, Stacks};
-use super::timeline::{Clock, Timeline};
 use super::weights::Weights;
 use crate::formats::ReadOptions;
 use crate::profile::{Error, Profile, Result, Times};
@@ -92,7 +92,7 @@ impl<'o> Reader<'o> {
             settings: Settings::default(),
             counted: Counted {
                 weights: Weights::new(options.estimate),
-                timeline: Timeline::default(),
+                taken: AllTaken::default(),
                 moments: Moments::wanted(options),
                 file_calls_budget: budget.clone(),
                 wall: HashMap::default(),
@@ -263,13 +263,14 @@ impl<'o> Reader<'o> {
         let pairs = self
             .columns
             .finish(&mut self.profile, &self.settings, made)?;
-        let timeline = &mut self.counted.timeline;
+        let taken = self.counted.taken;
         let moments = &mut self.counted.moments;
         let slices = moments.as_ref().map_or_else(Vec::new, Moments::slices);
         let sampled = pairs.into_iter().map(|(pair, (count, amount))| Sampled {
             count,
             amount,
-            timeline: timeline.take(pair),
+            taken: taken.of(pair).samples,
+            last: taken.of(pair).last,
             times: moments.as_mut().map(|moments| moments.times(pair, &slices)),
         });
         Ok(Recording {
@@ -322,9 +323,10 @@ pub struct Sampled {
     pub count: usize,
     /// The profile's value that says what it amounts to: time, bytes.
     pub amount: Option<usize>,
-    /// Samples taken in each second since the recording began, at most 86,460 of them. Where values are
-    /// estimates these are not.
-    pub timeline: Vec<u64>,
+    /// How many samples were taken. Where values are estimates this is not.
+    pub taken: u64,
+    /// When the last was taken, in nanoseconds since the recording began.
+    pub last: u64,
     /// When each stack had them, if that was asked for; nodes are the recording's profile's. See
     /// [`Profile::select_timed`].
     pub times: Option<Times>,

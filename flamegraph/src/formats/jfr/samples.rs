@@ -5,6 +5,7 @@ use hashbrown::HashMap;
 
 use super::bytes::Cursor;
 use super::chunk::{Event, Events};
+use super::clock::{AllTaken, Clock};
 use super::columns::{nanoseconds, pair_of, Pair};
 use super::events::{self, Kind, Kinds, Source};
 use super::grow::{Batches, Take};
@@ -14,7 +15,6 @@ use super::places::{Place, Places};
 use super::pools::Pools;
 use super::settings::Settings;
 use super::stacks::{Budget, FileCalls};
-use super::timeline::{Clock, Timeline};
 use super::weights::Weights;
 use crate::ops::Threads;
 use crate::profile::{band_of, Result};
@@ -25,7 +25,7 @@ const MOST_THREADS: usize = 1 << 16;
 /// What is counted over all chunks.
 pub(super) struct Counted {
     pub(super) weights: Weights,
-    pub(super) timeline: Timeline,
+    pub(super) taken: AllTaken,
     /// When samples were taken, if that is asked for.
     pub(super) moments: Option<Moments>,
     /// Limits the stacks that are searched for file calls.
@@ -161,7 +161,7 @@ impl Samples<'_, '_> {
             counted.count_wall(thread, weight.0);
         }
         let ticks = slots[events::TIME] as i64;
-        counted.timeline.add(pair, &self.clock, ticks, taken);
+        counted.taken.add(pair, &self.clock, ticks, taken);
         self.places.add(place, weight)?;
         if let Some(moments) = &mut counted.moments {
             let mut batch = Batch {

@@ -111,7 +111,6 @@ struct Stories<'a> {
     stacks: &'a StackTree,
     groups: &'a Groups,
     naming: Naming<'a>,
-    pid: Option<u32>,
     /// Nodes of a profile times its values.
     cells: usize,
     all: Vec<Story>,
@@ -164,7 +163,6 @@ impl<'a> Stories<'a> {
             stacks,
             groups,
             naming,
-            pid,
             cells,
             all,
         })
@@ -195,7 +193,6 @@ impl<'a> Stories<'a> {
             event: wanted.event.clone(),
             source: source.to_string(),
             taken: counts.iter().map(|(_, count)| count.samples).sum(),
-            timeline: tally.timeline(self.pid),
             unknown: self.unknown(&counts),
             broken: self.broken(&counts),
             profile,

@@ -51,8 +51,6 @@ pub struct LiveLimits {
     pub waiting_bytes: usize,
     /// Nodes of a profile times its values; more is an error.
     pub cells: usize,
-    /// Seconds of a timeline; later samples count in the last one.
-    pub seconds: usize,
 }
 
 impl Default for LiveLimits {
@@ -64,7 +62,6 @@ impl Default for LiveLimits {
             mappings: 1 << 17,
             waiting_bytes: 16 << 20,
             cells: Limits::default().cells,
-            seconds: 86_460,
         }
     }
 }
@@ -132,8 +129,6 @@ pub struct RecordedEvent {
     pub profile: Profile,
     /// How many samples are in it (off-CPU: waits).
     pub taken: u64,
-    /// Those in each second since the begin.
-    pub timeline: Vec<u64>,
     /// What could not be named.
     pub unknown: Unknown,
     /// Samples whose user stack does not reach the begin of its thread.
@@ -245,7 +240,7 @@ impl Live {
         }
     }
 
-    /// When the recording began, on the stream's clock; timelines start there. Else they start with the first sample.
+    /// When the recording began, on the stream's clock. Else it began with the first sample.
     pub fn begin_at(&mut self, nanoseconds: u64) {
         self.begin = Some(nanoseconds);
     }

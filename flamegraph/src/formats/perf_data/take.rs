@@ -164,14 +164,15 @@ impl Live {
                 stack,
             });
         }
-        // A file's profile has no timeline.
-        let second = self.script.is_none().then(|| self.second(raw.time));
+        if self.script.is_none() {
+            self.begin.get_or_insert(raw.time);
+        }
         for place in 0..self.by_event[event].len() {
             let number = self.by_event[event][place];
             match self.wanted.get(number).map(|wanted| wanted.counted) {
                 Some(Counted::OffCpu) => self.off_cpu.leaves(raw.pid, raw.tid, raw.time, stack),
                 _ => {
-                    self.tallies[number].add(stack, raw.pid, raw.period, second);
+                    self.tallies[number].add(stack, raw.period);
                     if let Some(moments) = &mut self.moments {
                         moments.add(&Sample {
                             profile: number,
@@ -231,13 +232,13 @@ impl Live {
     }
 
     fn add_wait(&mut self, waited: Waited) {
-        let second = self.second(waited.since);
+        self.begin.get_or_insert(waited.since);
         let tallies = self.wanted.iter().zip(&mut self.tallies);
         for (number, (wanted, tally)) in tallies.enumerate() {
             if wanted.counted != Counted::OffCpu {
                 continue;
             }
-            tally.add(waited.stack, waited.pid, waited.nanoseconds, Some(second));
+            tally.add(waited.stack, waited.nanoseconds);
             if let Some(moments) = &mut self.moments {
                 moments.add(&Sample {
                     profile: number,
@@ -250,13 +251,6 @@ impl Live {
                 });
             }
         }
-    }
-
-    /// Which second of the recording a time lies in.
-    fn second(&mut self, time: u64) -> u32 {
-        let begin = *self.begin.get_or_insert(time);
-        let second = time.saturating_sub(begin) / 1_000_000_000;
-        second.min(self.limits.seconds.saturating_sub(1) as u64) as u32
     }
 }
 

@@ -5,7 +5,6 @@
 
 mod background;
 mod change;
-mod chart;
 mod head;
 mod layout;
 mod options;
@@ -16,7 +15,6 @@ mod shade;
 mod text;
 
 pub use background::Background;
-pub use chart::FlameChart;
 pub use options::{Font, MinWidth, Options, Side};
 pub use palette::Palette;
 

@@ -6,13 +6,12 @@ import argparse
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hprofiler.base.background import interruptibly
-from hprofiler.base.errors import ProfileError, UsageError
+from hprofiler.base.errors import UsageError
 from hprofiler.base.paths import is_folder
 from hprofiler.base.text import printable
 from hprofiler.cli.commands.convert import inputs as convert_inputs
@@ -21,7 +20,6 @@ from hprofiler.cli.commands.convert import svg as convert_svg
 from hprofiler.cli.commands.convert.errors import about, warn, warn_of
 from hprofiler.cli.commands.convert.steps import check_patterns
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.model.measures import counted
 
 if TYPE_CHECKING:
     from hprofiler._flamegraph import Diff, Profile
@@ -35,9 +33,7 @@ def command(options: argparse.Namespace) -> int:
     if convert_metrics.is_asked(options):
         return convert_metrics.command(options)
     _check(options)
-    picture = {**_subtitle(options), **convert_svg.keywords(options)}
-    if options.flamechart:
-        return _flame_chart(options, picture)
+    picture = convert_svg.keywords(options)
     merged = convert_inputs.merged(options)
     warn_of(merged.malformed_lines, merged.warnings)
     if options.diff:
@@ -51,28 +47,6 @@ def command(options: argparse.Namespace) -> int:
         _warn_of_others(options, shaped, value)
     _write(partial(shaped.write, value=None if both else value, **picture), options)
     return Exit.OK
-
-
-def _subtitle(options: argparse.Namespace) -> dict[str, Any]:
-    """The coverage of a picture, known for profiles in run folders."""
-    if not convert_svg.is_picture(options) or options.subtitle is not None:
-        return {}
-    from hprofiler.report.provenance import provenance_of
-
-    after = provenance_of(options.inputs, warn)
-    before = provenance_of([options.diff], warn) if options.diff else ""
-    if options.diff and (before or after):
-        after = f"{before or _named([options.diff])} → {after or _named(options.inputs)}"
-    if after and options.time:
-        after += f" · only {options.time}"
-    return {"subtitle": after} if after else {}
-
-
-def _named(names: Sequence[str]) -> str:
-    """The name of a side that does not belong to a run."""
-    if len(names) > 1:
-        return counted(len(names), "profiles")
-    return "stdin" if names[0] == "-" else Path(names[0]).name
 
 
 def _warn_of_others(options: argparse.Namespace, profile: Profile, written: int) -> None:
@@ -120,25 +94,6 @@ def _check(options: argparse.Namespace) -> None:
     check_patterns(options)
     convert_svg.check(options)
     convert_inputs.check(options)
-
-
-def _flame_chart(options: argparse.Namespace, picture: dict[str, Any]) -> int:
-    """Draws the lines of one folded file in time order."""
-    from hprofiler._flamegraph import FlameChart
-
-    reverse = picture.pop("reverse", False)
-    with about("cannot read"):
-        source = convert_inputs.source(options.inputs[0])
-        chart = interruptibly(lambda: FlameChart.open(source, options.from_format, reverse=reverse))
-    warn_of(chart.malformed_lines)
-    if not chart.total():
-        raise ProfileError(f"no samples in {options.inputs[0]}: there is nothing to draw")
-
-    def write(target: Any, format: object, title: str) -> None:
-        chart.write(target, title=title, **picture)
-
-    _write(write, options)
-    return Exit.OK
 
 
 def _shaped(profile: Profile, options: argparse.Namespace) -> Profile:

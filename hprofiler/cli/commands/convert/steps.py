@@ -75,9 +75,10 @@ def steps_of(options: argparse.Namespace) -> list[Step]:
 
 
 def _by_category(profile: Profile) -> Profile:
+    from hprofiler._flamegraph import WorkTable
     from hprofiler.analysis.work import has_kernel_in, user_rules
 
-    return profile.by_category(user_rules(), kernel=has_kernel_in(profile.values[0][0]))
+    return WorkTable(user_rules()).by_category(profile, kernel=has_kernel_in(profile.values[0][0]))
 
 
 def _by_threads(profile: Profile) -> Profile:
@@ -88,7 +89,7 @@ def _by_threads(profile: Profile) -> Profile:
         return profile.threads()
     except OptionError:
         # An outermost frame in brackets is a group; without one, threads are unknown.
-        if profile.without_threads().node_count() < profile.node_count():
+        if profile.thread_count():
             return profile
         raise
 

@@ -204,7 +204,7 @@ impl Jvm {
     pub fn stop(&mut self, limit: u64) -> Result<Stopped, Failure> {
         self.attach().await_motion();
         let stopped = match self.command(&plan::stop(&self.file("log")), WRITE) {
-            Ok(Reply::Returned(0)) => Stopped::AsTold,
+            Ok(Reply::Returned(0)) => Stopped::OnRequest,
             Ok(reply) => match self.explain(&reply) {
                 why if plan::is_idle(&why) => Stopped::Early,
                 why => {

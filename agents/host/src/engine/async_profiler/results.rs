@@ -46,7 +46,7 @@ pub fn fold(
 ) -> Result<Folded, Failure> {
     let recording = jvm.recording(MAX_RECORDING);
     let (file, size) = recording.map_err(|error| match stopped {
-        Stopped::AsTold | Stopped::Early => Failure::new(
+        Stopped::OnRequest | Stopped::Early => Failure::new(
             format!("the profiler's output is missing: {error}"),
             "check whether the disk is full",
         )
@@ -95,11 +95,11 @@ pub fn of_recording(
     let profiles: Result<Vec<EventProfile>, Error> = profiles.collect();
     let mut profiles = profiles.map_err(unreadable)?;
     if stopped == Stopped::Early {
-        notes.push(early(&profiles));
+        notes.push(early(recording));
     }
     let interval = plan.interval("wall");
     let behind = match stopped {
-        Stopped::AsTold => behind(seconds, recording.wall_busiest, interval),
+        Stopped::OnRequest => behind(seconds, recording.wall_busiest, interval),
         // Samples that were not written yet are lost, so their number proves nothing.
         Stopped::WithTheProcess | Stopped::Early => None,
     };
@@ -142,9 +142,9 @@ fn is_end_of_walk(name: &str) -> bool {
 }
 
 /// The profiler's own time limit uses the wall clock.
-fn early(profiles: &[EventProfile]) -> Note {
-    let seconds = profiles.iter().map(|recorded| recorded.timeline.len());
-    let seconds = seconds.max().unwrap_or(0);
+fn early(recording: &Recording) -> Note {
+    let last = recording.sampled.iter().map(|sampled| sampled.last);
+    let seconds = last.max().unwrap_or(0).div_ceil(1_000_000_000);
     Note::of(Failure::new(
         format!("the profiler ended early, in second {seconds}: the host's clock was set forward, the host slept, or somebody else stopped it"),
         "record again",
@@ -218,15 +218,15 @@ fn one(
     let wanted = values(event);
     let named = |value: &ValueType| whole.value_named(&value.name);
     let found: Result<Vec<usize>, Error> = wanted.iter().map(named).collect();
-    let (profile, timeline) = match found {
+    let (profile, taken) = match found {
         Ok(found) => {
             let mut sampled = recording.sampled.iter();
             let sampled = sampled.find(|sampled| found.first() == Some(&sampled.count));
             let times = sampled.and_then(|sampled| sampled.times.as_ref());
-            let timeline = sampled.map_or_else(Vec::new, |sampled| sampled.timeline.clone());
-            (whole.select_timed(&found, times)?, timeline)
+            let taken = sampled.map_or(0, |sampled| sampled.taken);
+            (whole.select_timed(&found, times)?, taken)
         }
-        Err(_) => (Profile::new(wanted), Vec::new()),
+        Err(_) => (Profile::new(wanted), 0),
     };
     let source = plan.source(event, used);
     Ok(EventProfile {
@@ -234,8 +234,7 @@ fn one(
         event: event.to_owned(),
         source,
         interval: plan.interval(event),
-        taken: timeline.iter().sum(),
-        timeline,
+        taken,
     })
 }
 
@@ -303,7 +302,6 @@ mod tests {
                 source: "perf_events".to_owned(),
                 interval: 1000,
                 taken: whole as u64,
-                timeline: Vec::new(),
             };
             let note = super::broken(&recorded, named).unwrap();
             note.map(|note| (note.text, note.parameters["share"].as_f64()))

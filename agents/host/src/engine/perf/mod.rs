@@ -233,7 +233,7 @@ impl Engine for PerfRecord {
         let lives = self.target.stat().is_some();
         self.notes.extend(recording.stop(lives, &self.companion)?);
         Ok(match lives {
-            true => Stopped::AsTold,
+            true => Stopped::OnRequest,
             false => Stopped::WithTheProcess,
         })
     }
@@ -290,7 +290,6 @@ impl Engine for PerfRecord {
             event: recorded.event,
             profile: recorded.profile,
             taken: recorded.taken,
-            timeline: recorded.timeline,
         });
         Ok(Folded {
             profiles: profiles.collect(),

@@ -331,7 +331,6 @@ mod tests {
             source: "cycles".to_owned(),
             profile: Profile::new(Vec::new()),
             taken: 60,
-            timeline: Vec::new(),
             unknown: Unknown::default(),
             broken: 0,
         }];

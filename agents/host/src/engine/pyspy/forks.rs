@@ -1,6 +1,6 @@
 //! Processes that a Python process forks while it is recorded, such as the workers of `pyspark.daemon`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,8 @@ pub struct Forks {
     config: Config,
     /// What started before the agent was there when the user chose.
     agent: Option<Stat>,
+    /// The CPU time of those that were there when the recording began, in ticks.
+    before: HashMap<i32, u64>,
     /// Processes that are not looked at any more: the session records them anyway, or they were opened or refused.
     known: HashSet<i32>,
     /// Of the last look.
@@ -44,11 +46,19 @@ impl Forks {
             command: command(parent),
             config,
             agent: stat::own(),
+            before: HashMap::new(),
             known: HashSet::clone(recorded),
             new: HashSet::new(),
             opened: 0,
             next: Instant::now(),
         }
+    }
+
+    /// The recording begins.
+    pub fn begin(&mut self) {
+        let there = children(self.parent).into_iter();
+        let ticks = there.filter_map(|pid| Some((pid, stat_of(pid)?.cpu_ticks)));
+        self.before = ticks.collect();
     }
 
     /// Those that can be sampled from now on.
@@ -69,15 +79,20 @@ impl Forks {
 
     /// None: it is older, or runs another program, or cannot be read.
     fn open(&self, pid: i32) -> Option<(PythonSpy, Tasks)> {
-        let began = stat::parse(&read_text(format!("/proc/{pid}/stat"), 4096)?)?.start_time;
+        let began = stat_of(pid)?.start_time;
         if began < self.agent?.start_time || command(pid) != self.command {
             return None;
         }
         let target = Target::open(pid, began).ok()?;
         let memory = target.open_link("mem", OFlags::RDONLY).ok()?;
         let spy = PythonSpy::new(pid, &self.config).ok()?;
-        Some((spy, Tasks::of(target, memory.into())))
+        let before = self.before.get(&pid).copied().unwrap_or(0);
+        Some((spy, Tasks::of(target, memory.into(), before)))
     }
+}
+
+fn stat_of(pid: i32) -> Option<Stat> {
+    stat::parse(&read_text(format!("/proc/{pid}/stat"), 4096)?)
 }
 
 fn children(pid: i32) -> HashSet<i32> {

@@ -79,7 +79,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         .coded(Code::PythonUnreadable)
     })?;
     Python::of(spy.version.major, spy.version.minor).refuse_unknown(pid)?;
-    let tasks = Tasks::of(Target::open(pid, target.start_time)?, memory);
+    let tasks = Tasks::of(Target::open(pid, target.start_time)?, memory, 0);
     let forks = Forks::of(pid, &job.recorded, config);
     Ok(Prepared::Ready(Box::new(PySpy {
         shared: job.shared.clone(),
@@ -188,7 +188,7 @@ impl Engine for PySpy {
         self.samples = Some(samples);
         Ok(match ended {
             true => Stopped::WithTheProcess,
-            false => Stopped::AsTold,
+            false => Stopped::OnRequest,
         })
     }
 

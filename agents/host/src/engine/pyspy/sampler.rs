@@ -63,7 +63,6 @@ struct Sampled {
     reads: u64,
     taken: u64,
     profile: Profile,
-    timeline: Vec<u64>,
     times: Option<TimesBuilder>,
 }
 
@@ -139,6 +138,7 @@ struct Work {
 
 impl Work {
     fn run(&mut self, stop: &Receiver<()>, limit: Duration) {
+        self.forks.begin();
         let end = self.samples.begin + limit;
         loop {
             let next = self.samples.events.iter().map(|event| event.next).min();
@@ -327,7 +327,6 @@ impl Samples {
                 reads: 0,
                 taken: 0,
                 profile: Profile::new(values.map(|(name, unit)| ValueType::new(name, unit)).into()),
-                timeline: Vec::new(),
                 times: times.then(|| TimesBuilder::new(rows, 1)),
             }
         };
@@ -364,11 +363,6 @@ impl Samples {
             return;
         };
         event.taken += 1;
-        let second = since.as_secs() as usize;
-        if event.timeline.len() <= second {
-            event.timeline.resize(second + 1, 0);
-        }
-        event.timeline[second] += 1;
         if let Some(times) = &mut event.times {
             let row = Row {
                 node,
@@ -398,7 +392,6 @@ impl Samples {
                 interval,
                 profile: sampled.profile,
                 taken: sampled.taken,
-                timeline: sampled.timeline,
             })
         };
         self.events.into_iter().map(profile).collect()

@@ -27,25 +27,27 @@ pub struct Tasks {
     numbers: HashMap<i32, i32>,
     /// The number of a thread, by what Python before 3.11 knows of it: the address of its description.
     described: HashMap<u64, i32>,
-    /// The CPU time of the process at the last read.
+    /// The CPU time of the process before the recording, and since then, at the last read.
+    before: u64,
     pub cpu_ticks: u64,
 }
 
 impl Tasks {
-    /// `memory` is the process's `/proc/PID/mem`.
-    pub fn of(target: Target, memory: File) -> Self {
+    /// `memory` is the process's `/proc/PID/mem`, `before` its CPU time before the recording.
+    pub fn of(target: Target, memory: File, before: u64) -> Self {
         Self {
             target,
             memory,
             numbers: HashMap::new(),
             described: HashMap::new(),
+            before,
             cpu_ticks: 0,
         }
     }
 
     /// None: the process has ended.
     pub fn read(&mut self) -> Option<HashMap<i32, Task>> {
-        self.cpu_ticks = self.target.stat()?.cpu_ticks;
+        self.cpu_ticks = self.target.stat()?.cpu_ticks.saturating_sub(self.before);
         let listed = std::fs::read_dir(format!("/proc/{}/task", self.target.pid)).ok()?;
         let numbers = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         let tasks = numbers.filter_map(|number| {
