@@ -99,21 +99,22 @@ def spreads_of(duckdb: DuckDBPyConnection, names: Collection[str] | None = None)
     return spreads
 
 
-# Shares in each run before; a run without the method has 0.
+# Shares in each run before; a run without the method has 0. Numbers for names: there are many pairs.
 _OF_RUNS = f"""
-WITH runs AS (
-  SELECT run, sum(whole) AS whole FROM spreads JOIN grouped USING (run)
-  WHERE event = $event AND part = {BEFORE} AND whole > 0 GROUP BY run
+WITH names AS (SELECT unnest($names) AS method, generate_subscripts($names, 1)::INTEGER AS name),
+runs AS (
+  SELECT run, sum(whole) AS whole, row_number() OVER ()::INTEGER AS number
+  FROM spreads JOIN grouped USING (run) WHERE event = $event AND part = {BEFORE} AND whole > 0 GROUP BY run
 ),
 shares AS (
-  SELECT method, sum(own_cost) / any_value(whole) AS own, sum(all_cost) / any_value(whole) AS total
-  FROM methods JOIN runs USING (run) WHERE event = $event AND method IN (SELECT unnest($names))
-  GROUP BY run, method
+  SELECT name, sum(own_cost / whole) AS own, sum(all_cost / whole) AS total
+  FROM methods JOIN runs USING (run) JOIN names USING (method) WHERE event = $event GROUP BY name, number
 )
-SELECT method, (SELECT count(*) FROM runs), sum(own), sum(own * own), sum(total), sum(total * total)
-FROM shares GROUP BY method
+SELECT name, (SELECT count(*) FROM runs), sum(own), sum(own * own), sum(total), sum(total * total)
+FROM shares GROUP BY name
 """
 _FEWEST_RUNS = 3
+_NAMES_AT_ONCE = 500
 
 
 def between_runs(
@@ -121,13 +122,15 @@ def between_runs(
 ) -> dict[tuple[str, str], float]:
     """How far the shares of these methods in one more run may be from those of the runs before."""
     found: dict[tuple[str, str], float] = {}
-    rows = duckdb.execute(_OF_RUNS, {"event": event, "names": list(names)}).fetchall()
-    for name, runs, *sums in rows:
-        if runs < _FEWEST_RUNS:
-            break
-        for which, first, squares in (("own", *sums[:2]), ("all", *sums[2:])):
-            variance = max(0.0, squares - first * first / runs) / (runs - 1)
-            found[which, name] = limit_of_runs(runs, math.sqrt(variance))
+    ordered = sorted(names)  # as compacted files are
+    for first in range(0, len(ordered), _NAMES_AT_ONCE):
+        some = ordered[first : first + _NAMES_AT_ONCE]
+        for number, runs, *sums in duckdb.execute(_OF_RUNS, {"event": event, "names": some}).fetchall():
+            if runs < _FEWEST_RUNS:
+                return found
+            for which, own, squares in (("own", *sums[:2]), ("all", *sums[2:])):
+                variance = max(0.0, squares - own * own / runs) / (runs - 1)
+                found[which, some[number - 1]] = limit_of_runs(runs, math.sqrt(variance))
     return found
 
 

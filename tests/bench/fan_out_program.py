@@ -249,13 +249,16 @@ def run(port: int, hosts: int, seconds: float, folder: Path) -> Figures:
     each = dict.fromkeys(ARCHITECTURES, LIBRARY)
     reach = Reach(Loopback, AgentBinaries(each, {"async-profiler": each}), timeout=_TIMEOUT)
     figures = Figures()
+    ended = 0
 
     def listen(step: HostProgress) -> None:
+        nonlocal ended
         if step.stage == "wait":
             figures.threads = max(figures.threads, threading.active_count())
         if step.stage == "record" and not figures.open_files:
             figures.open_files = len(os.listdir("/proc/self/fd"))
-        if step.stage == "done":  # the last one's counts
+        ended += step.stage in ("done", "failed", "idle")
+        if ended == hosts:  # once: the kernel adds up all threads for it
             figures.collecting_cpu, figures.collecting_peak = _used()
 
     request = RunRequest(

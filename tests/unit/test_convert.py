@@ -171,3 +171,26 @@ def test_a_flame_chart_of_a_pipe_merges_no_lines():
     assert "1 malformed line or record was left out" in done.stderr
     frames = re.findall(r"<title>([abc]) \((\d)", done.stdout)
     assert sorted(frames) == [("a", "1"), ("a", "3"), ("b", "1"), ("b", "3"), ("c", "2")]
+
+
+def test_otlp_profiles_are_read_by_their_own_library(job, tmp_path):
+    proto = pytest.importorskip("opentelemetry.proto.profiles.v1development.profiles_pb2")
+    assert exit_code(["convert", job, "-o", tmp_path / "job.otlp"]) == 0
+    message = proto.ProfilesData.FromString((tmp_path / "job.otlp").read_bytes())
+    tables = message.dictionary
+    (profile,) = message.resource_profiles[0].scope_profiles[0].profiles
+    strings = tables.string_table
+    assert strings[profile.sample_type.type_strindex] == "samples"
+
+    def name(location):
+        function = tables.function_table[tables.location_table[location].lines[0].function_index]
+        return strings[function.system_name_strindex]
+
+    stacks = {
+        ";".join(map(name, reversed(tables.stack_table[sample.stack_index].location_indices))): sample.values
+        for sample in profile.samples
+    }
+    lines = (line.rpartition(" ") for line in JOB.splitlines())
+    assert {stack: list(values) for stack, values in stacks.items()} == {
+        stack: [int(count)] for stack, _, count in lines
+    }

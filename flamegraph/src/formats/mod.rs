@@ -6,6 +6,8 @@ pub mod folded;
 mod jfr;
 mod json;
 mod options;
+#[cfg(feature = "formats")]
+mod otlp;
 #[cfg(feature = "recordings")]
 pub mod perf_data;
 #[cfg(feature = "recordings")]

@@ -22,6 +22,9 @@ pub enum WriteFormat {
     /// Speedscope's JSON.
     #[cfg(feature = "formats")]
     Speedscope,
+    /// OTLP profiles of opentelemetry-proto 1.10.
+    #[cfg(feature = "formats")]
+    Otlp,
 }
 
 /// How to write; each format looks at what concerns it.
@@ -77,6 +80,8 @@ const FORMATS: &[Entry] = &[
         &[".speedscope.json", ".speedscope"],
     ),
     entry(WriteFormat::Json, "json", &[".json"]),
+    #[cfg(feature = "formats")]
+    entry(WriteFormat::Otlp, "otlp-1.10", &[".otlp"]),
 ];
 
 impl WriteFormat {
@@ -148,6 +153,8 @@ pub fn write(
         WriteFormat::Json => profile.write_json(out),
         #[cfg(feature = "formats")]
         WriteFormat::Speedscope => profile.write_speedscope(out),
+        #[cfg(feature = "formats")]
+        WriteFormat::Otlp => profile.write_otlp(out),
     }
 }
 

@@ -149,8 +149,8 @@ function ratioNumber(ipc) {
 
 /** Categories that often stand side by side are far apart; others by the golden angle. "other" is grey. */
 const WORK_HUES = new Map(Object.entries({
-  application: 140, gc: 2, jit: 24, json: 264, serialization: 232, compression: 196, scan: 46, join: 96, aggregate: 70,
-  sort: 116, shuffle: 176, network: 214, "kernel-memory": 36, "kernel-files": 54,
+  application: 152, gc: 2, jit: 24, json: 264, serialization: 232, compression: 196, scan: 46, join: 90, aggregate: 68,
+  sort: 112, shuffle: 176, network: 214, "kernel-memory": 36, "kernel-files": 54,
 }));
 const ANGLE = 137.5;
 

@@ -106,9 +106,12 @@ def _check(options: argparse.Namespace) -> int:
         print(f"{len(found.left_over):,} files of no run, which `archive compact` removes:")
         for name in found.left_over[:_LEFT_SHOWN]:
             print(f"  {printable(name)}")
-    state = f"{len(found.problems):,} problems" if found.problems else "no problem"
-    print(f"{found.runs:,} runs, {state}")
-    return Exit.PARTIAL if found.problems else Exit.OK
+    state = counted(len(found.problems), "problems") if found.problems else "no problem"
+    print(f"{counted(found.runs, 'runs')}, {state}")
+    if not found.problems:
+        return Exit.OK
+    print("docs/archive.md says how to go on: When something goes wrong")
+    return Exit.PARTIAL
 
 
 def _sql(options: argparse.Namespace) -> int:

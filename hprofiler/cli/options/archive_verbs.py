@@ -78,7 +78,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     _add_pseudonymise(add)
     add.add_argument("--json", action="store_true", help="print the result as JSON")
-    compact = verb("compact", "join the files of each month and application to one", _COMPACT)
+    compact = verb("compact", "join the files of each month and application", _COMPACT)
     _add_place(compact)
     prune = verb("prune", "remove old runs from an archive", _PRUNE)
     _add_place(prune)

@@ -46,14 +46,14 @@ def _writing(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="OUT",
-        help="output file: .folded .svg .html .pb.gz .speedscope.json .json or .hpt (compact); of metrics "
-        ".csv .parquet or .txt (OpenMetrics); - is stdout",
+        help="output file: .folded .svg .html .pb.gz .speedscope.json .json .otlp or .hpt (compact); of "
+        "metrics .csv .parquet or .txt (OpenMetrics); - is stdout",
     )
     group.add_argument(
         "--to",
         metavar="FORMAT",
-        help="output format (default: by extension): folded svg html pprof speedscope json compact; of "
-        "metrics: csv parquet openmetrics",
+        help="output format (default: by extension): folded svg html pprof speedscope json compact "
+        "otlp-1.10; of metrics: csv parquet openmetrics",
     )
     group.add_argument(
         "--value",

@@ -63,12 +63,8 @@ impl Profile {
         };
         let locations = write_frames(self, &mut strings, &mut block, &mut out)?;
         write_samples(self, &locations, (&labels, &threads), &mut block, &mut out)?;
-        for (text, suffix) in strings.in_order {
-            put_bytes(
-                &mut block,
-                field::STRING,
-                [text, suffix].concat().as_bytes(),
-            );
+        for text in strings.texts() {
+            put_bytes(&mut block, field::STRING, text.as_bytes());
             write_full(&mut block, &mut out)?;
         }
         out.write_all(&block)?;
@@ -78,13 +74,13 @@ impl Profile {
 }
 
 /// The string table under construction; the first string is empty. Names can be long, so they are not copied.
-struct Strings<'a> {
+pub(crate) struct Strings<'a> {
     in_order: Vec<(&'a str, &'static str)>,
     ids: HashMap<&'a str, i64>,
 }
 
 impl<'a> Strings<'a> {
-    fn new() -> Strings<'a> {
+    pub(crate) fn new() -> Strings<'a> {
         let mut strings = Strings {
             in_order: Vec::new(),
             ids: HashMap::new(),
@@ -93,7 +89,7 @@ impl<'a> Strings<'a> {
         strings
     }
 
-    fn id(&mut self, text: &'a str) -> i64 {
+    pub(crate) fn id(&mut self, text: &'a str) -> i64 {
         if let Some(&id) = self.ids.get(text) {
             return id;
         }
@@ -103,9 +99,15 @@ impl<'a> Strings<'a> {
     }
 
     /// Adds a text with a suffix, which is not looked up again.
-    fn push(&mut self, text: &'a str, suffix: &'static str) -> i64 {
+    pub(crate) fn push(&mut self, text: &'a str, suffix: &'static str) -> i64 {
         self.in_order.push((text, suffix));
         self.in_order.len() as i64 - 1
+    }
+
+    /// All texts in the order of their ids.
+    pub(crate) fn texts(self) -> impl Iterator<Item = String> + 'a {
+        let in_order = self.in_order.into_iter();
+        in_order.map(|(text, suffix)| [text, suffix].concat())
     }
 }
 
@@ -290,7 +292,7 @@ fn put_sample(block: &mut Vec<u8>, locations: &[u8], behind: &[u8]) {
 /// The packed ids of the current stack, leaf first. The buffer fills from its end, so a callee is put before its caller
 /// and ids need not be encoded or reversed for each sample.
 #[derive(Default)]
-struct Stack {
+pub(crate) struct Stack {
     buffer: Vec<u8>,
     /// The length of the ids before each frame was added, outermost first.
     starts: Vec<usize>,
@@ -299,7 +301,7 @@ struct Stack {
 
 impl Stack {
     /// Enters a frame, or the root, which has none.
-    fn push(&mut self, id: Option<u32>) {
+    pub(crate) fn push(&mut self, id: Option<u32>) {
         self.starts.push(self.buffer.len() - self.start);
         let Some(id) = id else { return };
         let mut bytes = Vec::with_capacity(5);
@@ -311,11 +313,11 @@ impl Stack {
         self.buffer[self.start..self.start + bytes.len()].copy_from_slice(&bytes);
     }
 
-    fn pop(&mut self) {
+    pub(crate) fn pop(&mut self) {
         self.start = self.buffer.len() - self.starts.pop().unwrap_or(0);
     }
 
-    fn leaf_first(&self) -> &[u8] {
+    pub(crate) fn leaf_first(&self) -> &[u8] {
         &self.buffer[self.start..]
     }
 
