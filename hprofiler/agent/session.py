@@ -58,8 +58,6 @@ CANARY_SECONDS = 2.0
 """How long a canary is recorded, in seconds."""
 _PING_SECONDS = LEASE_SECONDS / 10
 """Short, so that most of the lease remains for a broken link."""
-_MANY_THREADS = 3000
-_LONGEST_PING = 3
 _CLOCK_READINGS = 3
 _LAST_WORD = 1.0
 _END_WAIT = 2.0
@@ -489,7 +487,7 @@ class AgentSession:
         threading.Thread(target=self._renew, name="hprofiler-lease", daemon=True).start()
 
     def _renew(self) -> None:
-        while not self._closed.wait(_PING_SECONDS * _fewer_pings()):
+        while not self._closed.wait(_PING_SECONDS):
             with contextlib.suppress(HostError):  # the reader gets the error
                 self._wire.send(requests.Ping())
 
@@ -573,8 +571,3 @@ def _chosen(processes: Sequence[Process], engines: Mapping[int, str] = NOTHING) 
         requests.Chosen(one.pid, one.start_time, one.label, one.labels, engines.get(one.pid))
         for one in processes
     ]
-
-
-def _fewer_pings() -> float:
-    """How much longer to wait between pings with thousands of hosts, for which pings are much of the work."""
-    return min(_LONGEST_PING, max(1.0, threading.active_count() / _MANY_THREADS))
