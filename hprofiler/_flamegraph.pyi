@@ -40,6 +40,7 @@ __all__ = [
     "DiffNode",
     "Difference",
     "Distance",
+    "FlameChart",
     "Frame",
     "MeanMerger",
     "Method",
@@ -95,6 +96,24 @@ class _Look(TypedDict, total=False):
 
 class _Picture(_Look, total=False):
     title: str | None
+
+@final
+class FlameChart:
+    """Folded text with its stacks in the order of its lines, of which only neighbours are merged."""
+
+    @staticmethod
+    def open(path: _Source, format: str | None = None, *, reverse: bool = False) -> FlameChart:
+        """Read folded text with one count a line, compressed or not; with `reverse` every stack turned round.
+
+        Other formats are merged when they are read, have no order left, and are an OptionError.
+        """
+    @property
+    def malformed_lines(self) -> int:
+        """Lines that were counted and left out."""
+    def total(self) -> int:
+        """The sum of all counts."""
+    def write(self, target: _Path | BinaryIO, **options: Unpack[_Picture]) -> None:
+        """Draw it as SVG, the last line leftmost; without `reverse`. `target` is as for `Profile.write`."""
 
 @final
 class Method:

@@ -60,6 +60,8 @@ nightly)
   need npm npm
   need firefox-esr firefox-esr
   need musl-gcc "musl-tools musl"
+  # what metrics are compared with; without it that test is skipped
+  wish pidstat sysstat
   # Kerberos' own servers, and what the library for Python is compiled with; without them its tests are skipped
   wish krb5kdc krb5-kdc
   wish kadmin.local krb5-admin-server

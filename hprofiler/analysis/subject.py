@@ -14,7 +14,7 @@ from hprofiler.analysis.attribution import Attribution
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.families import Family, family_of, is_own
 from hprofiler.analysis.outliers import Compared
-from hprofiler.analysis.work import Sums
+from hprofiler.analysis.work import Sums, is_work
 from hprofiler.model import HostRecord, Outcome
 from hprofiler.model.event_names import is_each_one
 from hprofiler.model.measures import Measure, ends_in_classes, measure_of
@@ -25,9 +25,8 @@ SIGMAS = 4.5
 _OF_WHICH = 0.25
 _POINTS = 0.03
 _OWNERS = 3
-# Events of which a method's cost is its own doing, and those of waits.
+# Events of which a method's cost is its own doing.
 _DOING = ("cpu", "alloc", "live")
-_WAITS = ("wall", "offcpu", "lock")
 # Most frames to look at; smaller ones count as their callers.
 _MOST_NODES = 50_000
 
@@ -197,7 +196,7 @@ class Subject:
     @property
     def of_doing(self) -> bool:
         """A method's cost is its own doing, not somebody's it waits for."""
-        return self.event in _DOING or (self.facts is None and self.event not in _WAITS)
+        return self.event in _DOING or (self.facts is None and is_work(self.event))
 
     @property
     def hottest(self) -> Method:

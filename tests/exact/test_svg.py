@@ -6,11 +6,13 @@ frame if a longer name sorts in between, which ours never does, so counts are co
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hprofiler import Profile
+from hprofiler._flamegraph import FlameChart
 from tests.exact.pictures import Picture, by_flamegraph_pl, by_inferno, made_up, parse
 
 pytestmark = pytest.mark.nightly
@@ -65,6 +67,21 @@ def test_hashed_colours_equal_flamegraph_pl(palette: str) -> None:
     mine = ours(folded, colors=palette, hash=True).fills()
     theirs = by_flamegraph_pl(folded, f"--colors={palette}", "--hash").fills()
     assert {name for name in mine if mine[name] != theirs[name]} <= GREY_IN_LATER_EDITIONS
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_flame_chart_equals_inferno(tmp_path: Path, reverse: bool) -> None:
+    folded = made_up(5, stacks=200)
+    (tmp_path / "in.folded").write_bytes(folded)
+    out = tmp_path / "out.svg"
+    FlameChart.open(tmp_path / "in.folded", reverse=reverse).write(out, min_width=0)
+    if reverse:
+        stacks = [line.rsplit(b" ", 1) for line in folded.splitlines()]
+        folded = b"".join(
+            b";".join(stack.split(b";")[::-1]) + b" " + count + b"\n" for stack, count in stacks
+        )
+    theirs = by_inferno(folded, "--flamechart")
+    assert [bar[:4] for bar in parse(out.read_bytes()).bars] == [bar[:4] for bar in theirs.bars]
 
 
 @pytest.mark.parametrize("negate", [False, True])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.unit.command import exit_code, hprofiler, in_shell
@@ -68,6 +70,11 @@ def test_a_difference_is_of_shares_or_of_counts(job):
         (["-o", "x.svg", "--trim", ""], "--trim: an empty expression"),
         (["-o", "x.svg", "--bgcolors", "pink"], "known are: yellow, blue, green, grey, #rrggbb"),
         (["-o", "x.svg", "--time", "5-2"], "not FROM-TO in seconds"),
+        (["-o", "x.svg", "--flamechart", "--kernel"], "--kernel cannot be combined with --flamechart"),
+        (["-o", "x.svg", "--flamechart", "--prune", "9"], "--prune cannot be combined with --flamechart"),
+        (["-o", "x.svg", "--flamechart", "--negate"], "--negate cannot be combined with --flamechart"),
+        (["other", "-o", "x.svg", "--flamechart"], "--flamechart draws one file"),
+        (["-o", "x.folded", "--flamechart"], "--flamechart is for pictures"),
         (["-o", "x.folded", "--title", "t"], "--title is for pictures and pages"),
     ],
 )
@@ -129,6 +136,7 @@ def test_a_folder_is_an_error_that_names_a_profile_in_it(job, tmp_path, option):
         ("job.folded -o - --to folded >&-", "cannot write to stdout: it is closed"),
         ("job.folded -o - --to folded >/dev/full", "cannot write to stdout: No space left on device"),
         ("job.folded -o - --to html >/dev/full", "cannot write to stdout: No space left on device"),
+        ("none.folded --flamechart -o x.svg", "cannot read none.folded: No such file or directory"),
     ],
 )
 def test_a_stream_that_cannot_be_used_is_an_error(job, line, says):
@@ -155,6 +163,14 @@ def test_of_several_events_the_first_is_written_with_a_note():
     assert done.stderr == note
     assert convert("-", "--value", "cpu-clock", stdin=SEVERAL) == ["java;root;main 9"]
     assert hprofiler("convert", "-", "-o", "-", "--to", "json", stdin=SEVERAL).stderr == "", "it has all"
+
+
+def test_a_flame_chart_of_a_pipe_merges_no_lines():
+    stdin = "a;b 1\nc 2\na;b 3\nno count\n"
+    done = hprofiler("convert", "-", "-o", "-", "--to", "svg", "--flamechart", stdin=stdin)
+    assert "1 malformed line or record was left out" in done.stderr
+    frames = re.findall(r"<title>([abc]) \((\d)", done.stdout)
+    assert sorted(frames) == [("a", "1"), ("a", "3"), ("b", "1"), ("b", "3"), ("c", "2")]
 
 
 def test_otlp_profiles_are_read_by_their_own_library(job, tmp_path):

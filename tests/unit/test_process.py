@@ -155,9 +155,12 @@ def test_a_fifo_as_run_json_is_refused(verb: str, tmp_path: Path) -> None:
     assert done.returncode in (2, 4) and "not a regular file" in done.stderr, done
 
 
+@pytest.mark.parametrize("more", [[], ["--flamechart"]], ids=" ".join)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_waiting_for_input_can_be_interrupted(number: int, code: int, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "hprofiler", "convert", "-", "-o", str(tmp_path / "x.svg")]
+def test_waiting_for_input_can_be_interrupted(
+    more: list[str], number: int, code: int, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "hprofiler", "convert", "-", *more, "-o", str(tmp_path / "x.svg")]
     waits = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

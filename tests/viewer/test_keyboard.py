@@ -1,4 +1,4 @@
-"""The page by keyboard alone."""
+"""The page by keyboard alone, and on paper."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from tests.viewer.browser import Viewer
+from tests.viewer.browser import ROW, Viewer
+from tests.viewer.conftest import prefer
 from tests.viewer.made_run import MadeHost
 from tests.viewer.page_objects import run_page
 
@@ -157,3 +158,23 @@ def test_all_keys_are_listed_and_obeyed_only_outside_of_fields(viewer: Viewer, p
     viewer.press(Keys.ESCAPE, "/", "m", "r")
     assert viewer.element("search").get_attribute("value") == "mr"
     assert viewer.element("graph-panel").is_displayed()
+
+
+def test_paper_has_all_rows_in_light_colours_without_controls(viewer: Viewer, page: Path) -> None:
+    rows = 62
+    viewer.open(page)
+    light = viewer.color(0.1, 1)
+    prefer(viewer.driver, "dark")
+    assert viewer.element("graph-canvas").size["height"] < rows * ROW
+    viewer.driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert viewer.element("graph-canvas").size["height"] == rows * ROW
+    assert viewer.color(0.1, 1) == light
+    viewer.driver.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert viewer.element("graph-canvas").size["height"] < rows * ROW
+    assert sum(viewer.color(0.1, 1)) < sum(light)
+    viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        for hidden in ("tools", "views", "status"):
+            assert not viewer.element(hidden).is_displayed(), hidden
+    finally:
+        viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -12,7 +12,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support import expected_conditions
 from selenium.webdriver.support.ui import WebDriverWait
 
-from hprofiler._flamegraph import Profile
+from hprofiler._flamegraph import FlameChart, Profile
 from tests.viewer.browser import Viewer
 
 HOSTILE = "</text></g><script>window.hacked=1</script><image href=x onerror=window.hacked=1>"
@@ -134,3 +134,20 @@ def test_details_begin_with_what_names_are(changed: webdriver.Chrome) -> None:
     webdriver.ActionChains(changed).move_to_element(frame(changed, "new")).perform()
     details = changed.find_element(By.ID, "details").text
     assert details == "Method: new (30 samples, 37.50%; +37.50%, new)"
+
+
+def test_a_flame_chart_zooms_into_one_of_equal_stacks(viewer: Viewer, tmp_path: Path) -> None:
+    (tmp_path / "in.folded").write_bytes(b"a;b 30\nc 10\na;b 10\n")
+    FlameChart.open(tmp_path / "in.folded").write(tmp_path / "chart.svg", inverted=True)
+    driver = viewer.driver
+    driver.get((tmp_path / "chart.svg").as_uri())
+    viewer.complaints()
+    assert driver.find_element(By.ID, "title").text == "Flame Chart"
+    first = frame(driver, "a")
+    first.click()
+    script = "return document.querySelectorAll('#frames g:not(.hide)').length"
+    assert driver.execute_script(script) == 3
+    address = driver.current_url
+    driver.get("about:blank")
+    driver.get(address)
+    assert driver.execute_script(script) == 3

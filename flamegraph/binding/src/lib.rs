@@ -6,6 +6,7 @@
 mod arguments;
 mod blocks;
 mod diff;
+mod flame_chart;
 mod merging;
 mod outliers;
 mod output;
@@ -75,6 +76,8 @@ mod _flamegraph {
 
     #[pymodule_export]
     use crate::diff::Diff;
+    #[pymodule_export]
+    use crate::flame_chart::FlameChart;
     #[pymodule_export]
     use crate::merging::MeanMerger;
     #[pymodule_export]

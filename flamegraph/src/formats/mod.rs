@@ -184,8 +184,7 @@ fn is_whole(mut file: &File) -> Result<bool> {
 }
 
 fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
-    let input = uncompressed(input)?;
-    let format = options.format.unwrap_or_else(|| detect(input.head()));
+    let (format, input) = recognise(input, options)?;
     options.check_for(format)?;
     #[allow(unused_mut)]
     let mut profile = (format.entry().read)(input, options)?;
@@ -206,4 +205,14 @@ fn add_a_value(profile: &mut Profile) -> Result<()> {
 fn detect(head: &[u8]) -> Format {
     let found = FORMATS.iter().find(|entry| (entry.detect)(head));
     found.map_or(Format::Folded, |entry| entry.format)
+}
+
+/// Takes compression off, and finds the format.
+pub(crate) fn recognise<'a>(
+    input: Input<'a>,
+    options: &ReadOptions,
+) -> Result<(Format, Input<'a>)> {
+    let input = uncompressed(input)?;
+    let format = options.format.unwrap_or_else(|| detect(input.head()));
+    Ok((format, input))
 }

@@ -114,8 +114,11 @@ impl Shared {
                 lock(&self.warnings).push((place, profile.take_warnings()));
                 add(profile)
             });
-            if let Err(error) = added {
-                return self.fail(place, error);
+            match added {
+                Ok(()) => {}
+                // Which file does not fit depends on the first one, not on what was read first: see `check`.
+                Err(Error::UnlikeValues { .. }) => return self.stop(),
+                Err(error) => return self.fail(place, error),
             }
         }
     }
@@ -127,12 +130,16 @@ impl Shared {
         sum.add_warnings(warnings.into_iter().flat_map(|(_, warnings)| warnings));
     }
 
-    /// Remembers the failure that comes first in the list, and lets no further file be taken.
+    /// Remembers the failure that comes first in the list; no further file is taken.
     fn fail(&self, place: usize, error: Error) {
         let mut failure = lock(&self.failure);
         if failure.as_ref().is_none_or(|&(first, _)| place < first) {
             *failure = Some((place, error));
         }
+        self.stop();
+    }
+
+    fn stop(&self) {
         self.next.store(usize::MAX / 2, Ordering::Relaxed);
     }
 

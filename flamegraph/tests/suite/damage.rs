@@ -1,10 +1,12 @@
 //! Input of every format cut off anywhere and changed anywhere: each is read or refused, and what is read is written.
 
+use std::io;
 use std::sync::OnceLock;
 
 use flamegraph::perf_data::{Finish, JitMap, JitMaps, Live, LiveLimits};
+use flamegraph::svg::{FlameChart, Options};
 use flamegraph::{
-    read, read_jfr, Format, Profile, ReadOptions, SymbolOptions, Threads, WriteFormat,
+    read, read_jfr, Format, Limits, Profile, ReadOptions, SymbolOptions, Threads, WriteFormat,
 };
 
 use crate::perf_data::{file, options, packed, piped, story};
@@ -140,6 +142,28 @@ fn maps_of_compiled_code() {
             }
         }
     });
+}
+
+#[test]
+fn flame_charts() {
+    let limits = Limits {
+        cells: 50_000,
+        ..Limits::default()
+    };
+    let chart = |bytes: &[u8]| {
+        for reverse in [false, true] {
+            if let Ok(chart) = FlameChart::read(bytes, reverse, &limits) {
+                // Nothing to draw is the only reason not to.
+                let drawn = chart.write_svg(io::sink(), &Options::default());
+                assert_eq!(drawn.is_ok(), chart.total() > 0);
+            }
+        }
+    };
+    damage(
+        b"main;\xd0\xb0 [x];b_[j] 12\nmain;c 9223372036854775807\n;; 3\n",
+        chart,
+    );
+    chart(&b"a;".repeat(100_000));
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Pictures as a whole: differences, remainders, colours, and that they are streams.
+//! Pictures as a whole: differences, remainders, colours kept in a map, charts, and that they are streams.
 
 use std::io::{self, Write};
 
-use flamegraph::svg::{MinWidth, Options, Palette, Side};
-use flamegraph::{Diff, Keep};
+use flamegraph::svg::{FlameChart, MinWidth, Options, Palette, Side};
+use flamegraph::{Diff, Keep, Limits};
 
 use crate::support::{samples, svg};
 
@@ -147,6 +147,14 @@ fn hostile_text_is_escaped() {
     let picture = svg(&samples(&format!("{hostile};b 5\n")), &options);
     assert_eq!(picture.matches("<script").count(), 1);
     assert_eq!(picture.matches("]]>").count(), 1);
+    let mut chart = Vec::new();
+    let text = format!("{hostile};b 5\n");
+    let read = FlameChart::read(text.as_bytes(), false, &Limits::default()).unwrap();
+    read.write_svg(&mut chart, &options).unwrap();
+    assert_eq!(
+        String::from_utf8(chart).unwrap().matches("<script").count(),
+        1
+    );
 }
 
 #[test]

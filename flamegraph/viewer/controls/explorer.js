@@ -12,6 +12,7 @@ import { Context } from "./context.js";
 import { part } from "./dom.js";
 import { startKeys } from "./keyboard.js";
 import { PartChips } from "./part_chips.js";
+import { layOnPaper, takeFromPaper } from "./print.js";
 import { ScopeBox } from "./scope_box.js";
 import { SearchBox } from "./search_box.js";
 import { showTab, startTabs } from "./tabs.js";
@@ -47,6 +48,8 @@ export class Explorer {
     this.coloring = new Coloring(isDark(), "kind");
     /** What the legend shows: of which profile, in which colours. @type {unknown[]} */
     this.legend = [];
+    /** Between the events beforeprint and afterprint. */
+    this.onPaper = false;
     this.search = new SearchBox((change) => store.set(change));
     this.scopes = new ScopeBox(context);
     this.chips = new PartChips(context);
@@ -61,7 +64,9 @@ export class Explorer {
     context.failed = (error) => this.fail("A part of this view cannot be shown", error);
     store.changed = () => this.show();
     startTabs((view) => context.has(view), (view) => store.go({ view }));
-    startTheme(() => this.recolor());
+    startTheme(() => {
+      if (!this.onPaper) this.recolor();
+    });
     startKeys(this);
     /** @type {Record<string, () => void>} */
     const buttons = {
@@ -79,6 +84,16 @@ export class Explorer {
     };
     for (const [id, action] of Object.entries(buttons)) part(id, HTMLButtonElement).addEventListener("click", action);
     document.addEventListener("click", (event) => this.follow(event));
+    window.addEventListener("beforeprint", () => {
+      this.onPaper = true;
+      layOnPaper(this, !GRAPHS.includes(this.view ?? ""));
+    });
+    window.addEventListener("afterprint", () => {
+      this.onPaper = false;
+      takeFromPaper(context, !GRAPHS.includes(this.view ?? ""));
+      this.legend = [];
+      this.recolor();
+    });
     this.show();
   }
 

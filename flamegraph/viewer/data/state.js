@@ -48,7 +48,7 @@ const LISTED_BY = /** @type {const} */ ([
   "event", "scope", "thread", "time", "time2", "band", "category", "with", "view", "q", "regexp", "sort", "normalize",
 ]);
 /** A link may ask for more than a browser can bear. */
-const MOST_ROWS = 5000;
+export const MOST_ROWS = 5000;
 const VIEWS = ["graph", "time", "reversed", "sandwich", "methods", "hosts", "compare", "work", "machines", "spark", "run"];
 
 const COLORS_BY = ["kind", "package", "category", "ipc"];

@@ -15,6 +15,7 @@ const ZOOM_MILLISECONDS = 170;
 /** How many of the rows a zoomed frame stands on stay in sight. */
 const ROWS_ABOVE = 2;
 /** A canvas has no room for more. */
+const MOST_PRINTED_ROWS = 400;
 /** Pixels, as long as the graph is not on the page. */
 const SOME_WIDTH = 1200;
 
@@ -243,6 +244,18 @@ export class Graph {
     if (this.sheet.away) this.follow();
   }
 
+  /**
+   * Paper does not scroll: for printing all rows are drawn.
+   * @param {boolean} whole
+   */
+  unroll(whole) {
+    const { sheet } = this;
+    sheet.unrolled = whole;
+    if (!whole) return this.follow();
+    sheet.resize(sheet.width, Math.min(this.rows, MOST_PRINTED_ROWS) * ROW);
+    this.draw();
+  }
+
   /** A graph that is not on the page is drawn when it comes back. */
   redraw() {
     if (this.pending || this.sheet.away) return;
@@ -254,10 +267,10 @@ export class Graph {
    * @param {number} depth
    */
   top(depth) {
-    const { height, scroller } = this.sheet;
-    const content = Math.max(this.rows * ROW, height);
+    const { height, scroller, unrolled } = this.sheet;
+    const content = unrolled ? height : Math.max(this.rows * ROW, height);
     const y = this.flame ? content - (depth + 1) * ROW : depth * ROW;
-    return y - scroller.scrollTop;
+    return unrolled ? y : y - scroller.scrollTop;
   }
 
   /** @param {number} y in canvas pixels */

@@ -1,5 +1,5 @@
 // @ts-check
-/** The canvas of a graph: as large as its place on the page, tiny while hidden. */
+/** The canvas of a graph: as large as its place on the page, tiny while hidden, as long as the graph on paper. */
 
 import { make } from "../controls/dom.js";
 
@@ -15,6 +15,8 @@ export class Sheet {
     /** In CSS pixels, as the height is. */
     this.width = 0;
     this.height = 0;
+    /** On paper nothing scrolls: it is as long as the graph. */
+    this.unrolled = false;
     /** Not on the page. */
     this.away = true;
     this.scroller.id = `${id}-scroller`;
@@ -28,6 +30,7 @@ export class Sheet {
 
   /** @returns {boolean} whether the canvas has another size now, and nothing on it, or is on the page again */
   measure() {
+    if (this.unrolled) return false;
     const ratio = window.devicePixelRatio || 1;
     const width = this.scroller.clientWidth;
     const height = this.scroller.clientHeight;

@@ -166,7 +166,7 @@ impl<'a> Adder<'a> {
 }
 
 /// Splits `stack count`, if a number of at most 63 bits follows the last space.
-pub(super) fn split_count(line: &[u8]) -> Option<(&[u8], i64)> {
+pub(crate) fn split_count(line: &[u8]) -> Option<(&[u8], i64)> {
     let space = memrchr(b' ', line)?;
     let (stack, digits) = (&line[..space], &line[space + 1..]);
     let number = digits.iter().try_fold(0i64, |number, digit| {

@@ -9,7 +9,6 @@ mod read;
 mod shared;
 mod write;
 
-use adder::split_count;
-use read::is_differential;
+pub(crate) use adder::split_count;
 pub(crate) use read::read_input;
-pub use read::{read, read_differential};
+pub use read::{is_differential, read, read_differential};

@@ -63,7 +63,7 @@ fn before_and_after() -> Vec<ValueType> {
 /// Whether a text begins like a differential file: every line has two counts.
 ///
 /// `whole`: the text ends here. A leaf such as `thread 12` makes single lines look like that, not all.
-pub(super) fn is_differential(head: &[u8], whole: bool) -> bool {
+pub fn is_differential(head: &[u8], whole: bool) -> bool {
     let mut lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').collect();
     if !whole && lines.len() > 1 {
         lines.pop();

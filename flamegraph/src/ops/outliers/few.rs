@@ -1,6 +1,6 @@
 //! Tests which outliers are found among few methods and few hosts.
 
-use super::simulated::{alarms, distances, Cluster, Random};
+use super::simulated::distances;
 use super::Distance;
 
 /// (outlier, differs) of each host.
@@ -12,23 +12,6 @@ fn verdicts(hosts: &[Vec<u64>]) -> Vec<(bool, bool)> {
 const ODD: (bool, bool) = (true, true);
 const PERHAPS: (bool, bool) = (false, true);
 const ALIKE: (bool, bool) = (false, false);
-
-#[test]
-fn identical_hosts_of_two_or_three_methods_are_never_outliers() {
-    let mut random = Random(11);
-    for (methods, hosts, samples) in [(2, 3, 300), (2, 3, 3000), (2, 8, 1000), (3, 4, 1000)] {
-        for burst in [1.0, 10.0, 25.0] {
-            let cluster = Cluster {
-                methods,
-                hosts,
-                samples,
-                burst,
-            };
-            let clusters = (0..100).map(|_| alarms(&distances(&cluster.recorded(&mut random))));
-            assert_eq!(clusters.sum::<usize>(), 0, "{cluster:?}");
-        }
-    }
-}
 
 #[test]
 fn who_does_something_else_all_the_time_is_found() {

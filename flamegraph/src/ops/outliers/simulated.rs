@@ -5,7 +5,7 @@ use super::{Distance, Outliers};
 use crate::profile::{Profile, ValueType};
 
 /// A small random number generator with a fixed seed.
-pub(super) struct Random(pub(super) u64);
+struct Random(u64);
 
 impl Random {
     /// Between 0 and 1, both excluded.
@@ -26,13 +26,13 @@ impl Random {
 
 /// A cluster of identical hosts: the nth method has 1/n of the first one's samples.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cluster {
-    pub(super) methods: usize,
-    pub(super) hosts: usize,
+struct Cluster {
+    methods: usize,
+    hosts: usize,
     /// Of the first host; the next two have twice and three times as many, and so on in turn.
-    pub(super) samples: usize,
+    samples: usize,
     /// How many samples of the same method follow each other on average.
-    pub(super) burst: f64,
+    burst: f64,
 }
 
 impl Cluster {
@@ -63,7 +63,7 @@ impl Cluster {
         counts
     }
 
-    pub(super) fn recorded(self, random: &mut Random) -> Vec<Vec<u64>> {
+    fn recorded(self, random: &mut Random) -> Vec<Vec<u64>> {
         let shares = self.shares();
         let hosts = 0..self.hosts;
         hosts
@@ -89,7 +89,7 @@ fn profile(counts: &[u64]) -> Profile {
     profile
 }
 
-pub(super) fn alarms(distances: &[Option<Distance>]) -> usize {
+fn alarms(distances: &[Option<Distance>]) -> usize {
     let odd = distances.iter().flatten().filter(|one| one.outlier);
     odd.count()
 }
@@ -97,8 +97,10 @@ pub(super) fn alarms(distances: &[Option<Distance>]) -> usize {
 #[test]
 fn identical_hosts_are_never_outliers() {
     let mut random = Random(1);
-    for (methods, hosts, samples) in [(3, 3, 2000), (20, 3, 500), (60, 5, 700), (60, 40, 200)] {
-        for burst in [1.0, 5.0, 30.0] {
+    let few = [(2, 3, 300), (2, 3, 3000), (2, 8, 1000), (3, 4, 1000)];
+    let many = [(3, 3, 2000), (20, 3, 500), (60, 5, 700), (60, 40, 200)];
+    for (methods, hosts, samples) in few.into_iter().chain(many) {
+        for burst in [1.0, 5.0, 25.0] {
             let cluster = Cluster {
                 methods,
                 hosts,

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::layout::{Bar, Layout, Visit};
+use super::layout::{Bar, Bars, Visit};
 use super::options::{Options, Side};
 use super::palette::Rgb;
 use crate::profile::Result;
@@ -39,7 +39,7 @@ pub(super) struct Unseen {
 impl Change {
     /// Visits the whole difference; `drawn` returns whether a bar is drawn.
     pub(super) fn of(
-        bars: &Layout<'_>,
+        bars: &dyn Bars,
         options: &Options,
         drawn: &dyn Fn(&Bar<'_>) -> bool,
     ) -> Result<Option<Change>> {

@@ -151,6 +151,7 @@ impl<'a> Head<'a> {
         let options = self.picture.options;
         match &options.title {
             title if !title.is_empty() => title,
+            _ if self.picture.is_chart => "Flame Chart",
             _ if self.picture.change.is_some() => "Differential Flame Graph",
             _ if options.inverted => "Icicle Graph",
             _ => "Flame Graph",

@@ -100,14 +100,14 @@ impl<'a> Layout<'a> {
             }
         }
     }
+}
 
-    /// The length of the root.
-    pub(super) fn total(&self) -> i64 {
+impl Bars for Layout<'_> {
+    fn total(&self) -> i64 {
         self.totals[self.widths][ROOT as usize]
     }
 
-    /// Visits the root and the bars above it, depth first. It may be called several times, and takes no memory.
-    pub(super) fn visit(&self, visitor: &mut dyn FnMut(&Bar<'_>) -> Result<Visit>) -> Result<()> {
+    fn visit(&self, visitor: &mut dyn FnMut(&Bar<'_>) -> Result<Visit>) -> Result<()> {
         // Bars to visit, the next one last. The nodes of the last bar are at the end of `nodes`.
         let mut waiting = vec![Waiting::ROOT];
         let mut nodes = vec![ROOT];
@@ -196,6 +196,15 @@ pub(super) struct Bar<'a> {
 pub(super) enum Visit {
     Above,
     Next,
+}
+
+/// Something to draw. It is visited several times, which takes no memory.
+pub(super) trait Bars {
+    /// The length of the root.
+    fn total(&self) -> i64;
+
+    /// Visits the root and the bars above it, depth first.
+    fn visit(&self, visitor: &mut dyn FnMut(&Bar<'_>) -> Result<Visit>) -> Result<()>;
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 mod background;
 mod change;
+mod chart;
 mod head;
 mod layout;
 mod options;
@@ -15,6 +16,7 @@ mod shade;
 mod text;
 
 pub use background::Background;
+pub use chart::FlameChart;
 pub use options::{Font, MinWidth, Options, Side};
 pub use palette::Palette;
 

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use super::change::Change;
 use super::head::Head;
-use super::layout::{Bar, Layout, Visit};
+use super::layout::{Bar, Bars, Visit};
 use super::options::{MinWidth, Options};
 use super::paint;
 use super::text::{fit, Amounts, Escaped};
@@ -21,10 +21,11 @@ const SCRIPT: &str = include_str!("script.js");
 
 /// Everything that is known before the first frame is written.
 pub(super) struct Picture<'a> {
-    bars: &'a Layout<'a>,
+    bars: &'a dyn Bars,
     pub(super) options: &'a Options,
     pub(super) amounts: Amounts<'a>,
     pub(super) change: Option<Change>,
+    pub(super) is_chart: bool,
     /// The root's length.
     pub(super) total: i64,
     pub(super) levels: u32,
@@ -37,7 +38,7 @@ pub(super) struct Picture<'a> {
 impl<'a> Picture<'a> {
     /// Measures the bars, whose root must not be empty.
     pub(super) fn of(
-        bars: &'a Layout<'a>,
+        bars: &'a dyn Bars,
         value: &'a ValueType,
         options: &'a Options,
     ) -> Result<Picture<'a>> {
@@ -52,6 +53,7 @@ impl<'a> Picture<'a> {
             options,
             amounts: Amounts::of(value, false, options),
             change: None,
+            is_chart: false,
             total,
             levels: 0,
             scale,

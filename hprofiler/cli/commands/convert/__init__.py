@@ -9,9 +9,10 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hprofiler.base.errors import UsageError
+from hprofiler.base.background import interruptibly
+from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.base.paths import is_folder
 from hprofiler.base.text import printable
 from hprofiler.cli.commands.convert import inputs as convert_inputs
@@ -34,6 +35,8 @@ def command(options: argparse.Namespace) -> int:
         return convert_metrics.command(options)
     _check(options)
     picture = convert_svg.keywords(options)
+    if options.flamechart:
+        return _flame_chart(options, picture)
     merged = convert_inputs.merged(options)
     warn_of(merged.malformed_lines, merged.warnings)
     if options.diff:
@@ -94,6 +97,25 @@ def _check(options: argparse.Namespace) -> None:
     check_patterns(options)
     convert_svg.check(options)
     convert_inputs.check(options)
+
+
+def _flame_chart(options: argparse.Namespace, picture: dict[str, Any]) -> int:
+    """Draws the lines of one folded file in time order."""
+    from hprofiler._flamegraph import FlameChart
+
+    reverse = picture.pop("reverse", False)
+    with about("cannot read"):
+        source = convert_inputs.source(options.inputs[0])
+        chart = interruptibly(lambda: FlameChart.open(source, options.from_format, reverse=reverse))
+    warn_of(chart.malformed_lines)
+    if not chart.total():
+        raise ProfileError(f"no samples in {options.inputs[0]}: there is nothing to draw")
+
+    def write(target: Any, format: object, title: str) -> None:
+        chart.write(target, title=title, **picture)
+
+    _write(write, options)
+    return Exit.OK
 
 
 def _shaped(profile: Profile, options: argparse.Namespace) -> Profile:

@@ -40,6 +40,23 @@ KEYWORDS = {
 }
 
 
+# Options of convert that have no effect on a flame chart, and why.
+# fmt: off
+NOT_OF_A_CHART = {
+    **dict.fromkeys(
+        ["value", "threads", "time", "mean", "canonical", "include", "exclude", "focus", "trim",
+         "invert", "merge_tiers", "prune"],
+        "it would merge the stacks",
+    ),
+    **dict.fromkeys(
+        ["pid", "tid", "kernel", "jit", "all", "addrs", "event_filter"],
+        "a flame chart is drawn from folded text; this option is for perf input",
+    ),
+    **dict.fromkeys(["negate", "width_from"], "this option is for differences"),
+}
+# fmt: on
+
+
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the options, in groups."""
     _words(parser.add_argument_group("pictures (.svg): words"))
@@ -93,6 +110,11 @@ def _kinds(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--inverted", action="store_true", help="icicle graph: root at the top")
     group.add_argument("--reverse", action="store_true", help="merge the stacks from the leaves")
     group.add_argument(
+        "--flamechart",
+        action="store_true",
+        help="draw the lines of one folded file in time order",
+    )
+    group.add_argument(
         "--width-from",
         choices=["before", "after"],
         help="differences: the side that sets the widths (default after; before shows what vanished)",
@@ -104,8 +126,8 @@ def keywords(options: argparse.Namespace) -> dict[str, Any]:
     given = {name: getattr(options, name) for name in KEYWORDS}
     asked = [name for name, value in given.items() if value is not None and value is not False]
     format = _format(options)
-    if format != "svg" and asked:
-        option = _option(asked[0])
+    if format != "svg" and (asked or options.flamechart):
+        option = _option(asked[0] if asked else "flamechart")
         raise UsageError(f"{option} is for pictures, but {_output(options)} is not a picture", "write a .svg")
     if format not in ("svg", "html") and options.title is not None:
         reason = f"--title is for pictures and pages, but {_output(options)} is neither"
@@ -136,6 +158,20 @@ def check(options: argparse.Namespace) -> None:
         Profile.from_bytes(b"all 1", "folded").to_svg(**keywords(options))
     except OptionError as error:
         raise UsageError(str(error), "see hprofiler convert --help") from error
+    if options.flamechart:
+        _check_chart(options)
+
+
+def _check_chart(options: argparse.Namespace) -> None:
+    """A flame chart is drawn from the lines as they are."""
+    if len(options.inputs) > 1 or options.diff:
+        raise UsageError("--flamechart draws one file", "give one folded file with its lines in time order")
+    if options.from_format not in (None, "folded"):
+        reason = f"--from {options.from_format} cannot be combined with --flamechart, which reads folded text"
+        raise UsageError(reason)
+    for name, why in NOT_OF_A_CHART.items():
+        if getattr(options, name):
+            raise UsageError(f"{_option(name)} cannot be combined with --flamechart: {why}")
 
 
 def check_one_sided(options: argparse.Namespace) -> None:
