@@ -69,10 +69,8 @@ def grew(asked: Asked, since: datetime) -> Grew:
         before = Side(f"{application} before {since:%Y-%m-%d %H:%M}", spread=spreads.pop(BEFORE))
         sides = [Side(f"{day.day:%Y-%m-%d}", spread=spreads[part]) for part, day in enumerate(days, 1)]
         newest = compare(event, before, sides[-1], names=names | usual)
-        by_day = [
-            (day.day, compare(event, before, side, names=names))
-            for day, side in zip(days, sides, strict=True)
-        ]
+        changes = [*(compare(event, before, side, names=names) for side in sides[:-1]), newest]
+        by_day = [(day.day, of_day) for day, of_day in zip(days, changes, strict=True)]
         own, total = (_grown(by_day, kind) for kind in ("own", "total"))
         shown = list(dict.fromkeys(one.change.name for one in (*own, *total)))
         points = points_of(duckdb, spreads, shown)

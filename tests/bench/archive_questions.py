@@ -27,7 +27,7 @@ _START = datetime(2026, 9, 1)
 # 100 hosts with 200 stacks of all and 200 of their own: 20,200 distinct ones.
 _CLUSTER, _CHANGED = Size("first", 100, 400), Size("changed", 100, 402)
 _LIMIT = 2
-_MOST_MEMORY = 1000
+_MOST_MEMORY = 400
 # A method of both clusters.
 _METHOD = "merge_5179::call"
 _QUESTIONS = {
