@@ -117,9 +117,10 @@ def _join(
     elif runs is not None:
         rows = f"FROM ({rows}) WHERE run IN {listed(runs)}"
     group = _STACKS_GROUP if is_stacks else _ROW_GROUP
+    order = f"ORDER BY {', '.join(table.order)}" if table.order else ""
     with place.writing(new.path(table.name)) as path:
         duckdb.execute(
-            f"COPY (FROM ({rows}) ORDER BY {', '.join(table.order)}) TO {quoted(str(path))} "
+            f"COPY (FROM ({rows}) {order}) TO {quoted(str(path))} "
             f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {group})"
         )
         written = _count(duckdb, f"FROM read_parquet({quoted(str(path))})")

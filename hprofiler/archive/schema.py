@@ -22,7 +22,7 @@ TYPES = (BIGINT, INTEGER, DOUBLE, VARCHAR, BOOLEAN, TIMESTAMP, NAMES)
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its columns' types by name, and by which columns a compacted file is sorted."""
+    """A table: its columns' types by name, and by which columns a compacted file is sorted, if any."""
 
     name: str
     columns: Mapping[str, str]
@@ -104,7 +104,7 @@ _TABLES = (
     Table(
         "stacks",
         {**_STACK, "frames": NAMES, "category": VARCHAR, "phase": VARCHAR, "form": INTEGER},
-        ("stack_high", "stack_low"),
+        (),  # frames take too much memory; and alike stacks, which follow each other, compress well
     ),
     Table(
         "samples",
