@@ -31,12 +31,10 @@ from hprofiler.collect.limits import USUAL, Care, first_processes, refuse_busy
 from hprofiler.collect.reconnect import Reconnect
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit import Visit, idle_reason
-from hprofiler.collect.visit_group import HostProgress, Listener, Reach, StartGate, Turn, VisitGroup, silent
+from hprofiler.collect.visit_group import HostProgress, Listener, Reach, StartGate, VisitGroup, silent
 from hprofiler.model import Host, HostRecord, Process, Sampling, Selector, Status
 
 _LATE = 1.0
-_LONGEST_TURN = 2.0
-"""Seconds after which others need not wait for a host that sends its results slowly."""
 _CANARY_STEPS = 3  # prepare, start, record
 _STOPPING = "stopping and fetching the recordings; press Ctrl-C again to end at once"
 _FROM_THE_NODE = "use perf on the node over SSH: --via ssh"
@@ -97,7 +95,6 @@ class _RecordingVisit(Visit):
         self._over = 0.0
         self._reconnecting = False
         self._reconnect = Reconnect(self, group)
-        self._turn = Turn(group.result_turns)
 
     def work(self) -> None:
         session: AgentSession | None = None
@@ -108,10 +105,7 @@ class _RecordingVisit(Visit):
                 self._gate.leave()
         if session is not None:
             self._start(session)
-            try:
-                self._record(session)
-            finally:
-                self._turn.give_back()
+            self._record(session)
             self._end(session)
             self.report("done")
 
@@ -244,9 +238,7 @@ class _RecordingVisit(Visit):
         for event in session.events():
             if isinstance(event, Began):
                 self._began(event.processes)
-                continue
-            self._take_turn()
-            if isinstance(event, Interrupted):
+            elif isinstance(event, Interrupted):
                 self._reconnect.interrupted(event)
             elif isinstance(event, (ProfileHeader, RawHeader)):
                 self.check_aborted()
@@ -262,13 +254,6 @@ class _RecordingVisit(Visit):
             elif isinstance(event, Done):
                 self.note_left(event.left)
                 self.outcomes += self._reconnect.lines()
-
-    def _take_turn(self) -> None:
-        """Wait until this host's results may be read; it is not the host that is slow then."""
-        if not self._turn.take(wait=False):
-            with self.without_limits():
-                self._turn.take()
-            self.limit(self._seconds)
 
     def _lost(self, why: HostError) -> None:
         """The connection was lost: reconnect, or raise HostError."""
@@ -344,14 +329,9 @@ class _RecordingVisit(Visit):
         if left <= 0:
             self.limit(self._patience())
             return
-        self._turn.give_back()
         self.enter("record", left + self._patience())
         if self._group.stop.level:  # an early profile has the short time limit
             self.limit(self._patience())
-
-    def enforce_limits(self) -> None:
-        self._turn.give_back(after=_LONGEST_TURN)
-        super().enforce_limits()
 
     def _patience(self) -> float:
         """Seconds until the next result after the recording."""

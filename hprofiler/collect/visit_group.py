@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 _TICK = 0.1
 _VISITS_OF_TICK = 1000
-RESULTS_AT_ONCE = 256
-"""Hosts whose results are read at once. Thousands of threads that want the interpreter in the same moment
-wake again and again, which takes more time than their work."""
 _LAST_STEPS = 3.0
 _WAKE_EACH_OTHER = 8
 _SWITCH_SECONDS = 40e-6
@@ -151,30 +148,6 @@ class StartGate:
                 self._changed.notify(_WAKE_EACH_OTHER)
 
 
-class Turn:
-    """A visit's turn to be worked on; it may be given back from another thread."""
-
-    def __init__(self, turns: threading.Semaphore) -> None:
-        self._turns = turns
-        self._lock = threading.Lock()
-        self._since: float | None = None
-
-    def take(self, wait: bool = True) -> bool:
-        """Take the turn, unless the visit has it; False if it is not its turn, without `wait`."""
-        if self._since is None:
-            if not self._turns.acquire(wait):
-                return False
-            self._since = time.monotonic()
-        return True
-
-    def give_back(self, after: float = 0.0) -> None:
-        """Let the next one work, if the visit has had its turn for so many seconds."""
-        with self._lock:
-            if self._since is not None and time.monotonic() - self._since >= after:
-                self._since = None
-                self._turns.release()
-
-
 class VisitGroup:
     """What the visits of one command share: turns to connect, time limits, requests to stop, progress."""
 
@@ -189,7 +162,6 @@ class VisitGroup:
         self.reach = reach
         self.connecting = connecting
         self.turns = threading.BoundedSemaphore(max(1, reach.parallel))
-        self.result_turns = threading.BoundedSemaphore(RESULTS_AT_ONCE)
         self.machines = Machines()
         self.stop = stop or Stop()
         self._listener = listener

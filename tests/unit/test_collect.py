@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from hprofiler.base.errors import HostError, RunFolderError
-from hprofiler.collect import find_only, reconnect, recording, visit_group
+from hprofiler.collect import find_only, reconnect
 from hprofiler.model import Status
 from tests.unit.stand_in import ANY, SAMPLING, Named
 from tests.viewer.made_run import coverage_of
@@ -378,50 +378,3 @@ def test_few_hosts_connect_at_once(fleet):
     hosts.reach = replace(hosts.reach, transport_for=Slow, parallel=3)
     assert all(line(result, 7)[0] is Status.OK for result in hosts.collect().values())
     assert max(most) == 3
-
-
-def test_results_of_few_hosts_are_read_at_once(fleet, monkeypatch):
-    monkeypatch.setattr(visit_group, "RESULTS_AT_ONCE", 2)
-    two, reading, most = threading.Barrier(2, timeout=60), [], []
-    hosts = fleet(**{f"h{number}": GOOD for number in range(6)})
-    take = hosts.sink.profile
-
-    def slowly(host, recorded, pieces):
-        reading.append(host)
-        two.wait()
-        time.sleep(0.02)  # others must not begin now
-        most.append(len(reading))
-        reading.remove(host)
-        return take(host, recorded, pieces)
-
-    hosts.sink.profile = slowly
-    assert all(line(result, 7)[0] is Status.OK for result in hosts.collect().values())
-    assert max(most) == 2
-
-
-def test_no_host_waits_for_one_that_sends_slowly(fleet, monkeypatch, tmp_path):
-    monkeypatch.setattr(visit_group, "RESULTS_AT_ONCE", 1)
-    monkeypatch.setattr(recording, "_LONGEST_TURN", 0.05)
-    begun, kept = tmp_path / "begun", tmp_path / "kept"
-    until = "while not os.path.exists({!r}): time.sleep(0.01)\n"
-    stalls = f"""
-whole = out
-def out(data):
-    if data[:1] == b"p":
-        open({str(begun)!r}, "w")
-        {until.format(str(kept))}
-    whole(data)
-"""
-    slow = stalls + GOOD
-    hosts = fleet(slow=slow, good=GOOD.replace("profile(", until.format(str(begun)) + "profile("))
-    take = hosts.sink.profile
-
-    def keep(host, recorded, pieces):
-        result = take(host, recorded, pieces)
-        if host.name == "good":
-            kept.touch()
-        return result
-
-    hosts.sink.profile = keep
-    results = hosts.collect()
-    assert [line(results[name], 7)[0] for name in ("slow", "good")] == [Status.OK, Status.OK]
