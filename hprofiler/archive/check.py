@@ -53,9 +53,11 @@ def check(address: str) -> Checked:
 def _check(duckdb: DuckDBPyConnection, place: Place) -> Checked:
     problems: list[str] = []
     known: list[LiveFile] = []
+    damaged: list[LiveFile] = []
     for file in candidates(place):
         if problem := _unreadable(duckdb, place, file, "runs"):
             problems.append(problem)
+            damaged.append(LiveFile(file, frozenset(), frozenset()))
         else:
             known += contents(duckdb, place, [file])
     live = live_of(known)
@@ -73,7 +75,7 @@ def _check(duckdb: DuckDBPyConnection, place: Place) -> Checked:
     replaced = {one.file for one in known} - {one.file for one in live}
     of_replaced = [file.path(name) for file in sorted(replaced) for name in TABLES]
     there = {name for name, _ in place.files("")}
-    left = sorted({*(name for name in of_replaced if name in there), *left_over(place, known)})
+    left = sorted({*(name for name in of_replaced if name in there), *left_over(place, known + damaged)})
     return Checked(sum(len(one.runs) for one in live), tuple(problems), tuple(left))
 
 

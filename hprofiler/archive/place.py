@@ -90,12 +90,13 @@ class Place:
         return str(Path(path).relative_to(self._root))
 
     def files(self, folder: str) -> list[tuple[str, float]]:
-        """All files below a folder, sorted, and when each was written (seconds since 1970)."""
+        """All files below a folder, sorted, and when each was written or copied (seconds since 1970)."""
         found = []
         for path in sorted((self._root / folder).rglob("*")):
             with suppress(FileNotFoundError):
                 if path.is_file():
-                    found.append((str(path.relative_to(self._root)), path.stat().st_mtime))
+                    stat = path.stat()  # a copy may keep the time of what was copied
+                    found.append((str(path.relative_to(self._root)), max(stat.st_mtime, stat.st_ctime)))
         return found
 
     def has_other_files(self) -> bool:

@@ -31,7 +31,7 @@ def prune(address: str, older_than: timedelta) -> int:
             }
             if not kept:
                 delete(place, one.file)
-            elif kept != one.runs or one.elsewhere:  # another file's old runs come back otherwise
+            elif kept != one.runs or one.elsewhere:  # or another file would show old runs again
                 replace(duckdb, place, [one], kept)
             removed += len(one.runs) - len(kept)
     return removed

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 
 from hprofiler.analysis.noise import Noise, Spread
 from hprofiler.analysis.work import is_work
-from hprofiler.archive.selection import Asked, chosen_event, chosen_runs, exact_name, method_named, no_frame
+from hprofiler.archive.selection import (
+    Asked,
+    chosen_event,
+    chosen_runs,
+    exact_name,
+    method_named,
+    no_frame,
+    with_slashes,
+)
 from hprofiler.archive.spreads import gather, spreads_of
 from hprofiler.base.errors import UsageError
 
@@ -268,7 +276,8 @@ CREATE TEMP TABLE found AS
 WITH wholes AS (SELECT run, event, sum(whole) AS whole FROM spreads GROUP BY run, event)
 SELECT run, event, method, sum(own_cost) / any_value(whole) AS own, sum(all_cost) / any_value(whole) AS total
 FROM methods SEMI JOIN chosen USING (run) JOIN wholes USING (run, event)
-WHERE (method = $exact OR $exact IS NULL AND (contains(method, $text) OR contains(method, $slashed)))
+WHERE (method = $exact OR $exact IS NULL AND (contains(method, $text) OR contains(method, $part)
+       OR contains(method, $package)))
   AND event = coalesce($event, event) AND whole > 0
 GROUP BY run, event, method
 """
@@ -289,7 +298,7 @@ def where(asked: Asked, frame: str) -> Where:
         if asked.event:
             chosen_event(duckdb, found)
         exact = exact_name(duckdb, asked.event, frame)
-        texts = {"text": frame, "slashed": frame.replace(".", "/")}
+        texts = {"text": frame, "part": with_slashes(frame), "package": frame.replace(".", "/")}
         duckdb.execute(_FOUND, {"exact": exact, **texts, "event": asked.event})
         methods = duckdb.execute(_FOUND_METHODS).fetchall()
         if not methods:

@@ -6,13 +6,12 @@ archive takes no more than one to a small one; what does not fit goes to tempora
 
 from __future__ import annotations
 
-import os
+import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hprofiler.archive.place import ArchiveError, File, Place, open_place
@@ -77,18 +76,21 @@ def connection(place: Place) -> Iterator[DuckDBPyConnection]:
     except ImportError as error:
         remedy = "pip install 'hprofiler[archive]'"
         raise UsageError("an archive needs the libraries duckdb and pyarrow", remedy) from error
-    temporary = Path(tempfile.gettempdir(), f"hprofiler-duckdb-{os.getpid()}")
+    temporary = tempfile.mkdtemp(prefix="hprofiler-duckdb-")
     config: dict[str, Any] = {
         "memory_limit": _MEMORY,
-        "temp_directory": str(temporary),
+        "temp_directory": temporary,
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         "preserve_insertion_order": False,
     }
-    with errors_of(place), duckdb.connect(config=config) as opened_connection:
-        if place.filesystem is not None:
-            opened_connection.register_filesystem(place.filesystem)
-        yield opened_connection
+    try:
+        with errors_of(place), duckdb.connect(config=config) as opened_connection:
+            if place.filesystem is not None:
+                opened_connection.register_filesystem(place.filesystem)
+            yield opened_connection
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 @contextmanager

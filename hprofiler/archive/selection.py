@@ -168,11 +168,14 @@ _METHODS = (
 )
 
 
-def _exact(duckdb: DuckDBPyConnection, event: str | None, given: str) -> list[str]:
-    """Also a name of Java with dots: stacks have slashes in packages."""
+def with_slashes(given: str) -> str:
+    """A method of Java as stacks have it, which have slashes in packages."""
     package, dot, method = given.rpartition(".")
-    names = dict.fromkeys([given, package.replace(".", "/") + dot + method])
-    for name in names:
+    return package.replace(".", "/") + dot + method
+
+
+def _exact(duckdb: DuckDBPyConnection, event: str | None, given: str) -> list[str]:
+    for name in dict.fromkeys([given, with_slashes(given)]):
         query = f"{_METHODS} AND method = $name"
         if found := _column(duckdb, query, {"event": event, "name": name}):
             return found

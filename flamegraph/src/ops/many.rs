@@ -109,12 +109,13 @@ impl Shared {
             let Some(file) = files.get(place) else {
                 return;
             };
-            let added = read(file).and_then(|mut profile| {
-                lock(&self.values)[place] = Some(profile.values().to_vec());
-                lock(&self.warnings).push((place, profile.take_warnings()));
-                add(profile)
-            });
-            match added {
+            let mut profile = match read(file) {
+                Ok(profile) => profile,
+                Err(error) => return self.fail(place, error),
+            };
+            lock(&self.values)[place] = Some(profile.values().to_vec());
+            lock(&self.warnings).push((place, profile.take_warnings()));
+            match add(profile) {
                 Ok(()) => {}
                 // Which file does not fit depends on the first one, not on what was read first: see `check`.
                 Err(Error::UnlikeValues { .. }) => return self.stop(),

@@ -16,7 +16,7 @@ import { WorkByTime } from "./work_time.js";
 
 const HEADS = { whole: "All", phase: "Phases", host: "Hosts", stage: "Spark stages", process: "Processes" };
 const INLINED_NOTE = "A category is at least what is shown: inlined code counts for its caller. ";
-const HOW_TO = "Choose a category to see it alone in every view, again to see all. A name leads to its flame graph.";
+const HOW_TO = "Choose a category to see it alone in every view, again to see all. A name leads to its flame graph (not those of phases).";
 
 /** @implements {View} */
 export class WorkView {

@@ -80,7 +80,7 @@ def _compact(options: argparse.Namespace) -> int:
     for one in compact(options.place):
         done += 1
         runs, files = counted(one.runs, "runs"), counted(one.files, "files")
-        print(printable(f"{one.application} {one.month}: {runs} of {files} are one file"))
+        print(printable(f"{one.application} {one.month}: {files} with {runs} joined"))
     if not done:
         print("there is nothing to join")
     return Exit.OK
@@ -117,9 +117,9 @@ def _check(options: argparse.Namespace) -> int:
 def _sql(options: argparse.Namespace) -> int:
     from hprofiler.archive.reading import ask
 
-    # One word is the query.
-    query = options.query or options.place
-    place = options.place if options.query else os.environ.get(VARIABLE)
+    query, place = options.query, options.place
+    if query is None and place is not None and " " in place.strip():
+        query, place = place, os.environ.get(VARIABLE)  # a query alone
     if query is None:
         from hprofiler.archive.schema import TABLES
 
