@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +13,7 @@ from tests.burners.counting import FORKING, Counting, Counts, Python, grown
 from tests.contract.agent_driver import Agent, Recorded, good, near, running
 from tests.contract.conftest import OTHER_USER
 from tests.lab import procs
-from tests.needed import lacking
+from tests.lab.pythons import interpreter
 
 WORKS = {"hot": "hot (shares.py)", "warm": "burn (shares.py)", "cool": "cool (shares.py)"}
 FREQUENCY = 99
@@ -78,7 +76,7 @@ def test_shares_are_those_that_were_burnt(agent, program):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a pid namespace")
 @pytest.mark.parametrize(
-    "release", ["", *(pytest.param(one, marks=pytest.mark.nightly) for one in ("3.8", "3.9", "3.10"))]
+    "release", ["", *(pytest.param(one, marks=pytest.mark.nightly) for one in ("3.8", "3.9", "3.10", "3.14"))]
 )
 def test_threads_of_a_container_are_told_apart(agent, program, release):
     """There they have other numbers, and the main thread, PID 1, waits: it must not count as running."""
@@ -100,6 +98,10 @@ def test_threads_that_wait_are_in_wall_clock_samples(agent, program):
     each = sum(count for stack, count in done.stacks("wall", 1) if stack[0] == THREAD)
     assert each / 1e9 == pytest.approx(done.head("wall")["seconds"], rel=0.1)
     assert done.share("[MainThread]") < 0.4
+    assert done.share("[waiting]", "wall", among=["[MainThread]"]) > 0.95
+    assert done.share("[waiting]", "wall", among=["wait_for_input"]) > 0.95
+    with_gil = {work: done.share("[holds the GIL]", "wall", among=[name]) for work, name in WORKS.items()}
+    assert with_gil["hot"] > 0.8 and with_gil["warm"] > 0.7 and with_gil["cool"] < 0.6, with_gil
 
 
 def test_processes_that_it_forks_are_recorded_with_it(agent):
@@ -192,14 +194,3 @@ def test_shares_on_other_releases(agent, program, release):
 def test_old_releases_are_refused(agent, program, release):
     outcome = agent.refuse(program(interpreter(release)), engine="pyspy")
     assert outcome["code"] == "python-unsupported", outcome
-
-
-def interpreter(release: str) -> str:
-    """The interpreter of a release, as pyenv or the distribution installs it."""
-    patterns = (".pyenv/versions", f"{release}.*/bin/python{release}")
-    found = [*Path.home().joinpath(patterns[0]).glob(patterns[1]), Path(f"/usr/bin/python{release}")]
-    for python in found:
-        if python.is_file() and subprocess.run([python, "-c", ""], check=False).returncode == 0:
-            return str(python)
-    lacking(f"no Python {release} on this machine")
-    return sys.executable

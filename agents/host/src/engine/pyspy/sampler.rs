@@ -19,6 +19,10 @@ use crate::wire::outcome::Failure;
 
 /// The frame of a running thread that has no Python frames, such as one of NumPy's or Arrow's own.
 const NATIVE: &str = "native code";
+/// The frame below the thread's in wall-clock samples: what the thread did, by the kernel's and Python's account.
+const HOLDS_GIL: &str = "[holds the GIL]";
+const RUNS_WITHOUT: &str = "[runs without the GIL]";
+const WAITING: &str = "[waiting]";
 /// Names of threads whose group is remembered; more are forgotten, and worked out anew.
 const MOST_REMEMBERED: usize = 1 << 12;
 
@@ -223,13 +227,25 @@ impl Work {
             let name = name
                 .or(task.map(|task| &*task.name))
                 .unwrap_or("unknown thread");
-            let mut stack = vec![self.group(name)];
+            let running = task.map_or(trace.active, |task| task.running);
+            let doing = match (trace.owns_gil, running) {
+                (true, _) => HOLDS_GIL,
+                (false, true) => RUNS_WITHOUT,
+                (false, false) => WAITING,
+            };
+            let mut stack = vec![self.group(name), doing.to_owned()];
             match trace.frames.is_empty() {
                 true => stack.push(NATIVE.to_owned()),
                 false => stack.extend(trace.frames.iter().rev().map(frame)),
             }
             for &event in due {
-                if runs || self.samples.events[event].is_wall() {
+                if self.samples.events[event].is_wall() {
+                    self.samples.add(event, now, &stack);
+                }
+            }
+            stack.remove(1);
+            for &event in due {
+                if runs && !self.samples.events[event].is_wall() {
                     self.samples.add(event, now, &stack);
                 }
             }
