@@ -262,7 +262,7 @@ def test_native_frames_on_other_releases(agent, program, release):
 @pytest.mark.nightly
 @pytest.mark.parametrize("release", ["3.12", "3.13", "3.14"])
 def test_native_frames_of_a_python_that_supports_perf(agent, program, release, monkeypatch):
-    """There each Python function is called by code of its own, which must not be a frame, nor end the walk."""
+    """There each Python function is called by code of its own. It is no frame, and does not end the walk."""
     monkeypatch.setenv("PYTHONPERFSUPPORT", "1")
     assert_native(*record(agent, program(interpreter(release), load=0.8), python_native=True))
 

@@ -47,7 +47,7 @@ pub fn merge(
             Kind::Evaluation => {
                 evaluated = true;
                 python.peek()?;
-                while let Some(frame) = python.next() {
+                for frame in python.by_ref() {
                     merged.push(frame.name);
                     if frame.is_entry {
                         break;
