@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.burners import build
-from tests.burners.counting import FORKING, Counting, Counts, Python, grown
+from tests.burners.counting import FORKING, SPARK_WORKER, Counting, Counts, Python, grown
 from tests.contract.agent_driver import Agent, Recorded, good, near, running
 from tests.contract.conftest import OTHER_USER
 from tests.lab import procs
@@ -37,7 +37,9 @@ def program() -> Iterator[type[Python]]:
         one.kill()
 
 
-def record(agent: Agent, program: Python, **members: object) -> tuple[Recorded, Counts]:
+def record(
+    agent: Agent, program: Counting, works: Iterable[str] = WORKS, **members: object
+) -> tuple[Recorded, Counts]:
     """A recording of some work, and what the program did meanwhile."""
     before = program.counters()
     agent.begin(program, **{"engine": "pyspy", "frequency": FREQUENCY, "duration": 300, **members})
@@ -45,12 +47,12 @@ def record(agent: Agent, program: Python, **members: object) -> tuple[Recorded, 
     def burnt() -> Counts:
         return grown(program.counters(), before)
 
-    procs.wait_for("work", lambda: cpu_of(burnt()) > WORK, timeout=2 * procs.PATIENCE)
+    procs.wait_for("work", lambda: cpu_of(burnt(), works) > WORK, timeout=2 * procs.PATIENCE)
     return agent.stop().of(program), burnt()
 
 
-def cpu_of(burnt: Counts) -> int:
-    return sum(burnt[work] for work in WORKS)
+def cpu_of(burnt: Counts, works: Iterable[str] = WORKS) -> int:
+    return sum(burnt[work] for work in works)
 
 
 def assert_shares(done: Recorded, burnt: Counts) -> None:
@@ -132,6 +134,35 @@ def test_a_forked_process_counts_from_the_begin_of_the_recording(agent):
     finally:
         forking.kill()
     assert used - after - 0.2 < done.head()["cpu_seconds"] < used - before + 0.1
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        "",
+        *(
+            pytest.param(one, marks=pytest.mark.nightly)
+            for one in ("3.8", "3.9", "3.10", "3.12", "3.13", "3.14")
+        ),
+    ],
+)
+def test_samples_of_a_spark_worker_have_its_task(agent, release):
+    python = interpreter(release) if release else sys.executable
+    worker = Counting(["env", f"PYTHONPATH={SPARK_WORKER}", python, "-m", "pyspark.worker"])
+    try:
+        done = record(agent, worker, ("even", "odd"))[0]
+    finally:
+        worker.kill()
+    times = done.profile().times
+    assert good(done.outcome) and times and all(certain for _, certain in times.slices), done.outcome
+    ids = [int(name.removeprefix("task ")) for name, _ in times.slices]
+    assert ids == sorted(ids) and min(ids) < 1 << 30 < max(ids)
+    counts = {True: 0, False: 0}
+    for number, task in enumerate(ids, 1):
+        for path in done.profile().in_slice(number).paths():
+            counts[("even", "odd")[task % 2] in path.frames[-1]] += path.values[0]
+    assert counts[True] > 0.9 * done.head()["samples"]["taken"] > 100, counts
+    assert counts[False] <= 0.01 * counts[True], "a few stacks changed while they were read"
 
 
 def test_a_process_that_ends_keeps_its_samples(agent, program):

@@ -12,6 +12,7 @@ use py_spy::{PythonSpy, StackTrace};
 
 use super::forks::Forks;
 use super::names::frame;
+use super::spark_task::{SparkTask, TaskSlices};
 use super::tasks::{Task, Tasks};
 use crate::engine::api::{EventProfile, Shared};
 use crate::os::threads::{no_thread, unbroken, STACK};
@@ -45,12 +46,14 @@ pub struct Samples {
     pub process_ended: bool,
     /// The CPU time of processes that it forked, which are sampled too.
     pub forked_ticks: u64,
+    slices: TaskSlices,
 }
 
 /// A process that is sampled.
 pub struct Member {
     spy: PythonSpy,
     tasks: Tasks,
+    spark_task: SparkTask,
     /// The nanoseconds of each thread's CPU time for which there are samples.
     sampled: HashMap<i32, u64>,
 }
@@ -201,6 +204,7 @@ impl Work {
         if !of_all && ran.is_empty() {
             return;
         }
+        let spark_task = member.spark_task();
         let now = Instant::now();
         self.samples.reads += 1;
         let Ok(traces) = member.spy.get_stack_traces() else {
@@ -212,6 +216,12 @@ impl Work {
                 self.samples.events[event].reads += 1;
             }
         }
+        let slice = match spark_task {
+            // Not if another one began meanwhile.
+            Some(task) if spark_task == member.spark_task() => self.samples.slices.number(task),
+            _ => 0,
+        };
+        member.spark_task.look(member.tasks.memory(), &traces);
         let mut unseen: HashMap<i32, &Task> =
             tasks.iter().map(|(&tid, task)| (tid, task)).collect();
         for trace in traces {
@@ -230,7 +240,7 @@ impl Work {
             }
             for &event in due {
                 if runs || self.samples.events[event].is_wall() {
-                    self.samples.add(event, now, &stack);
+                    self.samples.add(event, now, &stack, slice);
                 }
             }
         }
@@ -239,7 +249,7 @@ impl Work {
             let stack = [self.group(&task.name), NATIVE.to_owned()];
             for &event in due {
                 if !self.samples.events[event].is_wall() {
-                    self.samples.add(event, now, &stack);
+                    self.samples.add(event, now, &stack, slice);
                 }
             }
         }
@@ -258,10 +268,15 @@ impl Work {
 impl Member {
     pub fn of(spy: PythonSpy, tasks: Tasks) -> Self {
         Self {
+            spark_task: SparkTask::of(&spy),
             spy,
             tasks,
             sampled: HashMap::new(),
         }
+    }
+
+    fn spark_task(&self) -> Option<u64> {
+        self.spark_task.id(self.tasks.memory())
     }
 
     /// The threads to sample: those that run now and have used a CPU for as long as a sample stands for. A thread that
@@ -339,6 +354,7 @@ impl Samples {
             errors: 0,
             process_ended: false,
             forked_ticks: 0,
+            slices: TaskSlices::default(),
         }
     }
 
@@ -354,9 +370,10 @@ impl Samples {
         due
     }
 
-    fn add(&mut self, event: usize, now: Instant, stack: &[String]) {
+    fn add(&mut self, event: usize, now: Instant, stack: &[String], slice: u16) {
         let since = now.duration_since(self.begin);
         let event = &mut self.events[event];
+        let is_wall = event.is_wall();
         let amounts = [1, event.event.every.as_nanos() as i64];
         // More names or larger sums than a profile can have do not fit into the agent's memory either.
         let Ok(node) = event.profile.add_stack(stack, &amounts) else {
@@ -367,6 +384,8 @@ impl Samples {
             let row = Row {
                 node,
                 samples: 1,
+                // In wall-clock time a task's samples are those of the JVM's thread, which waits for the worker.
+                slice: if is_wall { 0 } else { slice },
                 ..Row::default()
             };
             times.add(0, since.as_micros() as i64, row);
@@ -374,7 +393,7 @@ impl Samples {
     }
 
     pub fn profiles(self, source: &str) -> flamegraph::Result<Vec<EventProfile>> {
-        let (start, seconds) = (self.start, self.seconds);
+        let (start, seconds, slices) = (self.start, self.seconds, self.slices);
         let profile = |mut sampled: Sampled| {
             let mut interval = sampled.event.every.as_nanos() as u64;
             if sampled.is_wall() && sampled.taken > 0 {
@@ -384,7 +403,7 @@ impl Samples {
                 sampled.profile = sampled.profile.with_total(1, total)?;
             }
             let times = sampled.times.as_mut();
-            let times = times.map(|times| times.times(0, start, Vec::new(), Some));
+            let times = times.map(|times| times.times(0, start, slices.all.clone(), Some));
             sampled.profile.set_times(times);
             Ok(EventProfile {
                 event: sampled.event.name.to_owned(),
