@@ -1,6 +1,6 @@
 """A PySpark application that runs two stages at the same time: 0 with the function `first`, 1 with `second`.
 
-A task of stage 1 sleeps half of its time. `pyspark_stages.py PORT` has the driver's page on this port; it
+A task of stage 1 sleeps most of its time. `pyspark_stages.py PORT` has the driver's page on this port; it
 writes `counters` when both stages have ended a task.
 """
 
@@ -41,9 +41,9 @@ def first_task(rows: Iterator[int]) -> Iterator[int]:
 
 
 def second_task(rows: Iterator[int]) -> Iterator[int]:
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS // 3):
         second(time.thread_time_ns() + ROUND)
-        time.sleep(ROUND / 1e9)
+        time.sleep(5 * ROUND / 1e9)
     yield len(list(rows))
 
 
