@@ -204,7 +204,6 @@ impl Work {
         if !of_all && ran.is_empty() {
             return;
         }
-        let spark_task = member.spark_task();
         let now = Instant::now();
         self.samples.reads += 1;
         let Ok(traces) = member.spy.get_stack_traces() else {
@@ -216,12 +215,8 @@ impl Work {
                 self.samples.events[event].reads += 1;
             }
         }
-        let slice = match spark_task {
-            // Not if another one began meanwhile.
-            Some(task) if spark_task == member.spark_task() => self.samples.slices.number(task),
-            _ => 0,
-        };
-        member.spark_task.look(member.tasks.memory(), &traces);
+        let spark_task = member.spark_task.of_stacks(&traces, member.tasks.memory());
+        let slice = spark_task.map_or(0, |task| self.samples.slices.number(task));
         let mut unseen: HashMap<i32, &Task> =
             tasks.iter().map(|(&tid, task)| (tid, task)).collect();
         for trace in traces {
@@ -273,10 +268,6 @@ impl Member {
             tasks,
             sampled: HashMap::new(),
         }
-    }
-
-    fn spark_task(&self) -> Option<u64> {
-        self.spark_task.id(self.tasks.memory())
     }
 
     /// The threads to sample: those that run now and have used a CPU for as long as a sample stands for. A thread that

@@ -22,8 +22,8 @@ const MOST_SLICES: usize = 16_384;
 // Offsets in objects of CPython 3.8 to 3.14, on machines of 64 bits.
 const TYPE: i64 = 8;
 const MODULE_NAMES: i64 = 16;
-const DICT_KEYS: i64 = 32;
-const DICT_VALUES: i64 = 40;
+/// The places of a table of names, and of values if they are apart.
+const DICT_PARTS: u64 = 32;
 const CLASS_SIZE: i64 = 32;
 const CLASS_NAMES: i64 = 264;
 const CLASS_DICT_PLACE: i64 = 288;
@@ -37,10 +37,11 @@ pub struct SparkTask {
     release: u64,
     context: Option<Context>,
     attempts: u32,
+    last: Option<u64>,
 }
 
-/// The class `TaskContext`, and the names of its attributes `_taskContext` and `_taskAttemptId`. They stay where they
-/// are as long as the class is there.
+/// The dict of the class `TaskContext`, and the names of its attributes `_taskContext` and `_taskAttemptId`. They stay
+/// where they are as long as the class is there.
 #[derive(Clone, Copy)]
 struct Context {
     class: u64,
@@ -55,49 +56,44 @@ impl SparkTask {
             release: spy.version.minor,
             context: None,
             attempts: ATTEMPTS,
+            last: None,
         }
     }
 
-    /// Find out where the worker has its task, if the process that has these stacks is one.
-    pub fn look(&mut self, memory: &File, traces: &[StackTrace]) {
-        if self.context.is_some() || self.attempts == 0 {
-            return;
-        }
-        let mut frames = traces.iter().flat_map(|trace| trace.frames.iter().rev());
-        if frames.any(|frame| frame.filename.ends_with(WORKER)) {
-            self.attempts -= 1;
-            self.context = self.objects(memory).context(self.modules);
-        }
-    }
-
-    /// The id in its application of the task that runs now, or was the last one. None: it is not known.
-    pub fn id(&self, memory: &File) -> Option<u64> {
-        self.objects(memory).task(self.context?)
-    }
-
-    fn objects<'a>(&self, memory: &'a File) -> Objects<'a> {
-        Objects {
+    /// The id in its application of the task whose stacks were just read, and whether that is certain: the last task
+    /// was the same. None: the process is no worker, or cannot be read.
+    pub fn of_stacks(&mut self, traces: &[StackTrace], memory: &File) -> Option<(u64, bool)> {
+        let objects = Objects {
             memory,
             release: self.release,
+        };
+        let mut frames = traces.iter().flat_map(|trace| trace.frames.iter().rev());
+        if self.context.is_none() && self.attempts > 0 {
+            if frames.any(|frame| frame.filename.ends_with(WORKER)) {
+                self.attempts -= 1;
+                self.context = objects.context(self.modules);
+            }
         }
+        let task = objects.task(self.context?)?;
+        Some((task, self.last.replace(task) == Some(task)))
     }
 }
 
-/// A slice for each task, such as `task 42`: Spark knows its stage.
+/// Slices such as `task 42`: Spark knows the stage of each task.
 #[derive(Default)]
 pub struct TaskSlices {
     pub all: Vec<Slice>,
-    numbers: HashMap<u64, u16>,
+    numbers: HashMap<(u64, bool), u16>,
 }
 
 impl TaskSlices {
-    /// Counted from 1.
-    pub fn number(&mut self, task: u64) -> u16 {
+    /// The number of a task's slice, counted from 1; 0 if there are too many.
+    pub fn number(&mut self, (task, certain): (u64, bool)) -> u16 {
         if self.all.len() >= MOST_SLICES {
-            return self.numbers.get(&task).copied().unwrap_or(0);
+            return self.numbers.get(&(task, certain)).copied().unwrap_or(0);
         }
-        *self.numbers.entry(task).or_insert_with(|| {
-            let (name, certain) = (format!("task {task}"), true);
+        *self.numbers.entry((task, certain)).or_insert_with(|| {
+            let name = format!("task {task}");
             self.all.push(Slice { name, certain });
             self.all.len() as u16
         })
@@ -120,7 +116,8 @@ impl Objects<'_> {
         let (_, module) = self.find(&modules, "pyspark.taskcontext")?;
         let names = self.dict(self.word(module, MODULE_NAMES)?)?;
         let (_, class) = self.find(&names, "TaskContext")?;
-        let names = self.dict(self.word(class, CLASS_NAMES)?)?;
+        let class = self.word(class, CLASS_NAMES)?;
+        let names = self.dict(class)?;
         Some(Context {
             class,
             current: self.find(&names, "_taskContext")?.0,
@@ -130,8 +127,7 @@ impl Objects<'_> {
 
     fn task(&self, context: Context) -> Option<u64> {
         let of = |names: &Names, name| names.iter().find(|(key, _)| *key == name).copied();
-        let class = self.dict(self.word(context.class, CLASS_NAMES)?)?;
-        let (_, current) = of(&class, context.current)?;
+        let (_, current) = of(&self.dict(context.class)?, context.current)?;
         let (_, id) = of(&self.attributes(current)?, context.id)?;
         self.number(id)
     }
@@ -162,12 +158,13 @@ impl Objects<'_> {
     }
 
     fn dict(&self, dict: u64) -> Option<Names> {
-        let values = match self.word(dict, DICT_VALUES)? {
+        let parts = self.bytes(dict.wrapping_add(DICT_PARTS), 16)?;
+        let values = match word(&parts, 8)? {
             0 => 0,
             values if self.release < 13 => values,
             values => values.wrapping_add(8),
         };
-        self.table(self.word(dict, DICT_KEYS)?, values)
+        self.table(word(&parts, 0)?, values)
     }
 
     /// The names in a dict's table. What has these names is beside them, or in an array at `values`, if that is not 0.
