@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,13 +13,15 @@ from tests.burners.counting import FORKING, SPARK_WORKER, Counting, Counts, Pyth
 from tests.contract.agent_driver import Agent, Recorded, good, near, running
 from tests.contract.conftest import OTHER_USER
 from tests.lab import procs
-from tests.needed import lacking
+from tests.lab.pythons import interpreter
 
 WORKS = {"hot": "hot (shares.py)", "warm": "burn (shares.py)", "cool": "cool (shares.py)"}
 FREQUENCY = 99
 WORK = 1.5e9
 """Nanoseconds of CPU time to record: about 150 samples."""
 THREAD = "[python-worker-N]"
+OTHERS = ("3.8", "3.9", "3.10", "3.12", "3.13", "3.14")
+"""Releases beside this one."""
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_shares_are_those_that_were_burnt(agent, program):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a pid namespace")
 @pytest.mark.parametrize(
-    "release", ["", *(pytest.param(one, marks=pytest.mark.nightly) for one in ("3.8", "3.9", "3.10"))]
+    "release", ["", *(pytest.param(one, marks=pytest.mark.nightly) for one in ("3.8", "3.9", "3.10", "3.14"))]
 )
 def test_threads_of_a_container_are_told_apart(agent, program, release):
     """There they have other numbers, and the main thread, PID 1, waits: it must not count as running."""
@@ -102,6 +102,10 @@ def test_threads_that_wait_are_in_wall_clock_samples(agent, program):
     each = sum(count for stack, count in done.stacks("wall", 1) if stack[0] == THREAD)
     assert each / 1e9 == pytest.approx(done.head("wall")["seconds"], rel=0.1)
     assert done.share("[MainThread]") < 0.4
+    assert done.share("[waiting]", "wall", among=["[MainThread]"]) > 0.95
+    assert done.share("[waiting]", "wall", among=["wait_for_input"]) > 0.95
+    with_gil = {work: done.share("[holds the GIL]", "wall", among=[name]) for work, name in WORKS.items()}
+    assert with_gil["hot"] > 0.8 and with_gil["warm"] > 0.7 and with_gil["cool"] < 0.6, with_gil
 
 
 def test_processes_that_it_forks_are_recorded_with_it(agent):
@@ -136,16 +140,7 @@ def test_a_forked_process_counts_from_the_begin_of_the_recording(agent):
     assert used - after - 0.2 < done.head()["cpu_seconds"] < used - before + 0.1
 
 
-@pytest.mark.parametrize(
-    "release",
-    [
-        "",
-        *(
-            pytest.param(one, marks=pytest.mark.nightly)
-            for one in ("3.8", "3.9", "3.10", "3.12", "3.13", "3.14")
-        ),
-    ],
-)
+@pytest.mark.parametrize("release", ["", *(pytest.param(one, marks=pytest.mark.nightly) for one in OTHERS)])
 def test_samples_of_a_spark_worker_have_its_task(agent, release):
     python = interpreter(release) if release else sys.executable
     worker = Counting(["env", f"PYTHONPATH={SPARK_WORKER}", python, "-m", "pyspark.worker"])
@@ -153,16 +148,18 @@ def test_samples_of_a_spark_worker_have_its_task(agent, release):
         done = record(agent, worker, ("even", "odd"))[0]
     finally:
         worker.kill()
-    times = done.profile().times
-    assert good(done.outcome) and times and all(certain for _, certain in times.slices), done.outcome
-    ids = [int(name.removeprefix("task ")) for name, _ in times.slices]
-    assert ids == sorted(ids) and min(ids) < 1 << 30 < max(ids)
-    counts = {True: 0, False: 0}
-    for number, task in enumerate(ids, 1):
-        for path in done.profile().in_slice(number).paths():
-            counts[("even", "odd")[task % 2] in path.frames[-1]] += path.values[0]
-    assert counts[True] > 0.9 * done.head()["samples"]["taken"] > 100, counts
-    assert counts[False] <= 0.01 * counts[True], "a few stacks changed while they were read"
+    profile = done.profile()
+    assert good(done.outcome) and profile.times, done.outcome
+    tasks = [(int(name.removeprefix("task ")), certain) for name, certain in profile.times.slices]
+    assert min(tasks)[0] < 1 << 30 < max(tasks)[0]
+    right, wrong = {True: 0, False: 0}, {True: 0, False: 0}
+    for number, (task, certain) in enumerate(tasks, 1):
+        for path in profile.in_slice(number).paths():
+            counts = right if ("even", "odd")[task % 2] in path.frames[-1] else wrong
+            counts[certain] += path.values[0]
+    assert sum(right.values()) > 0.95 * done.head()["samples"]["taken"] > 100, (right, wrong)
+    assert right[True] > right[False] and wrong[True] <= 0.01 * right[True], (right, wrong)
+    assert wrong[False] < 0.1 * right[False], "a task began while the stack was read"
 
 
 def test_a_process_that_ends_keeps_its_samples(agent, program):
@@ -211,7 +208,7 @@ def test_children_of_a_jvm_come_along(agent, program):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("release", ["3.8", "3.9", "3.10", "3.12", "3.13", "3.14"])
+@pytest.mark.parametrize("release", OTHERS)
 def test_shares_on_other_releases(agent, program, release):
     done, burnt = record(agent, program(interpreter(release), load=0.8))
     assert good(done.outcome), done.outcome
@@ -223,14 +220,3 @@ def test_shares_on_other_releases(agent, program, release):
 def test_old_releases_are_refused(agent, program, release):
     outcome = agent.refuse(program(interpreter(release)), engine="pyspy")
     assert outcome["code"] == "python-unsupported", outcome
-
-
-def interpreter(release: str) -> str:
-    """The interpreter of a release, as pyenv or the distribution installs it."""
-    patterns = (".pyenv/versions", f"{release}.*/bin/python{release}")
-    found = [*Path.home().joinpath(patterns[0]).glob(patterns[1]), Path(f"/usr/bin/python{release}")]
-    for python in found:
-        if python.is_file() and subprocess.run([python, "-c", ""], check=False).returncode == 0:
-            return str(python)
-    lacking(f"no Python {release} on this machine")
-    return sys.executable

@@ -28,8 +28,8 @@ pub struct Forks {
     config: Config,
     /// What started before the agent was there when the user chose.
     agent: Option<Stat>,
-    /// The CPU time of those that were there when the recording began, in ticks.
-    before: HashMap<i32, u64>,
+    /// The CPU time of those that were there when the recording began, in ticks, by PID and start time.
+    before: HashMap<(i32, u64), u64>,
     /// Processes that are not looked at any more: the session records them anyway, or they were opened or refused.
     known: HashSet<i32>,
     /// Of the last look.
@@ -57,7 +57,10 @@ impl Forks {
     /// The recording begins.
     pub fn begin(&mut self) {
         let there = children(self.parent).into_iter();
-        let ticks = there.filter_map(|pid| Some((pid, stat_of(pid)?.cpu_ticks)));
+        let ticks = there.filter_map(|pid| {
+            let stat = stat_of(pid)?;
+            Some(((pid, stat.start_time), stat.cpu_ticks))
+        });
         self.before = ticks.collect();
     }
 
@@ -86,7 +89,7 @@ impl Forks {
         let target = Target::open(pid, began).ok()?;
         let memory = target.open_link("mem", OFlags::RDONLY).ok()?;
         let spy = PythonSpy::new(pid, &self.config).ok()?;
-        let before = self.before.get(&pid).copied().unwrap_or(0);
+        let before = self.before.get(&(pid, began)).copied().unwrap_or(0);
         Some((spy, Tasks::of(target, memory.into(), before)))
     }
 }

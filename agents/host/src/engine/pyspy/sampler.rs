@@ -20,6 +20,10 @@ use crate::wire::outcome::Failure;
 
 /// The frame of a running thread that has no Python frames, such as one of NumPy's or Arrow's own.
 const NATIVE: &str = "native code";
+/// The frame below the thread's in wall-clock samples: what the thread did, by the kernel's and Python's account.
+const HOLDS_GIL: &str = "[holds the GIL]";
+const RUNS_WITHOUT: &str = "[runs without the GIL]";
+const WAITING: &str = "[waiting]";
 /// Names of threads whose group is remembered; more are forgotten, and worked out anew.
 const MOST_REMEMBERED: usize = 1 << 12;
 
@@ -228,13 +232,26 @@ impl Work {
             let name = name
                 .or(task.map(|task| &*task.name))
                 .unwrap_or("unknown thread");
-            let mut stack = vec![self.group(name)];
+            let running = task.map_or(trace.active, |task| task.running);
+            let doing = match (trace.owns_gil, running) {
+                (true, _) => HOLDS_GIL,
+                (false, true) => RUNS_WITHOUT,
+                (false, false) => WAITING,
+            };
+            let mut stack = vec![self.group(name), doing.to_owned()];
             match trace.frames.is_empty() {
                 true => stack.push(NATIVE.to_owned()),
                 false => stack.extend(trace.frames.iter().rev().map(frame)),
             }
             for &event in due {
-                if runs || self.samples.events[event].is_wall() {
+                if self.samples.events[event].is_wall() {
+                    // In wall-clock time a task's samples are those of the JVM's thread, which waits for its worker.
+                    self.samples.add(event, now, &stack, 0);
+                }
+            }
+            stack.remove(1);
+            for &event in due {
+                if runs && !self.samples.events[event].is_wall() {
                     self.samples.add(event, now, &stack, slice);
                 }
             }
@@ -364,7 +381,6 @@ impl Samples {
     fn add(&mut self, event: usize, now: Instant, stack: &[String], slice: u16) {
         let since = now.duration_since(self.begin);
         let event = &mut self.events[event];
-        let is_wall = event.is_wall();
         let amounts = [1, event.event.every.as_nanos() as i64];
         // More names or larger sums than a profile can have do not fit into the agent's memory either.
         let Ok(node) = event.profile.add_stack(stack, &amounts) else {
@@ -375,8 +391,7 @@ impl Samples {
             let row = Row {
                 node,
                 samples: 1,
-                // In wall-clock time a task's samples are those of the JVM's thread, which waits for the worker.
-                slice: if is_wall { 0 } else { slice },
+                slice,
                 ..Row::default()
             };
             times.add(0, since.as_micros() as i64, row);
