@@ -68,11 +68,10 @@ impl SparkTask {
             release: self.release,
         };
         let mut frames = traces.iter().flat_map(|trace| trace.frames.iter().rev());
-        if self.context.is_none() && self.attempts > 0 {
-            if frames.any(|frame| frame.filename.ends_with(WORKER)) {
-                self.attempts -= 1;
-                self.context = objects.context(self.modules);
-            }
+        let mut is_worker = || frames.any(|frame| frame.filename.ends_with(WORKER));
+        if self.context.is_none() && self.attempts > 0 && is_worker() {
+            self.attempts -= 1;
+            self.context = objects.context(self.modules);
         }
         let task = objects.task(self.context?)?;
         Some((task, self.last.replace(task) == Some(task)))
@@ -144,11 +143,13 @@ impl Objects<'_> {
             11 => self.word(object, -32)?,
             12 => match self.word(object, -24)? {
                 // The lowest bit says which of both it is.
-                tagged if tagged & 1 == 1 => tagged + 1,
+                tagged if tagged & 1 == 1 => tagged.wrapping_add(1),
                 _ => 0,
             },
             _ if self.word(object, -24)? != 0 => 0,
-            _ => object.wrapping_add(self.word(class, CLASS_SIZE)?) + 8,
+            _ => object
+                .wrapping_add(self.word(class, CLASS_SIZE)?)
+                .wrapping_add(8),
         };
         if values == 0 {
             return self.dict(self.word(object, -24)?);
@@ -172,26 +173,23 @@ impl Objects<'_> {
         let head = self.bytes(keys, 40)?;
         let (before, count, has_hashes) = match self.release {
             ..=10 => {
-                let size = word(&head, 8)?;
-                let width = match size {
+                let places = word(&head, 8)?;
+                let width = match places {
                     ..=0xff => 1,
                     0x100..=0xffff => 2,
                     _ => 4,
                 };
-                (
-                    40 + (size as i64).checked_mul(width)?,
-                    word(&head, 32)?,
-                    true,
-                )
+                let indices = places.checked_mul(width)?;
+                (indices.checked_add(40)?, word(&head, 32)?, true)
             }
             _ => {
-                let indices = 1_i64.checked_shl(head[9].into())?;
+                let indices = 1_u64.checked_shl(head[9].into())?;
                 (32 + indices, word(&head, 24)?, head[10] == 0)
             }
         };
         let count = usize::try_from(count).ok().filter(|&it| it <= MOST_NAMES)?;
         let (size, name) = if has_hashes { (24, 8) } else { (16, 0) };
-        let entries = self.bytes(keys.wrapping_add_signed(before), count * size)?;
+        let entries = self.bytes(keys.wrapping_add(before), count * size)?;
         let values = match values {
             0 => None,
             values => Some(self.bytes(values, count * 8)?),
