@@ -38,4 +38,4 @@ pub use render::{svg, write, WriteFormat, WriteOptions};
 #[cfg(feature = "formats")]
 pub use render::{PartColumn, ViewerWriter};
 #[cfg(feature = "recordings")]
-pub use symbols::{GoOn, SymbolOptions};
+pub use symbols::{python_frame, GoOn, SymbolOptions};

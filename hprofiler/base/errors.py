@@ -6,7 +6,8 @@ Foreign exceptions (paramiko, YAML, the operating system) are translated where t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from hprofiler.base.text import printable
 
@@ -98,3 +99,12 @@ class ProfileError(HprofilerError):
 
 class PicturesError(HprofilerError):
     """The recordings are kept, but the report could not be made (exit code 3)."""
+
+
+@contextmanager
+def writing(path: object, remedy: str = "choose another file with -o") -> Iterator[None]:
+    """Makes an error of the operating system a UsageError: it is about a path that the user chose."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}", remedy) from error

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hprofiler.base import row_files
-from hprofiler.base.errors import UsageError
+from hprofiler.base.errors import writing
 from hprofiler.base.row_files import Row, check_parquet
 from hprofiler.spark.application import DERIVED_COLUMNS, LOCALITIES, TASK_COLUMNS, Application, Stage
 from hprofiler.spark.figures import Figures, executor_records, job_records, stage_records
@@ -83,11 +83,7 @@ def _flat(record: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def _write(path: Path, rows: Iterable[Row], write: Any) -> Path:
-    try:
+    with writing(path, "choose another folder"):
         path.parent.mkdir(parents=True, exist_ok=True)
         write(path, rows)
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {path}: {error.strerror or error}", "choose another folder"
-        ) from error
     return path

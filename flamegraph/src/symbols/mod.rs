@@ -6,6 +6,7 @@ mod elf_bytes;
 mod files;
 mod jit_map;
 mod options;
+mod python;
 mod rust_symbol;
 mod table;
 mod text_tables;
@@ -16,6 +17,7 @@ pub use demangle::demangle;
 pub(crate) use files::{Files, Proof};
 pub use jit_map::{JitMap, JitMaps};
 pub use options::{GoOn, SymbolOptions};
+pub use python::python_frame;
 pub(crate) use rust_symbol::demangled as demangled_rust;
 pub(crate) use table::{SymbolId, Symbols};
 

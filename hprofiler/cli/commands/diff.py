@@ -8,9 +8,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hprofiler.base.errors import PicturesError, UsageError
-from hprofiler.base.paths import is_folder
+from hprofiler.base.errors import PicturesError, UsageError, writing
 from hprofiler.base.time_range import TimeRange
+from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json
 from hprofiler.cli.terminal.progress import counters
@@ -27,7 +27,7 @@ _FAILED_SHOWN = 5
 
 
 def command(options: argparse.Namespace) -> int:
-    outputs = [_output(Path(name)) for name in options.output]
+    outputs = [output_path(name, "docs/diff.md", _SUFFIXES) for name in options.output]
     times = _times(options.time)
     from hprofiler.analysis.diff import compare_sources, split_by_certainty
     from hprofiler.report.diff_page import two_runs
@@ -70,28 +70,15 @@ def _times(given: list[TimeRange]) -> tuple[TimeRange | None, TimeRange | None]:
     return (given[0], given[-1]) if given else (None, None)
 
 
-def _output(path: Path) -> Path:
-    """Refuses a bad output before anything is read."""
-    if path.suffix not in _SUFFIXES:
-        raise UsageError(
-            f"cannot write {path}: the name must end with {' or '.join(_SUFFIXES)}", "see docs/diff.md"
-        )
-    if is_folder(path) or not is_folder(path.parent):
-        raise UsageError(f"cannot write {path}: no such folder", "create it, or choose another file with -o")
-    return path
-
-
 def _write(changes: Changes, page: TwoRuns | None, path: Path, title: str) -> None:
     from hprofiler.report.diff_page import write_picture
 
     try:
-        if page is not None:
-            page.write(changes, path)
-        else:
-            write_picture(changes, path, title)
-    except OSError as error:
-        reason = f"cannot write {path}: {error.strerror or error}"
-        raise UsageError(reason, "choose another file with -o") from error
+        with writing(path):
+            if page is not None:
+                page.write(changes, path)
+            else:
+                write_picture(changes, path, title)
     except RuntimeError as error:  # more nodes or names than the page can hold
         raise PicturesError(f"cannot make {path}: {error}", "compare without -o") from error
 

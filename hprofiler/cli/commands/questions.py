@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hprofiler.base.errors import UsageError
+from hprofiler.base.errors import UsageError, writing
 from hprofiler.cli.commands.diff import print_failed
-from hprofiler.cli.commands.spark import page_path
+from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json
 
@@ -28,7 +28,7 @@ class _Answer(NamedTuple):
 
 
 def command(options: argparse.Namespace) -> int:
-    page = page_path(options.output, "docs/archive-questions.md")
+    page = options.output and output_path(options.output, "docs/archive-questions.md")
     if not options.place:
         raise UsageError("no archive is named", "name it with --in, or in $HPROFILER_ARCHIVE")
     from hprofiler.archive.selection import Asked
@@ -36,11 +36,8 @@ def command(options: argparse.Namespace) -> int:
     asked = Asked(options.place, options.app, options.event, options.since)
     answer = _ANSWERS[options.words[0]](asked, options)
     if page:
-        try:
+        with writing(page):
             answer.write(page)
-        except OSError as error:
-            reason = f"cannot write {page}: {error.strerror or error}"
-            raise UsageError(reason, "choose another file with -o") from error
     if options.json:
         print_json(answer.record())
     else:

@@ -8,11 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hprofiler.base.errors import UsageError
+from hprofiler.base.errors import UsageError, writing
 from hprofiler.base.passwords import shown_url
 from hprofiler.base.paths import at_home, is_file
-from hprofiler.cli.commands.spark import exit_of, page_path
+from hprofiler.cli.commands.spark import exit_of
 from hprofiler.cli.options import yarn as yarn_options
+from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json
 from hprofiler.cli.terminal.progress import counters
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def command(options: argparse.Namespace) -> int:
-    page = page_path(options.output, "docs/scaling.md")
+    page = options.output and output_path(options.output, "docs/scaling.md")
     from hprofiler.report.spark_scaling import scaling_lines, warning_text
     from hprofiler.report.spark_scaling_page import write_scaling_page
     from hprofiler.spark.scaling import scaling
@@ -35,11 +36,8 @@ def command(options: argparse.Namespace) -> int:
     if page or not options.json:
         lines = scaling_lines(found, options.by, growth)
     if page:
-        try:
+        with writing(page):
             write_scaling_page(found, options.by, lines, page)
-        except OSError as error:
-            reason = f"cannot write {page}: {error.strerror or error}"
-            raise UsageError(reason, "choose another file with -o") from error
     if options.json:
         record = found.record()
         for warning, one in zip(record["warnings"], found.warnings, strict=True):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hprofiler.base.errors import UsageError
-from hprofiler.base.paths import is_folder
+from hprofiler.base.errors import writing
 from hprofiler.cli.options import yarn as yarn_options
+from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json_members
 
@@ -23,7 +23,7 @@ def command(options: argparse.Namespace) -> int:
     from hprofiler.app.spark_source import read_source
     from hprofiler.spark.figures import figures
 
-    page = page_path(options.output)
+    page = options.output and output_path(options.output, "docs/spark-log.md")
     application = read_source(options.source, yarn_options.cluster(options))
     found = figures(application)
     _export(options, application, found)
@@ -31,21 +31,10 @@ def command(options: argparse.Namespace) -> int:
     return exit_of(application)
 
 
-def page_path(name: str | None, docs: str = "docs/spark-log.md") -> Path | None:
-    """Refuses a bad output before anything is read."""
-    if name is None:
-        return None
-    path = Path(name)
-    if path.suffix != ".html":
-        raise UsageError(f"cannot write {path}: the name must end with .html", f"see {docs}")
-    if is_folder(path) or not is_folder(path.parent):
-        raise UsageError(f"cannot write {path}: no such folder", "create it, or choose another file with -o")
-    return path
-
-
 def print_answer(application: Application, found: Figures, as_json: bool, page: Path | None = None) -> None:
     """Print the answer, and write it into a page."""
     from hprofiler.report.spark_job import answer_parts
+    from hprofiler.report.spark_page import write_page
     from hprofiler.report.spark_text import headline, stage_lines
     from hprofiler.spark.findings import judge
     from hprofiler.spark.replay import Replay
@@ -55,22 +44,13 @@ def print_answer(application: Application, found: Figures, as_json: bool, page: 
         head = headline(application, found, judged.findings)
         first, *others = answer_parts(judged, found)
     if page:
-        _write_page(application, found, [head, first, *others], page)
+        with writing(page):
+            write_page(application, found, [head, first, *others], page)
     if as_json:
         print_json_members(_members(judged, found))
     else:
         parts = filter(None, [head, first, stage_lines(found), *others])
         print("\n\n".join("\n".join(lines) for lines in parts))
-
-
-def _write_page(application: Application, found: Figures, parts: Sequence[list[str]], out: Path) -> None:
-    from hprofiler.report.spark_page import write_page
-
-    try:
-        write_page(application, found, parts, out)
-    except OSError as error:
-        reason = f"cannot write {out}: {error.strerror or error}"
-        raise UsageError(reason, "choose another file with -o") from error
 
 
 def _members(judged: Judged, found: Figures) -> Iterator[tuple[str, Any]]:

@@ -50,7 +50,6 @@ docs/reference/archive.md has all columns.
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-h", "--help", action="help", help="print this help")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, title="verbs")
 
     def verb(name: str, summary: str, epilog: str) -> argparse.ArgumentParser:

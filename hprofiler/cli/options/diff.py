@@ -29,7 +29,6 @@ docs/diff.md explains the numbers.
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-h", "--help", action="help", help="print this help")
     both = "run folder, profile in any format that `hprofiler convert` reads, or archive:APP@yesterday"
     parser.add_argument("before", metavar="BEFORE", help=both)
     parser.add_argument("after", metavar="AFTER", help="run folder or profile to compare with BEFORE")

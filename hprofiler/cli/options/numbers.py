@@ -1,11 +1,15 @@
-"""Numbers and names on the command line, with bounds."""
+"""Numbers, names and output files on the command line."""
 
 from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 
+from hprofiler.base.errors import UsageError
+from hprofiler.base.paths import is_folder
 from hprofiler.base.time_range import TimeRange
 
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -25,6 +29,16 @@ def named(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("the value is empty")
     return text
+
+
+def output_path(name: str, docs: str, endings: Sequence[str] = (".html",)) -> Path:
+    """A file to write, before anything is read for it. Raises UsageError if it cannot be."""
+    path = Path(name)
+    if path.suffix not in endings:
+        raise UsageError(f"cannot write {path}: the name must end with {' or '.join(endings)}", f"see {docs}")
+    if is_folder(path) or not is_folder(path.parent):
+        raise UsageError(f"cannot write {path}: no such folder", "create it, or choose another file with -o")
+    return path
 
 
 def cores(text: str) -> float:

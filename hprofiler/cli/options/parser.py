@@ -6,9 +6,9 @@ import argparse
 import importlib
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from hprofiler import __version__
 from hprofiler.cli.options import archive_verbs
@@ -24,30 +24,8 @@ from hprofiler.cli.options.numbers import named, time_range, whole_number
 from hprofiler.cli.options.target import SelectorAction
 from hprofiler.model.event_names import known_as
 
-# command -> (module in hprofiler.cli.commands, summary)
-VERBS = {
-    "run": ("run", "profile processes (the default command: `run` may be left out)"),
-    "ps": ("ps", "list the hosts and processes that a run would profile"),
-    "top": ("top", "show live what hosts and processes use, without touching any process"),
-    "doctor": ("doctor", "check whether a run would succeed, without touching any process"),
-    "apps": ("apps", "list the running applications of a YARN cluster"),
-    "selectors": ("selectors", "list the named selectors for -j"),
-    "convert": ("convert", "merge, filter and convert profiles"),
-    "report": ("report", "regenerate or show the report of a run folder"),
-    "diff": ("diff", "compare two runs or profiles"),
-    "spark": ("spark", "show what a Spark application did: stages, tasks, executors"),
-    "scale": ("scale", "compare runs of a Spark job on more and fewer cores, from their event logs"),
-    "archive": ("archive", "keep many runs in one place: add, compact, prune, check, sql"),
-    "history": ("questions", "show a method's share in the runs of an archive"),
-    "grew": ("questions", "show which methods of archived runs cost more than before"),
-    "cost": ("questions", "show what archived runs used a day: core hours by kind of work, application …"),
-    "where": ("questions", "show which archived runs contain a frame"),
-    "outliers": ("outliers", "show which hosts and processes of a run differ from the others"),
-    "cleanup": ("cleanup", "list and remove hprofiler's leftovers on hosts"),
-    "demo": ("demo", "profile a small JVM job on this machine"),
-    "completion": ("completion", "print a completion script for bash, zsh or fish"),
-}
-
+_HELP = "print this help"
+_WITH_HOSTS = ("run", "ps", "top", "doctor", "cleanup")
 # Least similarity of a word and a suggestion, from 0 to 1.
 _LIKE = 0.8
 
@@ -140,7 +118,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = verb_parser(verb)
     options = parser.parse_args(words)
     options.words = [verb, *words]
-    options.command = importlib.import_module(f"hprofiler.cli.commands.{VERBS[verb][0]}").command
+    options.command = importlib.import_module(f"hprofiler.cli.commands.{VERBS[verb].module or verb}").command
     return options
 
 
@@ -152,7 +130,7 @@ def _most_like(word: str, known: Iterable[str]) -> str:
 
 def general_parser() -> argparse.ArgumentParser:
     """The help of `hprofiler` itself: the options of `run`, and the commands."""
-    verbs = "\n".join(f"  {verb:<11} {text}" for verb, (_, text) in VERBS.items())
+    verbs = "\n".join(f"  {name:<11} {verb.summary}" for name, verb in VERBS.items())
     parser = _new_parser("hprofiler", "Profile a distributed job: where does it spend its time?")
     parser.usage = f"hprofiler [run] {_TARGET} [OPTION …]\n       hprofiler COMMAND [OPTION …]"
     parser.epilog = (
@@ -163,9 +141,12 @@ def general_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def verb_parser(verb: str) -> argparse.ArgumentParser:
-    parser = _new_parser(f"hprofiler {verb}", f"{VERBS[verb][1][:1].upper()}{VERBS[verb][1][1:]}.")
-    _VERB_OPTIONS[verb](parser)
+def verb_parser(name: str) -> argparse.ArgumentParser:
+    verb = VERBS[name]
+    parser = _new_parser(f"hprofiler {name}", f"{verb.summary[:1].upper()}{verb.summary[1:]}.")
+    if name not in _WITH_HOSTS:  # where -h names hosts
+        parser.add_argument("-h", "--help", action="help", help=_HELP)
+    verb.add_options(parser)
     return parser
 
 
@@ -177,10 +158,6 @@ def _new_parser(name: str, description: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-
-
-def _help_option(parser: argparse._ActionsContainer, *names: str) -> None:
-    parser.add_argument(*names, action="help", help="print this help")
 
 
 def _run_options(parser: argparse.ArgumentParser) -> None:
@@ -232,7 +209,7 @@ def _host_options(parser: argparse.ArgumentParser) -> None:
         metavar="HOSTS",
         help="[user@]host[:port],… or ranges such as node[01-12]; -h alone prints this help",
     )
-    _help_option(group, "--help")
+    group.add_argument("--help", action="help", help=_HELP)
     group.add_argument(
         "--hosts-file",
         type=named,
@@ -372,14 +349,12 @@ def _doctor_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _selectors_options(parser: argparse.ArgumentParser) -> None:
-    _help_option(parser, "-h", "--help")
     _selector_directory_option(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
     parser.epilog = "example:\n  hprofiler selectors\n\ndocs/selectors.md explains how to write one."
 
 
 def _report_options(parser: argparse.ArgumentParser) -> None:
-    _help_option(parser, "-h", "--help")
     parser.add_argument("folder", metavar="DIR", help="run folder")
     _picture_options(parser)
     spark_options.add_slices_to(parser)
@@ -410,7 +385,6 @@ def _report_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _outliers_options(parser: argparse.ArgumentParser) -> None:
-    _help_option(parser, "-h", "--help")
     parser.add_argument("folder", metavar="DIR", help="run folder")
     parser.add_argument(
         "-e",
@@ -425,7 +399,6 @@ def _outliers_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _spark_options(parser: argparse.ArgumentParser) -> None:
-    _help_option(parser, "-h", "--help")
     parser.add_argument(
         "source",
         metavar="SOURCE",
@@ -460,7 +433,6 @@ def _spark_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _scale_options(parser: argparse.ArgumentParser) -> None:
-    _help_option(parser, "-h", "--help")
     parser.add_argument(
         "sources",
         nargs="+",
@@ -492,7 +464,6 @@ def _scale_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _apps_options(parser: argparse.ArgumentParser) -> None:
-    _help_option(parser, "-h", "--help")
     parser.add_argument(
         "filter",
         nargs="?",
@@ -522,37 +493,53 @@ def _cleanup_options(parser: argparse.ArgumentParser) -> None:
 
 def _demo_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "hprofiler demo [OPTION …]"
-    _help_option(parser, "-h", "--help")
     sampling_options.add_to(parser)
     _output_options(parser)
     parser.epilog = "example:\n  hprofiler demo -e cpu,alloc -o demo"
 
 
 def _completion_options(parser: argparse.ArgumentParser) -> None:
-    _help_option(parser, "-h", "--help")
     parser.add_argument("shell", choices=["bash", "zsh", "fish"], metavar="SHELL", help="bash, zsh or fish")
     parser.epilog = "example:\n  source <(hprofiler completion bash)"
 
 
-_VERB_OPTIONS = {
-    "run": _run_options,
-    "ps": _ps_options,
-    "top": _top_options,
-    "doctor": _doctor_options,
-    "apps": _apps_options,
-    "selectors": _selectors_options,
-    "convert": convert_options.add_to,
-    "report": _report_options,
-    "diff": diff_options.add_to,
-    "spark": _spark_options,
-    "scale": _scale_options,
-    "archive": archive_verbs.add_to,
-    "history": question_options.add_history_to,
-    "grew": question_options.add_grew_to,
-    "cost": question_options.add_cost_to,
-    "where": question_options.add_where_to,
-    "outliers": _outliers_options,
-    "cleanup": _cleanup_options,
-    "demo": _demo_options,
-    "completion": _completion_options,
+class _Verb(NamedTuple):
+    """A command. Its module in `cli.commands` has its name, or is named here."""
+
+    summary: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    module: str = ""
+
+
+VERBS = {
+    "run": _Verb("profile processes (the default command: `run` may be left out)", _run_options),
+    "ps": _Verb("list the hosts and processes that a run would profile", _ps_options),
+    "top": _Verb("show live what hosts and processes use, without touching any process", _top_options),
+    "doctor": _Verb("check whether a run would succeed, without touching any process", _doctor_options),
+    "apps": _Verb("list the running applications of a YARN cluster", _apps_options),
+    "selectors": _Verb("list the named selectors for -j", _selectors_options),
+    "convert": _Verb("merge, filter and convert profiles", convert_options.add_to),
+    "report": _Verb("regenerate or show the report of a run folder", _report_options),
+    "diff": _Verb("compare two runs or profiles", diff_options.add_to),
+    "spark": _Verb("show what a Spark application did: stages, tasks, executors", _spark_options),
+    "scale": _Verb(
+        "compare runs of a Spark job on more and fewer cores, from their event logs", _scale_options
+    ),
+    "archive": _Verb("keep many runs in one place: add, compact, prune, check, sql", archive_verbs.add_to),
+    "history": _Verb(
+        "show a method's share in the runs of an archive", question_options.add_history_to, "questions"
+    ),
+    "grew": _Verb(
+        "show which methods of archived runs cost more than before", question_options.add_grew_to, "questions"
+    ),
+    "cost": _Verb(
+        "show what archived runs used a day: core hours by kind of work, application …",
+        question_options.add_cost_to,
+        "questions",
+    ),
+    "where": _Verb("show which archived runs contain a frame", question_options.add_where_to, "questions"),
+    "outliers": _Verb("show which hosts and processes of a run differ from the others", _outliers_options),
+    "cleanup": _Verb("list and remove hprofiler's leftovers on hosts", _cleanup_options),
+    "demo": _Verb("profile a small JVM job on this machine", _demo_options),
+    "completion": _Verb("print a completion script for bash, zsh or fish", _completion_options),
 }

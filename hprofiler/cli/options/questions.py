@@ -73,7 +73,6 @@ def add_where_to(parser: argparse.ArgumentParser) -> None:
 def _add_common(
     parser: argparse.ArgumentParser, since: str | None = None, event: str = "cpu, else what most runs have"
 ) -> None:
-    parser.add_argument("-h", "--help", action="help", help="print this help")
     parser.add_argument(
         "--in",
         dest="place",

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use super::stretches::{settle, Claim, Stands};
 use super::JitMap;
 use crate::profile::{Error, Kind, Result};
+use crate::symbols::python;
 use crate::symbols::text_tables::map_entry;
 
 /// Most bytes of such a text, and of one of its lines.
@@ -47,9 +48,12 @@ pub(super) fn read(input: impl Read) -> Result<JitMap> {
 impl JitMap {
     fn add_entry(&mut self, entry: (u64, u64, &[u8]), claims: &mut Vec<Claim>) -> Result<()> {
         let (start, size, name) = entry;
+        let python = python::of_perf_map(name);
         let method = method_name(name);
-        let id = self.push_name(method.as_deref().unwrap_or(name))?;
+        let named = python.as_ref().map(String::as_bytes).or(method.as_deref());
+        let id = self.push_name(named.unwrap_or(name))?;
         let kind = match method {
+            _ if python.is_some() => Kind::Plain,
             Some(_) => Kind::Jit,
             None if self.names.name(id) == INTERPRETER => Kind::Interpreted,
             None if is_stub(name) => Kind::Plain,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hprofiler.base.background import interruptibly
-from hprofiler.base.errors import ProfileError, UsageError
+from hprofiler.base.errors import ProfileError, UsageError, writing
 from hprofiler.base.paths import is_folder
 from hprofiler.base.text import printable
 from hprofiler.cli.commands.convert import inputs as convert_inputs
@@ -144,17 +144,13 @@ def _first_with_samples(profile: Profile) -> int:
 def _write(write: Callable[..., None], options: argparse.Namespace) -> None:
     title = options.title or printable(Path(options.inputs[0]).name)
     name = "to stdout" if options.output == "-" else options.output
-    try:
-        with about(f"cannot write {name}"):
-            if options.output != "-":
-                write(Path(options.output), options.to, title=title)
-            elif options.to == "html":
-                with tempfile.TemporaryDirectory() as folder:
-                    write(Path(folder) / "page.html", title=title)
-                    with (Path(folder) / "page.html").open("rb") as file:
-                        shutil.copyfileobj(file, sys.stdout.buffer)
-            else:
-                write(sys.stdout.buffer, options.to, title=title)
-    except OSError as error:
-        reason = f"cannot write {name}: {error.strerror or error}"
-        raise UsageError(reason, "choose another file with -o") from error
+    with writing(name), about(f"cannot write {name}"):
+        if options.output != "-":
+            write(Path(options.output), options.to, title=title)
+        elif options.to == "html":
+            with tempfile.TemporaryDirectory() as folder:
+                write(Path(folder) / "page.html", title=title)
+                with (Path(folder) / "page.html").open("rb") as file:
+                    shutil.copyfileobj(file, sys.stdout.buffer)
+        else:
+            write(sys.stdout.buffer, options.to, title=title)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from hprofiler.base.errors import UsageError
+from hprofiler.base.errors import UsageError, writing
 from hprofiler.base.row_files import check_parquet, print_csv, write_parquet
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.runfolder import METRICS_FILE
@@ -32,12 +32,8 @@ def command(options: argparse.Namespace) -> int:
     paths = [Path(name) for name in options.inputs]
     for path in paths:  # what cannot be read is an error before anything is written
         read_metrics(path)
-    name = "to stdout" if options.output == "-" else options.output
-    try:
+    with writing("to stdout" if options.output == "-" else options.output):
         _write(paths, options.output, format)
-    except OSError as error:
-        reason = f"cannot write {name}: {error.strerror or error}"
-        raise UsageError(reason, "choose another file with -o") from error
     return Exit.OK
 
 

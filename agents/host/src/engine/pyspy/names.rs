@@ -1,5 +1,6 @@
 //! Names of Python frames.
 
+use flamegraph::python_frame;
 use py_spy::Frame;
 
 /// A process chooses its names; longer ones are cut.
@@ -7,71 +8,6 @@ const LONGEST: usize = 500;
 
 /// `function (file)`; Python 3.11 and later also names the function's class.
 pub fn frame(frame: &Frame) -> String {
-    let name = match short_path(&frame.filename) {
-        "" => frame.name.clone(),
-        file => format!("{} ({file})", frame.name),
-    };
+    let name = python_frame(&frame.name, &frame.filename);
     name.chars().take(LONGEST).collect()
-}
-
-/// A module's path within the folder of packages that contains it; the file's name alone if that is not in one. Files
-/// are not looked at.
-fn short_path(path: &str) -> &str {
-    let is_root = |folder: &str| {
-        let version = folder.strip_prefix("python");
-        let is_version = |text: &str| {
-            text.split_once('.').is_some_and(|(major, minor)| {
-                let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-                digits(major) && digits(minor)
-            })
-        };
-        ["site-packages", "dist-packages"].contains(&folder)
-            || folder.ends_with(".zip")
-            || folder.ends_with(".egg")
-            || version.is_some_and(|text| text.is_empty() || is_version(text)) // Spark has its own in "python"
-    };
-    let mut rest = path;
-    let mut short = path.rsplit('/').next().unwrap_or(path);
-    while let Some((folder, inner)) = rest.split_once('/') {
-        if is_root(folder) {
-            short = inner;
-        }
-        rest = inner;
-    }
-    short
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_begin_below_the_folder_of_packages() {
-        for (path, want) in [
-            ("/usr/lib/python3.11/threading.py", "threading.py"),
-            (
-                "/usr/lib/python3/dist-packages/numpy/core/x.py",
-                "numpy/core/x.py",
-            ),
-            (
-                "/v/lib/python3.11/site-packages/pandas/io.py",
-                "pandas/io.py",
-            ),
-            (
-                "/spark/python/lib/pyspark.zip/pyspark/worker.py",
-                "pyspark/worker.py",
-            ),
-            ("/spark/python/pyspark/worker.py", "pyspark/worker.py"),
-            ("/home/me/jobs/etl.py", "etl.py"),
-            ("/home/me/python3/jobs/etl.py", "etl.py"),
-            ("etl.py", "etl.py"),
-            (
-                "<frozen importlib._bootstrap>",
-                "<frozen importlib._bootstrap>",
-            ),
-            ("", ""),
-        ] {
-            assert_eq!(short_path(path), want);
-        }
-    }
 }
