@@ -5,6 +5,7 @@ mod names;
 mod native;
 mod python;
 mod sampler;
+mod spark_task;
 mod tasks;
 
 use std::collections::BTreeMap;

@@ -13,6 +13,7 @@ use py_spy::{Frame, PythonSpy, StackTrace};
 use super::forks::Forks;
 use super::names::frame;
 use super::native::Native;
+use super::spark_task::{SparkTask, TaskSlices};
 use super::tasks::{Task, Tasks};
 use crate::engine::api::{EventProfile, Shared};
 use crate::os::threads::{no_thread, unbroken, STACK};
@@ -55,12 +56,14 @@ pub struct Samples {
     pub forked_ticks: u64,
     /// If native frames are wanted.
     pub native: Option<Native>,
+    slices: TaskSlices,
 }
 
 /// A process that is sampled.
 pub struct Member {
     spy: PythonSpy,
     tasks: Tasks,
+    spark_task: SparkTask,
     /// The nanoseconds of each thread's CPU time for which there are samples.
     sampled: HashMap<i32, u64>,
 }
@@ -230,6 +233,8 @@ impl Work {
                 self.samples.events[event].reads += 1;
             }
         }
+        let spark_task = member.spark_task.of_stacks(&traces, member.tasks.memory());
+        let slice = spark_task.map_or(0, |task| self.samples.slices.number(task));
         let mut unseen: HashMap<i32, &Task> =
             tasks.iter().map(|(&tid, task)| (tid, task)).collect();
         for trace in traces {
@@ -256,13 +261,14 @@ impl Work {
             }
             for &event in due {
                 if self.samples.events[event].is_wall() {
-                    self.samples.add(event, now, &stack);
+                    // In wall-clock time a task's samples are those of the JVM's thread, which waits for its worker.
+                    self.samples.add(event, now, &stack, 0);
                 }
             }
             stack.remove(1);
             for &event in due {
                 if runs && !self.samples.events[event].is_wall() {
-                    self.samples.add(event, now, &stack);
+                    self.samples.add(event, now, &stack, slice);
                 }
             }
         }
@@ -273,7 +279,7 @@ impl Work {
             stack.extend(native.unwrap_or_else(|| vec![NATIVE.to_owned()]));
             for &event in due {
                 if !self.samples.events[event].is_wall() {
-                    self.samples.add(event, now, &stack);
+                    self.samples.add(event, now, &stack, slice);
                 }
             }
         }
@@ -297,6 +303,7 @@ impl Work {
 impl Member {
     pub fn of(spy: PythonSpy, tasks: Tasks) -> Self {
         Self {
+            spark_task: SparkTask::of(&spy),
             spy,
             tasks,
             sampled: HashMap::new(),
@@ -381,6 +388,7 @@ impl Samples {
             process_ended: false,
             forked_ticks: 0,
             native,
+            slices: TaskSlices::default(),
         }
     }
 
@@ -396,7 +404,7 @@ impl Samples {
         due
     }
 
-    fn add(&mut self, event: usize, now: Instant, stack: &[String]) {
+    fn add(&mut self, event: usize, now: Instant, stack: &[String], slice: u16) {
         let since = now.duration_since(self.begin);
         let event = &mut self.events[event];
         let amounts = [1, event.event.every.as_nanos() as i64];
@@ -409,6 +417,7 @@ impl Samples {
             let row = Row {
                 node,
                 samples: 1,
+                slice,
                 ..Row::default()
             };
             times.add(0, since.as_micros() as i64, row);
@@ -416,7 +425,7 @@ impl Samples {
     }
 
     pub fn profiles(self, source: &str) -> flamegraph::Result<Vec<EventProfile>> {
-        let (start, seconds) = (self.start, self.seconds);
+        let (start, seconds, slices) = (self.start, self.seconds, self.slices);
         let profile = |mut sampled: Sampled| {
             let mut interval = sampled.event.every.as_nanos() as u64;
             if sampled.is_wall() && sampled.taken > 0 {
@@ -426,7 +435,7 @@ impl Samples {
                 sampled.profile = sampled.profile.with_total(1, total)?;
             }
             let times = sampled.times.as_mut();
-            let times = times.map(|times| times.times(0, start, Vec::new(), Some));
+            let times = times.map(|times| times.times(0, start, slices.all.clone(), Some));
             sampled.profile.set_times(times);
             Ok(EventProfile {
                 event: sampled.event.name.to_owned(),

@@ -22,7 +22,7 @@ pub struct Task {
 /// The threads of one process. They are known by the number that the process itself sees, which differs in a container.
 pub struct Tasks {
     pub target: Target,
-    pub memory: File,
+    memory: File,
     /// The process's own number of each thread, by the agent's.
     numbers: HashMap<i32, i32>,
     /// The number of a thread, by what Python before 3.11 knows of it: the address of its description.
@@ -75,6 +75,10 @@ impl Tasks {
         }
         let mut numbers = self.numbers.iter();
         numbers.find_map(|(&number, &known)| (known == own).then_some(number))
+    }
+
+    pub fn memory(&self) -> &File {
+        &self.memory
     }
 
     fn own_number(&mut self, number: i32) -> Option<i32> {

@@ -79,7 +79,7 @@ impl Native {
         let modules = &process.modules;
         let size = |pointer| modules.stack_size(pointer);
         let read = || spy.get_stack_traces().ok();
-        let (copies, stopped, traces) = while_stopped(&numbers, &tasks.memory, size, read)?;
+        let (copies, stopped, traces) = while_stopped(&numbers, tasks.memory(), size, read)?;
         if !copies.is_empty() {
             self.stops += 1;
             self.stopped += stopped;

@@ -74,7 +74,7 @@ impl Files {
             let size = stretch.range.end - stretch.range.start;
             let mut bytes = vec![0; size as usize];
             tasks
-                .memory
+                .memory()
                 .read_exact_at(&mut bytes, stretch.range.start)
                 .ok()?;
             return Code::read(Cursor::new(bytes), 0, &options);
