@@ -152,8 +152,8 @@ def _executor(facts: RunFacts, host: HostRecord, recording: Recording) -> str | 
 
 
 def _renamed(tasks: Tasks, slices: Sequence[tuple[str, bool]]) -> dict[str, str]:
-    """Slices that are of tasks (`task 42`, as in names of threads before Spark 3.1), and their stages, if
-    known."""
+    """Slices that are of tasks (`task 42`, by names of threads before Spark 3.1, and of Python workers), and
+    their stages, if known."""
     named = {name: "" for name, _ in slices if name.startswith("task ")}
     if named:
         stages = {f"task {tid}": stage_name(stage, attempt) for tid, stage, attempt, *_ in tasks.rows()}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 from tests.burners import build
-from tests.burners.counting import FORKING, Counting, Counts, Python, grown
+from tests.burners.counting import FORKING, SPARK_WORKER, Counting, Counts, Python, grown
 from tests.contract.agent_driver import Agent, Recorded, good, near, running
 from tests.contract.conftest import OTHER_USER
 from tests.lab import procs
@@ -20,6 +20,8 @@ FREQUENCY = 99
 WORK = 1.5e9
 """Nanoseconds of CPU time to record: about 150 samples."""
 THREAD = "[python-worker-N]"
+OTHERS = ("3.8", "3.9", "3.10", "3.12", "3.13", "3.14")
+"""Releases beside this one."""
 
 
 @pytest.fixture
@@ -35,7 +37,9 @@ def program() -> Iterator[type[Python]]:
         one.kill()
 
 
-def record(agent: Agent, program: Python, **members: object) -> tuple[Recorded, Counts]:
+def record(
+    agent: Agent, program: Counting, works: Iterable[str] = WORKS, **members: object
+) -> tuple[Recorded, Counts]:
     """A recording of some work, and what the program did meanwhile."""
     before = program.counters()
     agent.begin(program, **{"engine": "pyspy", "frequency": FREQUENCY, "duration": 300, **members})
@@ -43,12 +47,12 @@ def record(agent: Agent, program: Python, **members: object) -> tuple[Recorded, 
     def burnt() -> Counts:
         return grown(program.counters(), before)
 
-    procs.wait_for("work", lambda: cpu_of(burnt()) > WORK, timeout=2 * procs.PATIENCE)
+    procs.wait_for("work", lambda: cpu_of(burnt(), works) > WORK, timeout=2 * procs.PATIENCE)
     return agent.stop().of(program), burnt()
 
 
-def cpu_of(burnt: Counts) -> int:
-    return sum(burnt[work] for work in WORKS)
+def cpu_of(burnt: Counts, works: Iterable[str] = WORKS) -> int:
+    return sum(burnt[work] for work in works)
 
 
 def assert_shares(done: Recorded, burnt: Counts) -> None:
@@ -136,6 +140,28 @@ def test_a_forked_process_counts_from_the_begin_of_the_recording(agent):
     assert used - after - 0.2 < done.head()["cpu_seconds"] < used - before + 0.1
 
 
+@pytest.mark.parametrize("release", ["", *(pytest.param(one, marks=pytest.mark.nightly) for one in OTHERS)])
+def test_samples_of_a_spark_worker_have_its_task(agent, release):
+    python = interpreter(release) if release else sys.executable
+    worker = Counting(["env", f"PYTHONPATH={SPARK_WORKER}", python, "-m", "pyspark.worker"])
+    try:
+        done = record(agent, worker, ("even", "odd"))[0]
+    finally:
+        worker.kill()
+    profile = done.profile()
+    assert good(done.outcome) and profile.times, done.outcome
+    tasks = [(int(name.removeprefix("task ")), certain) for name, certain in profile.times.slices]
+    assert min(tasks)[0] < 1 << 30 < max(tasks)[0]
+    right, wrong = {True: 0, False: 0}, {True: 0, False: 0}
+    for number, (task, certain) in enumerate(tasks, 1):
+        for path in profile.in_slice(number).paths():
+            counts = right if ("even", "odd")[task % 2] in path.frames[-1] else wrong
+            counts[certain] += path.values[0]
+    assert sum(right.values()) > 0.95 * done.head()["samples"]["taken"] > 100, (right, wrong)
+    assert right[True] > right[False] and wrong[True] <= 0.01 * right[True], (right, wrong)
+    assert wrong[False] < 0.1 * right[False], "a task began while the stack was read"
+
+
 def test_a_process_that_ends_keeps_its_samples(agent, program):
     burner = program(load=0.9)
     agent.begin(burner, engine="pyspy", frequency=FREQUENCY, duration=120)
@@ -182,7 +208,7 @@ def test_children_of_a_jvm_come_along(agent, program):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("release", ["3.8", "3.9", "3.10", "3.12", "3.13", "3.14"])
+@pytest.mark.parametrize("release", OTHERS)
 def test_shares_on_other_releases(agent, program, release):
     done, burnt = record(agent, program(interpreter(release), load=0.8))
     assert good(done.outcome), done.outcome

@@ -6,8 +6,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,13 +24,14 @@ from tests.needed import lacking
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 
-PROGRAM = Path(__file__).parents[1] / "burners" / "pyspark_shares.py"
+BURNERS = Path(__file__).parents[1] / "burners"
 HOT, WARM = "hot (pyspark_shares.py)", "warm (pyspark_shares.py)"
+FIRST, SECOND = "first (pyspark_stages.py)", "second (pyspark_stages.py)"
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """The job in local mode, whose workers have worked."""
+def job(tmp_path: Path) -> Iterator[Callable[..., None]]:
+    """Starts a job in local mode, and waits until its workers have worked."""
     spark = logs.spark_4()
     (zipped,) = (spark.home / "python" / "lib").glob("py4j-*.zip")
     environment = {
@@ -40,35 +42,70 @@ def job(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         "SPARK_HOME": str(spark.home),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    command, log = [sys.executable, str(PROGRAM)], tmp_path / "log"
-    with log.open("w") as errors:
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
-        )
-    assert process.stdout is not None
-    try:
+    log = tmp_path / "log"
+    started: list[subprocess.Popen[str]] = []
+
+    def start(program: str, *arguments: str) -> None:
+        command = [sys.executable, str(BURNERS / program), *arguments]
+        with log.open("w") as errors:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env=environment,
+            )
+        started.append(process)
+        assert process.stdout is not None
         assert process.stdout.readline().startswith("counters"), log.read_text()[-3000:]
-        yield process
-    finally:
+
+    yield start
+    for process in started:
         process.kill()
         process.communicate()
 
 
+def record(folder: Path, *words: str) -> Any:
+    """Its answer."""
+    command = [sys.executable, "-m", "hprofiler", *words, "--json", "-o", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def samples_of(profile: Profile, *functions: str) -> dict[str, int]:
+    paths = list(profile.paths())
+    return {name: sum(path.values[0] for path in paths if name in path.frames) for name in functions}
+
+
 def test_the_workers_of_a_job_are_found_and_show_its_functions(job, tmp_path):
+    job("pyspark_shares.py")
     run = tmp_path / "run"
-    words = ["-j", "pyspark-worker", "-t", "15", "--trim", "--json", "-o", str(run)]
-    done = subprocess.run(
-        [sys.executable, "-m", "hprofiler", *words], capture_output=True, text=True, check=True
-    )
-    (host,) = json.loads(done.stdout)["hosts"]
+    answer = record(run, "-j", "pyspark-worker", "-t", "15", "--trim")
+    (host,) = answer["hosts"]
     assert {one["status"] for one in host["outcomes"]} == {"ok"}, host["outcomes"]
     profile = Profile.read(run / "cluster" / "cpu.pb.gz")
-    paths = list(profile.paths())
-    assert all("process (pyspark/worker.py)" in path.frames[0] for path in paths)
-    counts = {name: sum(path.values[0] for path in paths if name in path.frames) for name in (HOT, WARM)}
+    assert all("process (pyspark/worker.py)" in path.frames[0] for path in profile.paths())
+    counts = samples_of(profile, HOT, WARM)
     total = sum(counts.values())
-    assert total > 100 and near(counts[HOT] / total, 0.6, total), (counts, done.stdout[-2000:])
+    assert total > 100 and near(counts[HOT] / total, 0.6, total), (counts, answer)
     assert total > 0.9 * profile.total("samples")
+
+
+def test_a_worker_counts_for_the_stage_of_its_task(job, tmp_path):
+    """Two stages run in the executor all the time."""
+    port = str(logs.free_port())
+    job("pyspark_stages.py", port)
+    run = tmp_path / "run"
+    answer = record(run, "-j", "spark-driver", "-t", "20", "--spark", f"http://127.0.0.1:{port}")
+    (event,) = answer["events"]
+    counts = samples_of(Profile.read(run / "cluster" / "cpu.pb.gz"), FIRST, SECOND)
+    spent = {one["name"]: one["python_cpu_seconds"] for one in event["slices"]["stages"]}
+    share = counts[FIRST] / sum(counts.values())
+    assert share > 0.6 and sum(counts.values()) > 500, counts
+    assert spent["stage 0.0"] / sum(spent.values()) == pytest.approx(share, abs=0.02), (spent, counts)
+    seconds = sum(counts.values()) / event["totals"]["samples"] * event["totals"]["cpu"] / 1e9
+    assert sum(spent.values()) > 0.95 * seconds, "the others are of several stages"
 
 
 SOURCES = Path(logs.__file__).parent

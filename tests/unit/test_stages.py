@@ -237,6 +237,29 @@ def test_python_workers_have_the_stages_of_their_executor(tmp_path: Path, event:
     assert stages_text(found).splitlines()[2].split()[3:5] == ["33.3%", "90.5%"]
 
 
+def test_a_python_worker_has_the_stage_of_its_task(tmp_path: Path) -> None:
+    """By the id of the task that ran at each sample; where Spark does not know it, by the times of tasks."""
+    made = {8: "x 1\n"}
+    run = make_run(tmp_path / "run", [MadeHost("n1", made, events={"cpu": made})])
+    labels = {"executor": "1", "application": APP}
+    worker = ("[MainThread]", "main (pyspark/worker.py)", "udf (job.py)")
+    rows = [
+        *(Row(worker, bucket, slice=1) for bucket in range(205, 220)),
+        *(Row(worker, bucket, slice=2) for bucket in range(205, 210)),
+        *(Row(("[python]", "native code"), bucket, slice=2) for bucket in range(205, 210)),
+        *(Row(worker, bucket, slice=3) for bucket in (*range(60, 80), 210)),
+    ]
+    rows = [Row(row.stack, row.bucket, 1, (1, 20_000_000), row.slice) for row in rows]
+    named = [("task 3", True), ("task 2", True), ("task 77", True)]
+    content = timed_profile(rows, start=BEGIN * 1_000_000, slices=named, values=measure_of("cpu").columns)
+    keep(run, content, {**labels, "parent": "7"}, pid=8, engine="pyspy", source="py-spy")
+    write_facts(FACTS, run.path)
+    found = shares(make_report(run.path, slices=True))
+    counts = {one.name: one.certain for one in found.stages}
+    assert counts == {"stage 3.0": 20, "stage 5.0": 15, "stage 4.0": 10}
+    assert (found.several, found.none) == (1, 0)
+
+
 @pytest.mark.parametrize(("source", "cpu"), [("ctimer", 3.6), ("cpu-clock,alluser", 1.8)])
 def test_samples_that_a_timer_misses_count(tmp_path: Path, source: str, cpu: float) -> None:
     made_report(tmp_path / "run")

@@ -4,6 +4,7 @@ mod forks;
 mod names;
 mod python;
 mod sampler;
+mod spark_task;
 mod tasks;
 
 use std::collections::BTreeMap;

@@ -12,6 +12,7 @@ use py_spy::{PythonSpy, StackTrace};
 
 use super::forks::Forks;
 use super::names::frame;
+use super::spark_task::{SparkTask, TaskSlices};
 use super::tasks::{Task, Tasks};
 use crate::engine::api::{EventProfile, Shared};
 use crate::os::threads::{no_thread, unbroken, STACK};
@@ -49,12 +50,14 @@ pub struct Samples {
     pub process_ended: bool,
     /// The CPU time of processes that it forked, which are sampled too.
     pub forked_ticks: u64,
+    slices: TaskSlices,
 }
 
 /// A process that is sampled.
 pub struct Member {
     spy: PythonSpy,
     tasks: Tasks,
+    spark_task: SparkTask,
     /// The nanoseconds of each thread's CPU time for which there are samples.
     sampled: HashMap<i32, u64>,
 }
@@ -216,6 +219,8 @@ impl Work {
                 self.samples.events[event].reads += 1;
             }
         }
+        let spark_task = member.spark_task.of_stacks(&traces, member.tasks.memory());
+        let slice = spark_task.map_or(0, |task| self.samples.slices.number(task));
         let mut unseen: HashMap<i32, &Task> =
             tasks.iter().map(|(&tid, task)| (tid, task)).collect();
         for trace in traces {
@@ -240,13 +245,14 @@ impl Work {
             }
             for &event in due {
                 if self.samples.events[event].is_wall() {
-                    self.samples.add(event, now, &stack);
+                    // In wall-clock time a task's samples are those of the JVM's thread, which waits for its worker.
+                    self.samples.add(event, now, &stack, 0);
                 }
             }
             stack.remove(1);
             for &event in due {
                 if runs && !self.samples.events[event].is_wall() {
-                    self.samples.add(event, now, &stack);
+                    self.samples.add(event, now, &stack, slice);
                 }
             }
         }
@@ -255,7 +261,7 @@ impl Work {
             let stack = [self.group(&task.name), NATIVE.to_owned()];
             for &event in due {
                 if !self.samples.events[event].is_wall() {
-                    self.samples.add(event, now, &stack);
+                    self.samples.add(event, now, &stack, slice);
                 }
             }
         }
@@ -274,6 +280,7 @@ impl Work {
 impl Member {
     pub fn of(spy: PythonSpy, tasks: Tasks) -> Self {
         Self {
+            spark_task: SparkTask::of(&spy),
             spy,
             tasks,
             sampled: HashMap::new(),
@@ -355,6 +362,7 @@ impl Samples {
             errors: 0,
             process_ended: false,
             forked_ticks: 0,
+            slices: TaskSlices::default(),
         }
     }
 
@@ -370,7 +378,7 @@ impl Samples {
         due
     }
 
-    fn add(&mut self, event: usize, now: Instant, stack: &[String]) {
+    fn add(&mut self, event: usize, now: Instant, stack: &[String], slice: u16) {
         let since = now.duration_since(self.begin);
         let event = &mut self.events[event];
         let amounts = [1, event.event.every.as_nanos() as i64];
@@ -383,6 +391,7 @@ impl Samples {
             let row = Row {
                 node,
                 samples: 1,
+                slice,
                 ..Row::default()
             };
             times.add(0, since.as_micros() as i64, row);
@@ -390,7 +399,7 @@ impl Samples {
     }
 
     pub fn profiles(self, source: &str) -> flamegraph::Result<Vec<EventProfile>> {
-        let (start, seconds) = (self.start, self.seconds);
+        let (start, seconds, slices) = (self.start, self.seconds, self.slices);
         let profile = |mut sampled: Sampled| {
             let mut interval = sampled.event.every.as_nanos() as u64;
             if sampled.is_wall() && sampled.taken > 0 {
@@ -400,7 +409,7 @@ impl Samples {
                 sampled.profile = sampled.profile.with_total(1, total)?;
             }
             let times = sampled.times.as_mut();
-            let times = times.map(|times| times.times(0, start, Vec::new(), Some));
+            let times = times.map(|times| times.times(0, start, slices.all.clone(), Some));
             sampled.profile.set_times(times);
             Ok(EventProfile {
                 event: sampled.event.name.to_owned(),

@@ -68,6 +68,10 @@ impl Tasks {
         Some(tasks.collect())
     }
 
+    pub fn memory(&self) -> &File {
+        &self.memory
+    }
+
     fn own_number(&mut self, number: i32) -> Option<i32> {
         if self.target.status.namespace_pid == self.target.pid {
             return Some(number);
