@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from hprofiler.analysis.spark_findings import Judged
 from hprofiler.base.time_range import TimeRange
 from hprofiler.model import HERE, HostRecord, Outcome, Process, Recording
 from hprofiler.runfolder import RunRecord
 from hprofiler.spark import SparkFacts
-from hprofiler.spark.findings import Judged
 from hprofiler.spark.replay import Replay
 
 ASYNC_PROFILER = "async-profiler"

@@ -17,6 +17,7 @@ from hprofiler.analysis.findings import MOST, findings
 from hprofiler.analysis.machines import Machines, MetricFinding, read_machines
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
+from hprofiler.analysis.spark_findings import judge, sentence
 from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
 from hprofiler.analysis.subject import Evidence, Finding
 from hprofiler.analysis.words import percent, short_name
@@ -27,7 +28,6 @@ from hprofiler.model.measures import measure_of
 from hprofiler.runfolder import RunFolder
 from hprofiler.spark import SparkError, SparkFacts, saved_application
 from hprofiler.spark import read_facts as read_spark_facts
-from hprofiler.spark.findings import judge, sentence
 from hprofiler.spark.replay import Replay
 
 # How many of a host's methods are remembered to say where a method of the cluster is hot.

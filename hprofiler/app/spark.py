@@ -15,6 +15,7 @@ from hprofiler.app.spark_driver import driver_process, is_own, short_name
 from hprofiler.base.errors import HprofilerError
 from hprofiler.base.text import printable
 from hprofiler.model import HERE, HostRecord, Outcome, Status
+from hprofiler.report.spark_words import note_text
 from hprofiler.resolve import SparkDriver
 from hprofiler.spark import (
     Answer,
@@ -22,7 +23,6 @@ from hprofiler.spark import (
     ClockOf,
     DriverClock,
     SparkError,
-    SparkFacts,
     driver_clock,
     facts_of,
     fetch_application,
@@ -31,6 +31,7 @@ from hprofiler.spark import (
     save_application,
     write_facts,
 )
+from hprofiler.spark.facts import LONGEST
 
 _log = logging.getLogger(__name__)
 _SECONDS = 60.0
@@ -48,7 +49,13 @@ def add_facts(
     results = tuple(results)
     host = results[0].name
     try:
-        facts, application = _known(source, _clocks(results), since, until)
+        application, where, by_answers = _read(source)
+        of_hosts = _clocks(results)
+        facts, notes = facts_of(
+            application, since, until, lambda driver: of_hosts(driver) or by_answers(driver)
+        )
+        missing = [note_text(note)[:LONGEST] for note in notes]
+        facts = msgspec.structs.replace(facts, source=where, notes=tuple(missing))
         if any(result.address == HERE for result in results):
             facts = msgspec.structs.replace(facts, driver_pid=driver_process(application))
         write_facts(facts, folder)
@@ -64,7 +71,6 @@ def add_facts(
         _log.exception("reading Spark's stages")
         reason = f"samples are not divided by Spark stage: unexpected {type(error).__name__}: {error}"
         return Outcome(host, Status.DEGRADED, "report", reason, code=SparkError.code)
-    missing = [*facts.notes]
     if facts.damaged:
         missing.append(f"{facts.damaged} lines of the event log are damaged")
     if not facts.tasks:
@@ -76,13 +82,10 @@ def add_facts(
     )
 
 
-def _known(
-    source: SparkDriver | Path, clock_of: ClockOf, since: float, until: float
-) -> tuple[SparkFacts, Application]:
+def _read(source: SparkDriver | Path) -> tuple[Application, str, ClockOf]:
+    """The application, where it was read, and what else knows its driver's clock."""
     if isinstance(source, Path):
-        application = read_application(local_files(source))
-        facts = facts_of(application, since, until, clock_of)
-        return msgspec.structs.replace(facts, source=printable(str(source))[:1000]), application
+        return read_application(local_files(source)), printable(str(source))[:LONGEST], lambda driver: None
 
     def ask(path: str, parameters: Mapping[str, str]) -> Answer:
         sent = time.time()
@@ -94,12 +97,8 @@ def _known(
     except HprofilerError:
         if source.ended is None:
             raise
-        return _known(source.ended(), clock_of, since, until)
-    facts = facts_of(
-        application, since, until, lambda driver: clock_of(driver) or driver_clock(ask, application.id)
-    )
-    facts = msgspec.structs.replace(facts, source="the driver's REST interface")
-    return facts, application
+        return _read(source.ended())
+    return application, "the driver's REST interface", lambda driver: driver_clock(ask, application.id)
 
 
 def _seconds(date: str | None) -> float | None:
@@ -118,7 +117,7 @@ def _clocks(results: Iterable[HostRecord]) -> ClockOf:
     for result in results:
         if result.clock is None:
             continue
-        source = f"clock of {result.name}"[:1000]
+        source = f"clock of {result.name}"[:LONGEST]
         clock = DriverClock(result.clock.offset, result.clock.uncertainty, source)
         for name in (result.name, result.address):
             by_name.setdefault(short_name(name), clock)

@@ -8,8 +8,9 @@ from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, duration, size
-from hprofiler.spark.blocked import NEVER_ADD_UP, Blocked, BlockedTime
-from hprofiler.spark.stragglers import CAUSES, StageStragglers, Stragglers
+from hprofiler.report.spark_words import CAUSES, NEVER_ADD_UP, RESOURCES
+from hprofiler.spark.blocked import Blocked, BlockedTime
+from hprofiler.spark.stragglers import StageStragglers, Stragglers
 from hprofiler.spark.windows import stage_name, whole_stage_name
 
 _STAGES_SHOWN = 5
@@ -46,13 +47,14 @@ def _resource_row(one: Blocked, blocked: BlockedTime) -> list[str]:
     if one.time is None or one.gain is None:
         needs = "not in the log; needs stacks: record the executors with -e wall"
         return ["", "", "", "", f"{resource.name}: {needs}"]
-    without = f"; without {resource.lacks}" if resource.lacks else ""
+    contains, lacks = RESOURCES[resource.name]
+    without = f"; without {lacks}" if lacks else ""
     return [
         _time(one.time),
         plain(percent(one.time, blocked.task_time)),
         _time(one.gain.time),
         plain(percent(one.gain.share, 1)),
-        f"{resource.name}: {resource.contains}{without}",
+        f"{resource.name}: {contains}{without}",
     ]
 
 

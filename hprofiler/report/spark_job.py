@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hprofiler.analysis.facts import RunFacts
+from hprofiler.analysis.spark_findings import Judged
 from hprofiler.report.spark_blocked import blocked_lines, straggler_lines
 from hprofiler.report.spark_page import MOST_ROWS, title_and_text
 from hprofiler.report.spark_text import (
@@ -21,7 +22,6 @@ from hprofiler.report.spark_text import (
 )
 from hprofiler.spark import Application, SparkFacts, stage_name
 from hprofiler.spark.figures import Figures, figures
-from hprofiler.spark.findings import Judged
 from hprofiler.spark.memory import application_memory
 from hprofiler.spark.timeline import SPREAD, timeline
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hprofiler.analysis.spark_findings import SparkFinding, sentence
 from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, duration, size
+from hprofiler.report.spark_words import note_text, verdict_text
 from hprofiler.spark.application import Application
 from hprofiler.spark.event_log import reason_of
 from hprofiler.spark.figures import Figures, StageFigures
-from hprofiler.spark.findings import SparkFinding, sentence
 from hprofiler.spark.memory import Memory
 from hprofiler.spark.sql import SqlExecution
 from hprofiler.spark.windows import stage_name
@@ -315,7 +316,7 @@ def _lasted(query: SqlExecution, application: Application) -> int:
 
 def memory_lines(memory: Memory) -> list[str]:
     """Whether the sizes of executors fit; then those whose heap was fullest."""
-    lines = [f"  {printable(verdict.text)}" for verdict in memory.verdicts]
+    lines = [f"  {printable(verdict_text(verdict))}" for verdict in memory.verdicts]
     sampled = [one for one in memory.executors if one.peak or one.resident]
     sampled.sort(key=lambda one: one.peak.get("JVMHeapMemory", 0) / (one.limits.heap or 1), reverse=True)
     if sampled:
@@ -342,9 +343,8 @@ def memory_lines(memory: Memory) -> list[str]:
 
 def note_lines(application: Application) -> list[str]:
     """What is missing or damaged."""
-    return (
-        ["notes:", *(f"  {printable(note.text)}" for note in application.notes)] if application.notes else []
-    )
+    lines = [f"  {printable(note_text(note))}" for note in application.notes]
+    return ["notes:", *lines] if lines else []
 
 
 def _name(one: StageFigures) -> str:

@@ -3,8 +3,9 @@ event log. `facts.py` describes it; `windows.py` says which stage ran when.
 """
 
 from hprofiler.spark.application import Application
-from hprofiler.spark.event_log import facts_of, read_application
+from hprofiler.spark.event_log import read_application
 from hprofiler.spark.facts import (
+    ClockOf,
     DriverClock,
     Executor,
     Job,
@@ -13,11 +14,12 @@ from hprofiler.spark.facts import (
     Stage,
     Tasks,
     Waits,
+    facts_of,
     read_facts,
     write_facts,
 )
 from hprofiler.spark.log_files import local_files
-from hprofiler.spark.rest import Answer, Ask, ClockOf, driver_clock
+from hprofiler.spark.rest import Answer, Ask, driver_clock
 from hprofiler.spark.rest_application import fetch_application
 from hprofiler.spark.saved import save_application, saved_application
 from hprofiler.spark.windows import (

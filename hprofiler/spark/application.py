@@ -79,46 +79,13 @@ RUNNING, SUCCESS, FAILED, KILLED = range(4)
 LOCALITIES = ("PROCESS_LOCAL", "NODE_LOCAL", "RACK_LOCAL", "ANY", "NO_PREF")
 """Values of the column `locality`."""
 
-NOTES = {
-    "cut": "the last line is cut ({count:,}): the application still ran, or its driver was killed",
-    "cut-inside": "{count:,} files end in the middle, and others follow: some events are lost ({detail})",
-    "without-times": "{count:,} ended tasks have no launch or end time: times and bounds are without them",
-    "damaged": "{count:,} damaged lines were skipped ({detail})",
-    "too-long": "{count:,} lines are longer than {detail} and were skipped",
-    "too-many": "{count:,} lines hold more objects than there is memory for, and were skipped",
-    "unreadable": "{count:,} files cannot be read to their end ({detail})",
-    "no-end": "the log has no end of the application",
-    "tasks-missing": "{count:,} ends of tasks are missing in ended stages: Spark dropped events ({detail})",
-    "stages-missing": "{count:,} stages have no end, though the application has ended",
-    "jobs-missing": "{count:,} jobs have no end, though the application has ended",
-    "tasks-not-kept": "{count:,} tasks beyond the first {detail} are left out",
-    "stages-not-kept": "{count:,} stages beyond the first {detail} are left out",
-    "jobs-not-kept": "{count:,} jobs beyond the first {detail} are left out",
-    "executors-not-kept": "{count:,} executors beyond the first {detail} are left out",
-    "sql-not-kept": "{count:,} SQL executions beyond the first {detail} are left out",
-    "plans-not-kept": "the plans of {count:,} SQL executions are left out: those before took {detail}",
-    "sql-stages-not-kept": "{count:,} stages of SQL executions beyond the first {detail} are left out",
-    "sql-metrics-not-kept": "{count:,} metrics of SQL executions are left out: {detail} values are kept",
-    "files-missing": "{count:,} files of the rolling log are missing ({detail})",
-    "by-rest": "read by the REST interface, which keeps only the newest stages and does not say which stages "
-    "wait for which: name the event log for more",
-    "too-slow": "Spark answered too slowly: {count:,} stages lack tasks, and SQL executions are left out",
-    "not-downloaded": "the history server did not give the event log ({detail})",
-}
-"""Text of every note, by its code."""
-
 
 class Note(msgspec.Struct, frozen=True):
-    """Something that is missing or wrong in what was read. `code` is a key of NOTES."""
+    """Something that is missing or wrong in what was read. `code` is a key of `report.spark_words.NOTES`."""
 
     code: str
     count: int = 0
     detail: str = ""
-
-    @property
-    def text(self) -> str:
-        text = NOTES.get(self.code, self.code).format(count=self.count, detail=self.detail)
-        return text.replace(" ()", "")
 
 
 class TaskTable:

@@ -11,30 +11,22 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hprofiler.spark.application import Application
 from hprofiler.spark.replay import Gain, Replay, Replayed, ReplayStage
-
-NEVER_ADD_UP = (
-    "These never add up: a pause of the collector may fall into a wait for the network, a remote read is "
-    "network and disk at once, and without one wait another may take its place."
-)
 
 
 @dataclass(frozen=True)
 class Resource:
     """Something that tasks wait for.
 
-    `time` gives milliseconds of each task of a stage; it is None where no event log has anything of it.
-    `contains` and `lacks` say what is counted and what is not. Some of it may be `without_slot`, when the
-    task's slot already had another task. If it is `optional`, logs without any of it say nothing about it.
+    `time` gives milliseconds of each task of a stage; it is None where no event log has anything of it. Some
+    of it may be `without_slot`, when the task's slot already had another task. If it is `optional`, logs
+    without any of it say nothing about it.
     """
 
     name: str
     time: Callable[[ReplayStage], Sequence[float]] | None
-    contains: str = ""
-    lacks: str = ""
     without_slot: bool = False
     optional: bool = False
 
@@ -65,31 +57,12 @@ def _python(stage: ReplayStage) -> Sequence[float]:
 
 
 RESOURCES = (
-    Resource(
-        "network", _fetch, "waits for shuffle blocks of other executors", "input and output over the network"
-    ),
-    Resource(
-        "disk",
-        _disk,
-        "shuffle writes, and waits for shuffle blocks of other executors, which may wait for a disk there",
-        "input, output, spills and shuffle blocks of the same host",
-    ),
-    Resource("gc", _gc, "all collectors’ time while a task ran", ""),
-    Resource(
-        "scheduler",
-        _scheduler,
-        "launches and results, on the driver’s clock",
-        "gaps between stages",
-        without_slot=True,
-    ),
-    Resource(
-        "python",
-        _python,
-        "all time of Python workers of SQL, in which they may wait for rows",
-        "Python outside SQL or before Spark 4: record the executors with -e wall",
-        optional=True,
-    ),
-    Resource("locks", None, lacks="needs stacks: record the executors with -e wall"),
+    Resource("network", _fetch),
+    Resource("disk", _disk),
+    Resource("gc", _gc),
+    Resource("scheduler", _scheduler, without_slot=True),
+    Resource("python", _python, optional=True),
+    Resource("locks", None),
 )
 """In the order in which they are shown."""
 
@@ -233,54 +206,3 @@ def _use(application: Application, replay: Replay) -> Use:
         hosts=len({one.host for one in application.workers}),
         measured=replay.measured,
     )
-
-
-def blocked_record(blocked: BlockedTime) -> dict[str, Any]:
-    """The section of `--json`, its stages an iterator. Times are milliseconds, shares parts of one."""
-    replay, use = blocked.replay, blocked.use
-    return {
-        "measured": replay.measured,
-        "replayed": replay.as_it_was,
-        "replayError": replay.error,
-        "slots": replay.slots,
-        "taskTime": blocked.task_time,
-        "leftOut": {
-            kind: {"tasks": count, "time": replay.left_out.time[kind]}
-            for kind, count in replay.left_out.count.items()
-        },
-        "resources": [
-            {
-                "name": one.resource.name,
-                "taskTime": one.time,
-                "upperBound": one.gain.time if one.gain else None,
-                "upperBoundShare": one.gain.share if one.gain else None,
-                "contains": one.resource.contains,
-                "lacks": one.resource.lacks,
-            }
-            for one in blocked.resources
-        ],
-        "neverAddUp": NEVER_ADD_UP,
-        "stages": map(_stage_record, blocked.stages),
-        "gcPauses": blocked.gc_pauses,
-        "use": {
-            "diskBytes": use.disk,
-            "networkBytes": use.network,
-            "cpuTime": use.cpu_time,
-            "diskBytesPerCpuSecond": use.per_cpu_second(use.disk),
-            "networkBytesPerCpuSecond": use.per_cpu_second(use.network),
-            "diskBytesPerHostSecond": use.per_host_second(use.disk),
-            "networkBytesPerHostSecond": use.per_host_second(use.network),
-            "slotUse": use.slots,
-            "cpuUse": use.cpu,
-        },
-    }
-
-
-def _stage_record(stage: StageBlocked) -> dict[str, Any]:
-    return {
-        "stageId": stage.stage,
-        "attemptIds": list(stage.attempts),
-        "share": stage.share,
-        "taskTime": stage.task_time,
-        "blocked": stage.waits,
-    }

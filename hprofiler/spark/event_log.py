@@ -6,16 +6,15 @@ An event that cannot be read is counted and skipped. Nothing in a log is fatal b
 from __future__ import annotations
 
 import re
-import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from zipfile import BadZipFile
 
 import msgspec
 
 from hprofiler.base.text import printable, some
-from hprofiler.spark import events, facts, sql
+from hprofiler.spark import events, sql
 from hprofiler.spark.application import (
     FAILED,
     KILLED,
@@ -34,9 +33,8 @@ from hprofiler.spark.application import (
     Stage,
 )
 from hprofiler.spark.codecs import Decoded
-from hprofiler.spark.facts import Collected, SparkError, SparkFacts
+from hprofiler.spark.facts import SparkError
 from hprofiler.spark.log_files import LogFile, gaps
-from hprofiler.spark.rest import ClockOf
 from hprofiler.spark.sql import SqlLog, python_time
 
 _LONGEST_LINE = 64 << 20
@@ -61,9 +59,6 @@ _MOST_PARENTS = 1000
 _MOST_WAITING = 100
 _MOST_METRICS = 100
 _LOOSE_TASKS = 50_000
-_MOST_LISTED = 5000
-_SLACK = 120.0  # seconds around a recording: the driver's clock may differ from ours
-_LOST_LINES = ("damaged", "cut-inside", "too-long", "too-many")
 _AGAIN = "Resubmitted"
 _START = b'{"Event":"'
 _LONGEST_NAME = 200
@@ -107,67 +102,6 @@ def read_application(files: Iterable[LogFile]) -> Application:
     if lacking:
         application.notes.append(Note("files-missing", lacking, where))
     return application
-
-
-def facts_of(application: Application, since: float, until: float, clock_of: ClockOf) -> SparkFacts:
-    """The facts of a recording from a whole application.
-
-    `since` and `until` are the recording, in seconds since 1970 by this machine's clock. `clock_of` gives the
-    clock of the driver's host.
-    """
-    clock = clock_of(application.driver)
-    ahead = clock.offset if clock else 0.0
-    found = Collected((since + ahead - _SLACK) * 1000, (until + ahead + _SLACK) * 1000)
-    for stage in application.stages.values():
-        if stage.start:
-            if not found.is_meant(stage.start, stage.end):
-                continue
-            found.stages[stage.key] = facts.Stage(
-                stage.id, stage.attempt, stage.name, stage.start, stage.end, stage.num_tasks, _waits(stage)
-            )
-        _add_tasks(found, application.executor_ids, stage)
-    damaged = [note.count for note in application.notes if note.code in _LOST_LINES]
-    lacking = ("-not-kept", "unreadable", "too-slow")
-    kept = [note.text for note in application.notes if note.code.endswith(lacking)]
-    return SparkFacts(
-        application=application.id,
-        attempt=application.attempt,
-        name=application.name,
-        version=application.version,
-        read=int(time.time() * 1000),
-        driver=application.driver,
-        clock=clock,
-        executors=tuple(
-            facts.Executor(one.id, one.host, max(0, one.cores)) for one in application.executors.values()
-        ),
-        jobs=tuple(
-            facts.Job(
-                one.id, one.start, one.end, _short(one.description) or one.name, one.stage_ids[:_MOST_LISTED]
-            )
-            for one in application.jobs.values()
-            if found.is_meant(one.start, one.end)
-        ),
-        stages=tuple(found.stages.values()),
-        tasks=found.tasks,
-        damaged=sum(damaged),
-        notes=(*found.notes(), *(text[:_LONGEST_TEXT] for text in kept)),
-    )
-
-
-def _waits(stage: Stage) -> facts.Waits:
-    columns = ("run_time", "fetch_wait", "shuffle_write_time", "gc_time")
-    run, fetch, write, gc = (min(stage.tasks.total(name), facts.LARGEST) for name in columns)
-    return facts.Waits(run, fetch, write // 1_000_000, gc)
-
-
-def _add_tasks(found: Collected, executors: Sequence[str], stage: Stage) -> None:
-    """Tasks end when the driver begins to fetch their result; those whose end was lost, with their stage."""
-    table = stage.tasks
-    names = ("tid", "executor", "launch", "finish", "getting_result", "cpu_time", "deserialize_cpu_time")
-    for tid, executor, launch, finish, getting, cpu, more in table.columns(*names):
-        end = getting or finish or stage.end
-        if launch > 0 and min(tid, end, cpu, more) >= 0:
-            found.add_task(executors[executor], tid, stage.id, stage.attempt, launch, end, cpu + more)
 
 
 class EventReader:

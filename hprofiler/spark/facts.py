@@ -5,7 +5,8 @@ All times are milliseconds since 1970 by the driver's clock, as Spark has them; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,9 @@ from hprofiler.base.errors import HprofilerError
 from hprofiler.base.paths import is_file
 from hprofiler.base.text import printable
 from hprofiler.runfolder import SPARK_FILE, replacing
+from hprofiler.spark.application import Application, Note, TaskTable
+from hprofiler.spark.application import Job as _WholeJob
+from hprofiler.spark.application import Stage as _WholeStage
 
 FORMAT = 1
 MOST_BYTES = 256 << 20
@@ -24,7 +28,13 @@ MOST_TASKS = 1_000_000
 
 LARGEST = 1 << 53
 Number = Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
-Text = Annotated[str, msgspec.Meta(max_length=1000)]
+LONGEST = 1000
+Text = Annotated[str, msgspec.Meta(max_length=LONGEST)]
+_MOST_LISTED = 5000
+_SLACK = 120.0  # seconds around a recording: the driver's clock may differ from ours
+_LOST_LINES = ("damaged", "cut-inside", "too-long", "too-many")
+_LACKING = ("-not-kept", "unreadable", "too-slow")
+"""Ends of codes of notes about what is missing."""
 
 
 class SparkError(HprofilerError):
@@ -140,38 +150,89 @@ class SparkFacts(msgspec.Struct, frozen=True, kw_only=True):
         return self.read + round(self.clock.offset * 1000) if self.clock else self.read
 
 
-class Collected:
-    """Facts in the making: only tasks that ran between two moments (milliseconds by the driver's clock), and
-    the jobs and stages that did."""
+ClockOf = Callable[[str], DriverClock | None]
+"""From a driver's host to its clock, None if that is not known."""
 
-    def __init__(self, since: float, until: float) -> None:
-        self._since, self._until = since, until
-        self.executors: dict[str, Executor] = {}
-        self.jobs: dict[int, Job] = {}
-        self.stages: dict[tuple[int, int], Stage] = {}
-        self.tasks: dict[str, Tasks] = {}
-        self._count = 0
-        self.left_out = 0
 
-    def is_meant(self, from_: int, to: int) -> bool:
+def facts_of(
+    application: Application, since: float, until: float, clock_of: ClockOf
+) -> tuple[SparkFacts, list[Note]]:
+    """The facts of a recording from a whole application: the tasks, stages and jobs that ran meanwhile. Then
+    what is missing in them.
+
+    `since` and `until` are the recording, in seconds since 1970 by this machine's clock. `clock_of` gives the
+    clock of the driver's host.
+    """
+    clock = clock_of(application.driver)
+    ahead = clock.offset if clock else 0.0
+    first, last = (since + ahead - _SLACK) * 1000, (until + ahead + _SLACK) * 1000
+
+    def is_meant(from_: int, to: int) -> bool:
         """Whether something that lasted so long overlaps the recording; `to` is 0 if it has not ended."""
-        return 0 < from_ < self._until and (to == 0 or to >= self._since)
+        return 0 < from_ < last and (to == 0 or to >= first)
 
-    def add_task(
-        self, executor: str, tid: int, stage: int, attempt: int, launch: int, finish: int, cpu: int
-    ) -> None:
-        if not self.is_meant(launch, finish):
-            return
-        if self._count >= MOST_TASKS:
-            self.left_out += 1
-            return
-        self._count += 1
-        self.tasks.setdefault(executor, Tasks()).add(tid, stage, attempt, launch, finish, cpu)
+    stages: list[Stage] = []
+    tasks: dict[str, Tasks] = {}
+    kept = left_out = 0
+    for stage in application.stages.values():
+        if stage.start and not is_meant(stage.start, stage.end):
+            continue
+        if stage.start:
+            own = stage.id, stage.attempt, stage.name, stage.start, stage.end, stage.num_tasks
+            stages.append(Stage(*own, _waits(stage.tasks)))
+        for executor, tid, launch, end, cpu in _tasks(stage):
+            if not is_meant(launch, end):
+                continue
+            if kept >= MOST_TASKS:
+                left_out += 1
+                continue
+            kept += 1
+            of_executor = tasks.setdefault(application.executor_ids[executor], Tasks())
+            of_executor.add(tid, stage.id, stage.attempt, launch, end, cpu)
+    facts = SparkFacts(
+        application=application.id,
+        attempt=application.attempt,
+        name=application.name,
+        version=application.version,
+        read=int(time.time() * 1000),
+        driver=application.driver,
+        clock=clock,
+        executors=tuple(
+            Executor(one.id, one.host, max(0, one.cores)) for one in application.executors.values()
+        ),
+        jobs=tuple(
+            Job(one.id, one.start, one.end, _described(one), one.stage_ids[:_MOST_LISTED])
+            for one in application.jobs.values()
+            if is_meant(one.start, one.end)
+        ),
+        stages=tuple(stages),
+        tasks=tasks,
+        damaged=sum(note.count for note in application.notes if note.code in _LOST_LINES),
+    )
+    notes = [Note("recorded-not-kept", left_out, f"{MOST_TASKS:,}")] if left_out else []
+    return facts, [*notes, *(note for note in application.notes if note.code.endswith(_LACKING))]
 
-    def notes(self) -> list[str]:
-        if not self.left_out:
-            return []
-        return [f"the recording had more than {MOST_TASKS:,} tasks; {self.left_out:,} of them are left out"]
+
+def _described(job: _WholeJob) -> str:
+    return printable(job.description[:LONGEST]) or job.name
+
+
+def _waits(table: TaskTable) -> Waits:
+    columns = ("run_time", "fetch_wait", "shuffle_write_time", "gc_time")
+    run, fetch, write, gc = (min(table.total(name), LARGEST) for name in columns)
+    return Waits(run, fetch, write // 1_000_000, gc)
+
+
+def _tasks(stage: _WholeStage) -> Iterator[tuple[int, int, int, int, int]]:
+    """(executor's number, tid, launch, finish, CPU time) of each task.
+
+    Tasks end when the driver begins to fetch their result; those whose end was lost, with their stage.
+    """
+    names = ("tid", "executor", "launch", "finish", "getting_result", "cpu_time", "deserialize_cpu_time")
+    for tid, executor, launch, finish, getting, cpu, more in stage.tasks.columns(*names):
+        end = getting or finish or stage.end
+        if launch > 0 and min(tid, end, cpu, more) >= 0:
+            yield executor, tid, launch, end, cpu + more
 
 
 def write_facts(facts: SparkFacts, folder: Path) -> None:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
 
-import msgspec
-
-from hprofiler.model import measures
-from hprofiler.model.measures import counted
 from hprofiler.spark.application import Application, Executor
 
 RESERVED = 300 << 20
@@ -30,36 +26,10 @@ _NON_HEAP = (
 _RESIDENT_JVM = "ProcessTreeJVMRSSMemory"
 _RESIDENT_OTHERS = ("ProcessTreePythonRSSMemory", "ProcessTreeOtherRSSMemory")
 _GIB = 1 << 30
-VERDICTS = {
-    "memory-killed": "{executors} ended for lack of memory: give more spark.executor.memoryOverhead, or run "
-    "fewer tasks at a time",
-    "heap-exhausted": "{executors} ended because their heap was full: give more spark.executor.memory, or "
-    "run fewer tasks at a time",
-    "memory-not-sampled": "Spark logged no peak memory of {executors}: set "
-    "spark.eventLog.logStageExecutorMetrics=true and spark.executor.processTreeMetrics.enabled=true",
-    "memory-too-short": "Spark took no sample of the memory of {executors}, as in runs shorter than its "
-    "heartbeat (10 s): set spark.executor.metrics.pollingInterval",
-    "heap-too-small": "an executor’s heap was full ({peak} of {heap}) and its tasks spent {gc_share} of "
-    "their time in garbage collection: give more spark.executor.memory, or run fewer tasks at a time",
-    "gc-heavy": "an executor’s tasks spent {gc_share} of their time in garbage collection, though its "
-    "heap was not full ({peak} of {heap}): look at what allocates",
-    "heap-too-large": "at most {peak} of the heap of {heap} was used: {suggested} would do",
-    "overhead-too-small": "processes used {resident} of the container's {container}: give more "
-    "spark.executor.memoryOverhead (now {overhead})",
-    "overhead-too-large": "{non_heap} was used outside of the heap, of an overhead of {overhead}",
-    "off-heap-unused": "the {off_heap} of spark.memory.offHeap.size were never used",
-    "spill": "an executor spilled {spilled} to disk; its pool for execution and storage is {pool}: "
-    "use more partitions, or more memory for each task",
-    "spill-beside-free-heap": "an executor spilled {spilled} to disk, though only {peak} of its heap of "
-    "{heap} was used: the pool of {pool} is too small; raise spark.memory.fraction, or run fewer tasks at "
-    "a time",
-    "spill-beside-cache": "an executor spilled {spilled} to disk while cached data held {storage} of its "
-    "pool of {pool}: cache less, or in serialized form",
-}
-"""Text of every verdict, by its code."""
 
 
-class Limits(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Limits:
     """What an executor may use, in bytes; 0 is none or not known.
 
     `unified` is the part of the heap for execution and storage together. `container` is the whole of a YARN
@@ -74,7 +44,8 @@ class Limits(msgspec.Struct, frozen=True):
     container: int = 0
 
 
-class ExecutorMemory(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class ExecutorMemory:
     """`peak` has Spark's names; what was not sampled is not in it.
 
     `resident` is the memory of all its processes, 0 if nobody measured it; that of the JVM is the larger one
@@ -91,24 +62,16 @@ class ExecutorMemory(msgspec.Struct, frozen=True):
     gc_share: float
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """What is to be said about the sizes. `code` is a key of VERDICTS; `figures` are bytes, except for shares
-    and counts."""
+@dataclass(frozen=True)
+class Verdict:
+    """What is to be said about the sizes. `figures` are bytes, except for shares and counts."""
 
     code: str
     figures: dict[str, float]
 
-    @property
-    def text(self) -> str:
-        def shown(name: str, value: float) -> str:
-            if name == "executors":
-                return counted(value, "executors")
-            return f"{value:.0%}" if name.endswith("_share") else measures.size(value)
 
-        return VERDICTS[self.code].format_map({name: shown(name, one) for name, one in self.figures.items()})
-
-
-class Memory(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Memory:
     executors: list[ExecutorMemory]
     verdicts: list[Verdict]
 
@@ -137,12 +100,6 @@ def application_memory(application: Application, resident: Mapping[str, int] | N
             )
         )
     return Memory(executors, verdicts(application, [one for one in executors if one.id in workers]))
-
-
-def memory_record(memory: Memory) -> dict[str, Any]:
-    """For JSON, with the text of every verdict."""
-    made = msgspec.to_builtins(memory)
-    return {**made, "verdicts": [{**msgspec.to_builtins(one), "text": one.text} for one in memory.verdicts]}
 
 
 def limits(application: Application, executor: Executor) -> Limits:

@@ -31,8 +31,6 @@ class Answer:
 
 Ask = Callable[[str, Mapping[str, str]], Answer]
 """Asks for the JSON at a path below `/api/v1`. Raises HprofilerError."""
-ClockOf = Callable[[str], DriverClock | None]
-"""From a driver's host to its clock, None if that is not known."""
 
 
 def driver_clock(ask: Ask, application: str) -> DriverClock | None:

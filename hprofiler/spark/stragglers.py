@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from heapq import nlargest
 from itertools import compress
 from statistics import median, median_low
-from typing import Any
 
 from hprofiler.spark.application import LOCALITIES, READ_COLUMNS, SUCCESS, Application
 from hprofiler.spark.replay import Gain, Replay, ReplayStage
@@ -32,26 +31,15 @@ _TIMES = {
     "shuffle write": ("shuffle_write_time", 1e-6),
     "scheduler": ("scheduler_delay", 1.0),
 }
-CAUSES = {
-    "gc": "garbage collection",
-    "shuffle read": "shuffle read",
-    "shuffle write": "shuffle write",
-    "scheduler": "scheduler delay",
-    "output": "more output",
-    "spill": "spilled",
-    "locality": "data far away",
-    "cold": "cold JVM",
-    "host": "slow host",
-    "cpu": "little CPU",
-}
-"""The text of each cause. A JVM is cold for tasks that began before any task of the stage had ended on it. A
-task has little CPU if it was on one for less than half of the others' part of the time."""
+CAUSES = (*_TIMES, "output", "spill", "locality", "cold", "host", "cpu")
+"""In the order in which they are shown. A JVM is cold for tasks that began before any task of the stage had
+ended on it. A task has little CPU if it was on one for less than half of the others' part of the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Straggler:
     """A straggler. `times` is its rate by the stage's median; `lost` is by how many milliseconds it is longer
-    than with the median rate. `causes` are keys of CAUSES, and may be none. A task that is `running` had run
+    than with the median rate. `causes` are of CAUSES, and may be none. A task that is `running` had run
     for so long when Spark was asked, or its log ended."""
 
     stage: int
@@ -331,45 +319,3 @@ def _median(values: Sequence[float]) -> float:
     """Of the values that are not 0; 0 if there are none."""
     known = [value for value in values if value]
     return median(known) if known else 0.0
-
-
-def stragglers_record(found: Stragglers) -> dict[str, Any]:
-    """The section of `--json`. Times are milliseconds, shares parts of one."""
-    return {
-        "count": found.count,
-        "upperBound": found.gain.time,
-        "upperBoundShare": found.gain.share,
-        "stages": [
-            {
-                "stageId": one.stage,
-                "attemptIds": list(one.attempts),
-                "numTasks": one.tasks,
-                "rate": "duration / bytes read" if one.by_bytes else "duration",
-                "tasksWithoutRate": one.without_rate,
-                "stragglers": one.stragglers,
-                "lost": one.lost,
-                "upperBound": one.gain.time if one.gain else None,
-                "causes": one.causes,
-                "firstWave": {"tasks": one.waves.first, "medianRate": one.waves.first_rate},
-                "laterWaves": {"tasks": one.waves.later, "medianRate": one.waves.later_rate},
-            }
-            for one in found.stages
-        ],
-        "tasks": [
-            {
-                "stageId": one.stage,
-                "attemptId": one.attempt,
-                "taskId": one.tid,
-                "index": one.index,
-                "executorId": one.executor,
-                "host": one.host,
-                "duration": one.duration,
-                "timesMedianRate": one.times,
-                "lost": one.lost,
-                "upperBound": gain.time if gain else None,
-                "causes": list(one.causes),
-                "running": one.running,
-            }
-            for one, gain in found.worst
-        ],
-    }

@@ -7,13 +7,14 @@ import json
 import msgspec
 import pytest
 
+from hprofiler.analysis.spark_findings import judge, sentence
 from hprofiler.cli.commands.spark import print_answer
 from hprofiler.cli.terminal.lines import print_json_members
 from hprofiler.report.spark_blocked import blocked_lines
+from hprofiler.report.spark_record import blocked_record
 from hprofiler.spark.application import FAILED
-from hprofiler.spark.blocked import BlockedTime, blocked_record, blocked_time
+from hprofiler.spark.blocked import BlockedTime, blocked_time
 from hprofiler.spark.figures import figures
-from hprofiler.spark.findings import judge, sentence
 from hprofiler.spark.replay import Replay
 from tests.unit.spark_application import Made
 

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from hprofiler import spark
 from hprofiler.spark import (
     SEVERAL,
     Answer,
@@ -24,7 +25,6 @@ from hprofiler.spark import (
     Tasks,
     assignment,
     driver_clock,
-    event_log,
     fetch_application,
     local_files,
     read_application,
@@ -61,11 +61,11 @@ def driver(answers: Mapping[str, Any] = ANSWERS) -> rest.Ask:
 
 
 def by_rest(answers: Mapping[str, Any] = ANSWERS) -> SparkFacts:
-    return event_log.facts_of(fetch_application(driver(answers), ID), BEGIN, END, no_clock)
+    return spark.facts_of(fetch_application(driver(answers), ID), BEGIN, END, no_clock)[0]
 
 
 def by_log(path: Path = FILES / "event_log") -> SparkFacts:
-    return event_log.facts_of(read_application(local_files(path)), BEGIN, END, no_clock)
+    return spark.facts_of(read_application(local_files(path)), BEGIN, END, no_clock)[0]
 
 
 def finished(facts: SparkFacts) -> list[tuple[int, ...]]:
@@ -110,8 +110,7 @@ def test_a_driver_that_answers_slowly_gives_the_newest_stages(monkeypatch: pytes
     assert [note.code for note in application.notes] == ["too-slow", "by-rest"]
     with_tasks = [stage.id for stage in application.stages.values() if len(stage.tasks)]
     assert with_tasks == [3], "stage 4 has none yet"
-    (note,) = event_log.facts_of(application, BEGIN, END, no_clock).notes
-    assert note.startswith("Spark answered too slowly: ")
+    assert [note.code for note in spark.facts_of(application, BEGIN, END, no_clock)[1]] == ["too-slow"]
 
 
 def test_the_only_application_need_not_be_named() -> None:
@@ -125,7 +124,7 @@ def test_the_only_application_need_not_be_named() -> None:
 
 def test_only_what_ran_during_the_recording_is_kept() -> None:
     application = fetch_application(driver(), ID)
-    facts = event_log.facts_of(application, BEGIN + 3600, END + 3600, no_clock)
+    facts = spark.facts_of(application, BEGIN + 3600, END + 3600, no_clock)[0]
     assert {one.id for one in facts.stages} == {3, 4}, "they have not ended"
     assert not finished(facts)
 
@@ -231,9 +230,9 @@ def test_the_clock_of_the_drivers_host_is_taken() -> None:
         asked.append(driver)
         return known
 
-    assert event_log.facts_of(application, BEGIN, END, clock_of).clock == known
+    assert spark.facts_of(application, BEGIN, END, clock_of)[0].clock == known
     application = read_application(local_files(FILES / "event_log"))
-    assert event_log.facts_of(application, BEGIN, END, clock_of).clock == known
+    assert spark.facts_of(application, BEGIN, END, clock_of)[0].clock == known
     assert asked == ["127.0.0.1", "127.0.0.1"]
 
 
@@ -250,7 +249,7 @@ def test_the_recording_is_found_by_the_drivers_clock() -> None:
     """An hour ahead of ours."""
     application = read_application(local_files(FILES / "event_log"))
     since, until = BEGIN - 3600, END - 3600
-    facts = event_log.facts_of(application, since, until, lambda driver: DriverClock(3600.0, 0.0))
+    facts = spark.facts_of(application, since, until, lambda driver: DriverClock(3600.0, 0.0))[0]
     assert finished(facts) == finished(by_log())
 
 

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from hprofiler.report.spark_text import application_lines, stage_lines, stage_rows
+from hprofiler.report.spark_words import NOTES, note_text
 from hprofiler.spark.application import (
     DERIVED_COLUMNS,
     FAILED,
     KILLED,
-    NOTES,
     RUNNING,
     SUCCESS,
     TASK_COLUMNS,
@@ -109,7 +109,7 @@ def test_peaks_of_a_stage() -> None:
 
 @pytest.mark.parametrize("code", NOTES)
 def test_every_note_has_a_text(code: str) -> None:
-    assert "{" not in Note(code, 3, "x").text
+    assert "{" not in note_text(Note(code, 3, "x"))
 
 
 def test_cpu_of_short_tasks_is_no_share_above_one() -> None:

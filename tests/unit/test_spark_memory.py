@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from hprofiler.report.spark_words import VERDICTS, verdict_text
 from hprofiler.spark.application import Application, Executor, Stage, TaskTable
-from hprofiler.spark.memory import VERDICTS, Memory, application_memory, size
+from hprofiler.spark.memory import Memory, application_memory, size
 
 GIB, MIB = 1 << 30, 1 << 20
 ON_YARN = {"spark.master": "yarn", "spark.executor.memory": "8g"}
@@ -104,7 +105,8 @@ PYTHON = {**SAMPLED, "ProcessTreeJVMRSSMemory": 8 * GIB, "ProcessTreePythonRSSMe
 def test_verdicts(code: str, given: dict[str, object]) -> None:
     (verdict,) = memory_of(**given).verdicts  # type: ignore[arg-type]
     assert verdict.code == code
-    assert verdict.text and "{" not in verdict.text
+    text = verdict_text(verdict)
+    assert text and "{" not in text
 
 
 def test_heap_and_collections_are_those_of_one_executor() -> None:
@@ -139,7 +141,7 @@ def test_nothing_is_said_where_sizes_fit() -> None:
 def test_figures_of_a_verdict() -> None:
     (verdict,) = memory_of(peak=FREE).verdicts
     assert verdict.figures == {"heap": 8 * GIB, "peak": 3 * GIB, "suggested": 4 * GIB}
-    assert verdict.text == "at most 3 GiB of the heap of 8 GiB was used: 4 GiB would do"
+    assert verdict_text(verdict) == "at most 3 GiB of the heap of 8 GiB was used: 4 GiB would do"
 
 
 def test_an_overhead_that_is_used_by_what_spark_does_not_count_is_not_too_large() -> None:

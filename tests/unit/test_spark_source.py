@@ -126,7 +126,7 @@ def test_an_archive_that_is_none(server: Server) -> None:
     ended = {**attempt, "completed": True, "endTime": attempt["startTime"]}
     server.set({API: {**ANSWERS[f"/applications/{ID}"], "attempts": [ended]}})
     notes = read(f"{server.url}/history/{ID}").notes
-    assert [note.code for note in notes] == ["by-rest", "not-downloaded"] and "zip" in notes[1].text
+    assert [note.code for note in notes] == ["by-rest", "not-downloaded"] and "zip" in notes[1].detail
 
 
 def test_an_application_that_no_server_knows(server: Server) -> None:

@@ -271,7 +271,7 @@ def print_json(result: RunResult) -> None:
 
 def _spark_record(facts: RunFacts) -> dict[str, object] | None:
     """What stands out in the Spark application; `hprofiler spark RUN --json` has its figures."""
-    from hprofiler.spark.findings import findings_record
+    from hprofiler.report.spark_record import findings_record
 
     if facts.job is None:
         return None

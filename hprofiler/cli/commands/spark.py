@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hprofiler.base.errors import writing
 from hprofiler.cli.options import yarn as yarn_options
@@ -16,7 +15,6 @@ from hprofiler.cli.terminal.lines import print_json_members
 if TYPE_CHECKING:
     from hprofiler.spark.application import Application
     from hprofiler.spark.figures import Figures
-    from hprofiler.spark.findings import Judged
 
 
 def command(options: argparse.Namespace) -> int:
@@ -33,10 +31,11 @@ def command(options: argparse.Namespace) -> int:
 
 def print_answer(application: Application, found: Figures, as_json: bool, page: Path | None = None) -> None:
     """Print the answer, and write it into a page."""
+    from hprofiler.analysis.spark_findings import judge
     from hprofiler.report.spark_job import answer_parts
     from hprofiler.report.spark_page import write_page
+    from hprofiler.report.spark_record import application_members
     from hprofiler.report.spark_text import headline, stage_lines
-    from hprofiler.spark.findings import judge
     from hprofiler.spark.replay import Replay
 
     judged = judge(application, Replay(application))
@@ -47,41 +46,10 @@ def print_answer(application: Application, found: Figures, as_json: bool, page: 
         with writing(page):
             write_page(application, found, [head, first, *others], page)
     if as_json:
-        print_json_members(_members(judged, found))
+        print_json_members(application_members(judged, found))
     else:
         parts = filter(None, [head, first, stage_lines(found), *others])
         print("\n\n".join("\n".join(lines) for lines in parts))
-
-
-def _members(judged: Judged, found: Figures) -> Iterator[tuple[str, Any]]:
-    """Of the JSON object. Lists that may be long are iterators."""
-    from hprofiler.spark import figures as of
-    from hprofiler.spark.blocked import blocked_record
-    from hprofiler.spark.findings import findings_record
-    from hprofiler.spark.memory import application_memory, memory_record
-    from hprofiler.spark.sql import rest_execution
-    from hprofiler.spark.stragglers import stragglers_record
-    from hprofiler.spark.timeline import timeline
-
-    application = judged.application
-    record = of.application_record(application)
-    yield "application", {**record, "figures": found.record(), "properties": application.properties}
-    yield "findings", findings_record(judged.findings)
-    yield "stages", map(of.stage_record, of.newest_first(found))
-    yield "jobs", of.job_records(application, found)
-    yield "blocked", blocked_record(judged.blocked)
-    yield "stragglers", stragglers_record(judged.stragglers)
-    yield "executors", of.executor_records(application)
-    yield "memory", memory_record(application_memory(application))
-    yield "sql", (rest_execution(one, application.until) for one in application.sql.values())
-    yield "timeline", timeline(application).record()
-    yield (
-        "notes",
-        [
-            {"code": note.code, "count": note.count, "detail": note.detail, "text": note.text}
-            for note in application.notes
-        ],
-    )
 
 
 def _export(options: argparse.Namespace, application: Application, found: Figures) -> None:

@@ -101,11 +101,6 @@ def failure_findings(application: Application) -> list[SparkFinding]:
     return [SparkFinding("job-failed", parameters)]
 
 
-def findings_record(found: Sequence[SparkFinding]) -> list[dict[str, object]]:
-    """The section of `--json`."""
-    return [{"code": one.code, "parameters": one.parameters, "text": one.text} for one in found]
-
-
 def spark_findings(blocked: BlockedTime, found: Stragglers, replay: Replay) -> list[SparkFinding]:
     """The stage that takes most of the job, what its tasks wait for, and the straggler that costs most."""
     most = max(blocked.stages, key=lambda one: one.share, default=None)

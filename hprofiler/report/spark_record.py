@@ -1,0 +1,147 @@
+"""`hprofiler spark --json`: an application with the names of Spark's REST interface, and what is said of it.
+
+Times are milliseconds, shares parts of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from hprofiler.analysis.spark_findings import Judged, SparkFinding
+from hprofiler.base.bounded_json import members
+from hprofiler.report.spark_words import NEVER_ADD_UP, RESOURCES, note_text, verdict_text
+from hprofiler.spark.blocked import BlockedTime, StageBlocked
+from hprofiler.spark.figures import (
+    Figures,
+    application_record,
+    executor_records,
+    job_records,
+    newest_first,
+    stage_record,
+)
+from hprofiler.spark.memory import Memory, application_memory
+from hprofiler.spark.sql import rest_execution
+from hprofiler.spark.stragglers import Stragglers
+from hprofiler.spark.timeline import timeline
+
+
+def application_members(judged: Judged, found: Figures) -> Iterator[tuple[str, Any]]:
+    """The members of the object. Lists that may be long are iterators."""
+    application = judged.application
+    record = application_record(application)
+    yield "application", {**record, "figures": found.record(), "properties": application.properties}
+    yield "findings", findings_record(judged.findings)
+    yield "stages", map(stage_record, newest_first(found))
+    yield "jobs", job_records(application, found)
+    yield "blocked", blocked_record(judged.blocked)
+    yield "stragglers", stragglers_record(judged.stragglers)
+    yield "executors", executor_records(application)
+    yield "memory", _memory_record(application_memory(application))
+    yield "sql", (rest_execution(one, application.until) for one in application.sql.values())
+    yield "timeline", timeline(application).record()
+    notes = ((one, note_text(one)) for one in application.notes)
+    yield "notes", [{**members(one, "code", "count", "detail"), "text": text} for one, text in notes]
+
+
+def findings_record(found: Sequence[SparkFinding]) -> list[dict[str, object]]:
+    return [members(one, "code", "parameters", "text") for one in found]
+
+
+def blocked_record(blocked: BlockedTime) -> dict[str, Any]:
+    """The section of `--json`, its stages an iterator. Times are milliseconds, shares parts of one."""
+    replay, use = blocked.replay, blocked.use
+    return {
+        "measured": replay.measured,
+        "replayed": replay.as_it_was,
+        "replayError": replay.error,
+        "slots": replay.slots,
+        "taskTime": blocked.task_time,
+        "leftOut": {
+            kind: {"tasks": count, "time": replay.left_out.time[kind]}
+            for kind, count in replay.left_out.count.items()
+        },
+        "resources": [
+            {
+                "name": one.resource.name,
+                "taskTime": one.time,
+                "upperBound": one.gain.time if one.gain else None,
+                "upperBoundShare": one.gain.share if one.gain else None,
+                **dict(zip(("contains", "lacks"), RESOURCES[one.resource.name], strict=True)),
+            }
+            for one in blocked.resources
+        ],
+        "neverAddUp": NEVER_ADD_UP,
+        "stages": map(_stage_record, blocked.stages),
+        "gcPauses": blocked.gc_pauses,
+        "use": {
+            "diskBytes": use.disk,
+            "networkBytes": use.network,
+            "cpuTime": use.cpu_time,
+            "diskBytesPerCpuSecond": use.per_cpu_second(use.disk),
+            "networkBytesPerCpuSecond": use.per_cpu_second(use.network),
+            "diskBytesPerHostSecond": use.per_host_second(use.disk),
+            "networkBytesPerHostSecond": use.per_host_second(use.network),
+            "slotUse": use.slots,
+            "cpuUse": use.cpu,
+        },
+    }
+
+
+def _stage_record(stage: StageBlocked) -> dict[str, Any]:
+    return {
+        "stageId": stage.stage,
+        "attemptIds": list(stage.attempts),
+        "share": stage.share,
+        "taskTime": stage.task_time,
+        "blocked": stage.waits,
+    }
+
+
+def stragglers_record(found: Stragglers) -> dict[str, Any]:
+    """The section of `--json`. Times are milliseconds, shares parts of one."""
+    return {
+        "count": found.count,
+        "upperBound": found.gain.time,
+        "upperBoundShare": found.gain.share,
+        "stages": [
+            {
+                "stageId": one.stage,
+                "attemptIds": list(one.attempts),
+                "numTasks": one.tasks,
+                "rate": "duration / bytes read" if one.by_bytes else "duration",
+                "tasksWithoutRate": one.without_rate,
+                "stragglers": one.stragglers,
+                "lost": one.lost,
+                "upperBound": one.gain.time if one.gain else None,
+                "causes": one.causes,
+                "firstWave": {"tasks": one.waves.first, "medianRate": one.waves.first_rate},
+                "laterWaves": {"tasks": one.waves.later, "medianRate": one.waves.later_rate},
+            }
+            for one in found.stages
+        ],
+        "tasks": [
+            {
+                "stageId": one.stage,
+                "attemptId": one.attempt,
+                "taskId": one.tid,
+                "index": one.index,
+                "executorId": one.executor,
+                "host": one.host,
+                "duration": one.duration,
+                "timesMedianRate": one.times,
+                "lost": one.lost,
+                "upperBound": gain.time if gain else None,
+                "causes": list(one.causes),
+                "running": one.running,
+            }
+            for one, gain in found.worst
+        ],
+    }
+
+
+def _memory_record(memory: Memory) -> dict[str, Any]:
+    texts = ({"text": verdict_text(one)} for one in memory.verdicts)
+    made = asdict(memory)
+    return {**made, "verdicts": [one | text for one, text in zip(made["verdicts"], texts, strict=True)]}
