@@ -15,6 +15,7 @@ Counts = dict[str, int]
 folder's `shares.py`."""
 SHARES = Path(__file__).with_name("shares.py")
 FORKING = Path(__file__).with_name("forking.py")
+SIGNALLED = Path(__file__).with_name("signalled.py")
 SPARK_WORKER = Path(__file__).with_name("worker")
 """The path of the module `pyspark.worker`."""
 

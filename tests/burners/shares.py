@@ -1,17 +1,17 @@
 """A program for any CPython from 3.8: its thread python-worker-1 spends CPU time in known shares.
 
 70 % in the function `hot`, 20 % in the method `Warm.burn` below four calls of `deeper`, 10 % in `cool`,
-whose work is native code that runs without the GIL: NumPy's, or hashlib's where there is no NumPy. The
+whose work is native code that runs without the GIL: NumPy's, or zlib's where there is no NumPy. The
 argument is the load, 0.5 of a core; the rest of the time it waits for input. Protocol as in Burner.java;
 `waited` and `turned` are times by the clock, of these waits and of all.
 """
 
-import hashlib
 import os
 import select
 import sys
 import threading
 import time
+import zlib
 
 try:
     import numpy
@@ -54,7 +54,7 @@ def cool(until):
         if numpy:
             numpy.sin(NUMBERS, out=NUMBERS)
         else:
-            hashlib.sha256(TEXT)
+            zlib.crc32(TEXT)
 
 
 def wait_for_input(seconds):

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 
 import pytest
 
 from tests.burners import build
-from tests.burners.counting import FORKING, SPARK_WORKER, Counting, Counts, Python, grown
+from tests.burners.counting import (
+    FORKING,
+    SIGNALLED,
+    SPARK_WORKER,
+    Counting,
+    Counts,
+    Python,
+    grown,
+)
 from tests.contract.agent_driver import Agent, Recorded, good, near, running
 from tests.contract.conftest import OTHER_USER
 from tests.lab import procs
@@ -76,6 +85,69 @@ def test_shares_are_those_that_were_burnt(agent, program):
     assert done.share("[MainThread]") < 0.3, "it mostly waits for a line"
     times = done.profile().times
     assert times and (times.end - times.start) / 1e6 == pytest.approx(done.head()["seconds"], abs=1)
+
+
+def assert_native(done: Recorded, burnt: Counts) -> None:
+    """Native functions are named below the Python function that called them, in its share."""
+    assert good(done.outcome), done.outcome
+    assert_shares(done, burnt)
+    below = [
+        (stack[stack.index(WORKS["cool"]) + 1 :], n) for stack, n in done.stacks() if WORKS["cool"] in stack
+    ]
+    # NumPy's, zlib's, and what reads the clock.
+    known = ("ufunc", "crc32", "clock_gettime")
+    named = sum(n for names, n in below if any(word in name for word in known for name in names))
+    assert named > 0.9 * sum(n for _, n in below), below
+    twice = [stack for stack, _ in done.stacks() if any(frame.startswith("py::") for frame in stack)]
+    assert not twice, "py-spy names them already"
+    (stops,) = (note for note in done.outcome["notes"] if note["code"] == "stopped-for-samples")
+    assert stops["parameters"]["times"] > 100 and stops["parameters"]["seconds"] < 5, stops
+
+
+def test_native_frames_are_below_python_functions(agent, program):
+    assert_native(*record(agent, program(load=0.8), python_native=True))
+
+
+def test_no_signal_is_lost_while_a_process_is_stopped_for_its_native_frames(agent):
+    signalled, sent = Counting([sys.executable, str(SIGNALLED)]), 0
+    try:
+        before = signalled.counters()
+        agent.begin(
+            signalled,
+            engine="pyspy",
+            frequency=FREQUENCY,
+            duration=300,
+            events=["cpu", "wall"],
+            python_native=True,
+        )
+        while grown(signalled.counters(), before)["native"] < WORK:
+            for _ in range(200):
+                os.kill(signalled.pid, signal.SIGRTMIN)
+            sent += 200
+        signalled.outer.suspend()
+        done = agent.stop().of(signalled)
+        after = procs.status(signalled.pid)
+        assert (after["State"][0], after["TracerPid"]) == ("T", ["0"]), "it is stopped, as it was asked to"
+        signalled.outer.kill(signal.SIGCONT)
+        procs.wait_for("all signals", lambda: grown(signalled.counters(), before)["got"] >= sent)
+        assert grown(signalled.counters(), before)["got"] == sent
+    finally:
+        signalled.kill()
+    assert done.share("crc32_z") > 0.5, done.stacks()
+
+
+def test_a_killed_agent_leaves_no_process_stopped(agent):
+    signalled = Counting([sys.executable, str(SIGNALLED)])
+    try:
+        agent.begin(signalled, engine="pyspy", frequency=FREQUENCY, duration=300, python_native=True)
+        start = signalled.counters()["native"]
+        procs.wait_for("work", lambda: signalled.counters()["native"] > start + 3e8)
+        agent.process.kill()
+        killed = signalled.counters()["native"]
+        procs.wait_for("more work", lambda: signalled.counters()["native"] > killed + 1e8)
+        assert procs.status(signalled.pid)["TracerPid"] == ["0"]
+    finally:
+        signalled.kill()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a pid namespace")
@@ -213,6 +285,20 @@ def test_shares_on_other_releases(agent, program, release):
     done, burnt = record(agent, program(interpreter(release), load=0.8))
     assert good(done.outcome), done.outcome
     assert_shares(done, burnt)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("release", ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"])
+def test_native_frames_on_other_releases(agent, program, release):
+    assert_native(*record(agent, program(interpreter(release), load=0.8), python_native=True))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("release", ["3.12", "3.13", "3.14"])
+def test_native_frames_of_a_python_that_supports_perf(agent, program, release, monkeypatch):
+    """There each Python function is called by code of its own. It is no frame, and does not end the walk."""
+    monkeypatch.setenv("PYTHONPERFSUPPORT", "1")
+    assert_native(*record(agent, program(interpreter(release), load=0.8), python_native=True))
 
 
 @pytest.mark.nightly

@@ -131,9 +131,10 @@ def test_with_sudo_only_the_packages_library_is_sent(tmp_path, monkeypatch):
             "is for alloc, live, nativemem, but -e is",
         ),
         (["--wall-interval", "1ms", "-e", "alloc"], "is for wall, offcpu, but -e is alloc"),
+        (["--python-native", "--engine", "perf"], "is for py-spy, but --engine is perf"),
     ],
 )
-def test_an_interval_of_no_event_is_refused(verb, words, says, capsys):
+def test_an_option_of_what_is_not_recorded_is_refused(verb, words, says, capsys):
     assert exit_code([*verb, *words]) == 2
     assert capsys.readouterr().err.startswith(f"hprofiler: {words[0]} {says}")
 

@@ -1,6 +1,7 @@
 //! Symbols of ELF files: programs, libraries, the vdso, and separate debug files.
 
 use std::io::{Read, Seek};
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 use object::elf::{self, FileHeader32, FileHeader64};
@@ -33,6 +34,7 @@ struct Segment {
     address: u64,
     end: u64,
     offset: u64,
+    executable: bool,
 }
 
 /// An ELF file that was opened for its symbols.
@@ -45,22 +47,47 @@ pub(crate) struct Elf {
     symbols: Symbols,
     /// The PLT stubs, through which other libraries are called.
     stubs: Symbols,
+    /// The sections that were asked for, as far as there was room.
+    sections: Vec<Section>,
+}
+
+/// A section of an ELF file, with its virtual address.
+pub struct Section {
+    /// Its name, such as `.eh_frame`.
+    pub name: &'static str,
+    /// Where it begins.
+    pub address: u64,
+    /// What it contains.
+    pub bytes: Arc<[u8]>,
 }
 
 impl Elf {
     /// Reads a file's build id, segments and symbols; `None` if it is not an ELF file, or a broken one.
-    pub(crate) fn read(mut file: impl Read + Seek, options: &SymbolOptions) -> Option<Elf> {
+    pub(crate) fn read(file: impl Read + Seek, options: &SymbolOptions) -> Option<Elf> {
+        Elf::read_with(file, options, &[])
+    }
+
+    /// The same, with these sections.
+    pub(crate) fn read_with(
+        mut file: impl Read + Seek,
+        options: &SymbolOptions,
+        sections: &[&'static str],
+    ) -> Option<Elf> {
         let mut identity = [0; 5];
         file.read_exact(&mut identity).ok()?;
         let data = Bytes::new(file, options.memory as u64);
         match identity {
-            [0x7f, b'E', b'L', b'F', 1] => Elf::of::<FileHeader32<Endianness>, _>(&data, options),
-            [0x7f, b'E', b'L', b'F', 2] => Elf::of::<FileHeader64<Endianness>, _>(&data, options),
+            [0x7f, b'E', b'L', b'F', 1] => {
+                Elf::of::<FileHeader32<Endianness>, _>(&data, options, sections)
+            }
+            [0x7f, b'E', b'L', b'F', 2] => {
+                Elf::of::<FileHeader64<Endianness>, _>(&data, options, sections)
+            }
             _ => None,
         }
     }
 
-    fn of<H, R>(data: &Bytes<R>, options: &SymbolOptions) -> Option<Elf>
+    fn of<H, R>(data: &Bytes<R>, options: &SymbolOptions, wanted: &[&'static str]) -> Option<Elf>
     where
         H: FileHeader<Endian = Endianness>,
         R: Read + Seek,
@@ -88,6 +115,7 @@ impl Elf {
             has_symtab: false,
             symbols: Symbols::mangled(options.memory),
             stubs: Symbols::mangled(options.memory),
+            sections: wanted.iter().filter_map(|name| file.read(name)).collect(),
         };
         let dynamic = file.table(elf::SHT_DYNSYM);
         if let Some(dynamic) = &dynamic {
@@ -99,6 +127,28 @@ impl Elf {
             file.add_table(table, &mut elf.symbols);
         }
         Some(elf)
+    }
+
+    /// The sections that were asked for.
+    pub(crate) fn take_sections(&mut self) -> Vec<Section> {
+        std::mem::take(&mut self.sections)
+    }
+
+    /// The virtual address of the code at a file offset. The offset may be up to a page before the code, because whole
+    /// pages are mapped.
+    pub(crate) fn code_address(&self, offset: u64) -> Option<u64> {
+        const PAGE: u64 = 64 << 10;
+        let holds = |segment: &&Segment| {
+            let size = segment.end - segment.address;
+            let end = segment.offset.saturating_add(size);
+            segment.executable && offset < end && segment.offset <= offset.saturating_add(PAGE - 1)
+        };
+        let segment = self.segments.iter().find(holds)?;
+        Some(
+            offset
+                .wrapping_sub(segment.offset)
+                .wrapping_add(segment.address),
+        )
     }
 
     /// The table of these symbols by file offset. `debug` is the separate debug file: its symbols are used unless there
@@ -156,6 +206,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
                     address,
                     end: address.saturating_add(segment.p_memsz(self.endian).into()),
                     offset: segment.p_offset(self.endian).into(),
+                    executable: segment.p_flags(self.endian).contains(elf::PF_X),
                 }
             })
             .collect()
@@ -202,6 +253,15 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
             name_at(self.section_names, its, name.len()) == Some(name)
         };
         self.sections.iter().find(is_named)
+    }
+
+    fn read(&self, name: &'static str) -> Option<Section> {
+        let section = self.section(name.as_bytes())?;
+        Some(Section {
+            name,
+            address: section.sh_addr(self.endian).into(),
+            bytes: section.data(self.endian, self.data).ok()?.into(),
+        })
     }
 
     /// The symbols of a table and their names; empty if there is no room for both.

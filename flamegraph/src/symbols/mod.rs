@@ -14,6 +14,8 @@ mod text_tables;
 pub(crate) mod bytes;
 
 pub use demangle::demangle;
+pub(crate) use elf::Elf;
+pub use elf::Section;
 pub(crate) use files::{Files, Proof};
 pub use jit_map::{JitMap, JitMaps};
 pub use options::{GoOn, SymbolOptions};

@@ -128,6 +128,7 @@ def sampling(options: argparse.Namespace) -> Sampling:
         keep_raw=options.keep_raw,
         timeline=not options.no_timeline,
         thread_names=options.thread_names,
+        python_native=options.python_native,
         metrics=not options.no_metrics,
         counters=options.counters or (),
     )

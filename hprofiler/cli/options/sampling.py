@@ -90,6 +90,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "later too, which print a warning then (docs/selectors.md)",
     )
     group.add_argument(
+        "--python-native",
+        action="store_true",
+        help="Python processes: record native frames too, such as NumPy's; this stops a process for each "
+        "sample (docs/python.md)",
+    )
+    group.add_argument(
         "--async-profiler",
         metavar="FILE",
         help="use this libasyncProfiler.so (default: $HPROFILER_ASYNC_PROFILER, else the one in the package)",
@@ -172,7 +178,10 @@ def chosen_events(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def refuse_unused(options: argparse.Namespace, asked: Sequence[str]) -> None:
-    """UsageError for an interval of an event that is not recorded, and for counters without metrics."""
+    """UsageError for options of what is not recorded, and for counters without metrics."""
+    if options.python_native and options.engine not in ("auto", "pyspy"):
+        reason = f"--python-native is for py-spy, but --engine is {options.engine}"
+        raise UsageError(reason, "leave it out, or use --engine auto or pyspy")
     if options.counters and options.no_metrics:
         raise UsageError("--counters needs metrics, but --no-metrics is given", "leave one of them out")
     for name, of in _INTERVALS_OF.items():

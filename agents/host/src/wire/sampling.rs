@@ -32,6 +32,9 @@ pub struct Sampling {
     /// Whether names of threads may be followed where the JVM prints a warning about that.
     #[serde(default)]
     pub thread_names: bool,
+    /// Whether Python processes are stopped for each sample, to read their native frames.
+    #[serde(default)]
+    pub python_native: bool,
     /// Whether it is wanted what the host did meanwhile.
     #[serde(default)]
     pub metrics: bool,
@@ -157,6 +160,7 @@ impl Sampling {
             keep_raw: false,
             timeline: true,
             thread_names: false,
+            python_native: false,
             metrics: false,
             counters: Vec::new(),
         }

@@ -7,6 +7,7 @@
 //!
 //! Sizes and names in the file are not believed; see `tests/perf_data.rs`.
 
+mod code;
 mod event;
 mod file;
 mod finish;
@@ -25,8 +26,9 @@ mod take;
 mod tally;
 mod unpack;
 
+pub use self::code::{frame_name, Code};
 pub use crate::profile::Unknown;
-pub use crate::symbols::{demangle, perf_map_at, symbols_at, JitMap, JitMaps};
+pub use crate::symbols::{demangle, perf_map_at, symbols_at, JitMap, JitMaps, Section};
 pub use file::{for_each_sample, SampleFrame, SampleView};
 pub(crate) use header::detect;
 pub use live::{Counted, Finish, Live, LiveLimits, Recorded, RecordedEvent, Wanted};

@@ -2,6 +2,7 @@
 
 mod forks;
 mod names;
+mod native;
 mod python;
 mod sampler;
 mod spark_task;
@@ -19,6 +20,7 @@ use rustix::io::Errno;
 use rustix::param::clock_ticks_per_second;
 
 use self::forks::Forks;
+use self::native::Native;
 use self::python::{no_python, Python};
 use self::sampler::{Event, Member, Sampler, Samples};
 use self::tasks::Tasks;
@@ -89,7 +91,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         events,
         sources,
         notes,
-        times: job.sampling.timeline,
+        wanted: (job.sampling.timeline, job.sampling.python_native),
         limit: Duration::from_secs_f64(job.sampling.duration) + LEASE,
         sampler: None,
         samples: None,
@@ -154,7 +156,8 @@ struct PySpy {
     events: Vec<Event>,
     sources: BTreeMap<String, String>,
     notes: Vec<Note>,
-    times: bool,
+    /// Whether the times of samples, and native frames.
+    wanted: (bool, bool),
     limit: Duration,
     sampler: Option<Sampler>,
     samples: Option<Samples>,
@@ -168,8 +171,8 @@ impl Engine for PySpy {
     fn start(&mut self) -> Result<Started, Failure> {
         let (spy, tasks, forks) = self.ready.take().ok_or_else(not_recorded)?;
         let member = Member::of(spy, tasks);
-        let (times, limit, shared) = (self.times, self.limit, self.shared.clone());
-        let sampler = Sampler::start(member, forks, &self.events, times, limit, shared)?;
+        let (wanted, limit, shared) = (self.wanted, self.limit, self.shared.clone());
+        let sampler = Sampler::start(member, forks, &self.events, wanted, limit, shared)?;
         self.sampler = Some(sampler);
         Ok(Started {
             sources: std::mem::take(&mut self.sources),
@@ -210,10 +213,11 @@ impl Engine for PySpy {
             .coded(Code::SamplesLost)
             .with("share", fraction(errors, reads))
         });
+        let native = samples.native.as_ref().map(Native::notes);
         let profiles = samples.profiles(SOURCE);
         Ok(Folded {
             profiles: profiles.map_err(|error| Failure::plain(error.to_string()))?,
-            notes: lost.into_iter().collect(),
+            notes: lost.into_iter().chain(native.unwrap_or_default()).collect(),
         })
     }
 

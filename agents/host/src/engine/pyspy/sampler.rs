@@ -8,10 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use flamegraph::{NameRules, Profile, Row, TimesBuilder, ValueType};
-use py_spy::{PythonSpy, StackTrace};
+use py_spy::{Frame, PythonSpy, StackTrace};
 
 use super::forks::Forks;
 use super::names::frame;
+use super::native::Native;
 use super::spark_task::{SparkTask, TaskSlices};
 use super::tasks::{Task, Tasks};
 use crate::engine::api::{EventProfile, Shared};
@@ -26,6 +27,9 @@ const RUNS_WITHOUT: &str = "[runs without the GIL]";
 const WAITING: &str = "[waiting]";
 /// Names of threads whose group is remembered; more are forgotten, and worked out anew.
 const MOST_REMEMBERED: usize = 1 << 12;
+
+/// The part of the agent's memory for symbols.
+const SYMBOLS: u64 = 4;
 
 /// A thread that was seen running too seldom for its CPU time is sampled so often more when it is seen.
 const MOST_BEHIND: u64 = 4;
@@ -50,6 +54,8 @@ pub struct Samples {
     pub process_ended: bool,
     /// The CPU time of processes that it forked, which are sampled too.
     pub forked_ticks: u64,
+    /// If native frames are wanted.
+    pub native: Option<Native>,
     slices: TaskSlices,
 }
 
@@ -81,11 +87,12 @@ pub struct Sampler {
 }
 
 impl Sampler {
+    /// `wanted`: whether the times of samples, and native frames.
     pub fn start(
         member: Member,
         forks: Forks,
         events: &[Event],
-        times: bool,
+        wanted: (bool, bool),
         limit: Duration,
         shared: Arc<Shared>,
     ) -> Result<Self, Failure> {
@@ -93,7 +100,7 @@ impl Sampler {
         let (sender, samples) = channel();
         let (full, pid) = (Arc::new(AtomicBool::new(false)), member.spy.pid);
         let mut work = Work {
-            samples: Samples::begin(events, times, &shared),
+            samples: Samples::begin(events, wanted, &shared),
             own: pid,
             members: vec![member],
             forks,
@@ -210,7 +217,14 @@ impl Work {
         }
         let now = Instant::now();
         self.samples.reads += 1;
-        let Ok(traces) = member.spy.get_stack_traces() else {
+        let traces = match &mut self.samples.native {
+            Some(native) => {
+                let all = of_all.then_some(tasks);
+                native.read(&mut member.spy, &member.tasks, &ran, all)
+            }
+            None => member.spy.get_stack_traces().ok(),
+        };
+        let Some(traces) = traces else {
             self.samples.errors += 1;
             return;
         };
@@ -239,9 +253,11 @@ impl Work {
                 (false, false) => WAITING,
             };
             let mut stack = vec![self.group(name), doing.to_owned()];
-            match trace.frames.is_empty() {
-                true => stack.push(NATIVE.to_owned()),
-                false => stack.extend(trace.frames.iter().rev().map(frame)),
+            let native = tid.and_then(|tid| self.native(member, tid, &trace.frames));
+            match native {
+                Some(frames) => stack.extend(frames),
+                None if trace.frames.is_empty() => stack.push(NATIVE.to_owned()),
+                None => stack.extend(trace.frames.iter().rev().map(frame)),
             }
             for &event in due {
                 if self.samples.events[event].is_wall() {
@@ -257,14 +273,21 @@ impl Work {
             }
         }
         let unseen = unseen.into_iter().filter(|(tid, _)| ran.contains(tid));
-        for (_, task) in unseen {
-            let stack = [self.group(&task.name), NATIVE.to_owned()];
+        for (tid, task) in unseen {
+            let native = self.native(member, tid, &[]);
+            let mut stack = vec![self.group(&task.name)];
+            stack.extend(native.unwrap_or_else(|| vec![NATIVE.to_owned()]));
             for &event in due {
                 if !self.samples.events[event].is_wall() {
                     self.samples.add(event, now, &stack, slice);
                 }
             }
         }
+    }
+
+    fn native(&mut self, member: &Member, tid: i32, python: &[Frame]) -> Option<Vec<String>> {
+        let native = self.samples.native.as_mut()?;
+        native.stack(member.spy.pid, &member.tasks, tid, python)
     }
 
     fn group(&mut self, name: &str) -> String {
@@ -333,7 +356,9 @@ impl Sampled {
 }
 
 impl Samples {
-    fn begin(events: &[Event], times: bool, shared: &Shared) -> Self {
+    fn begin(events: &[Event], (times, native): (bool, bool), shared: &Shared) -> Self {
+        let memory = shared.limits.memory_part(SYMBOLS) as usize;
+        let native = native.then(|| Native::new(memory));
         let begin = Instant::now();
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         let rows = shared.limits.rows() / events.len().max(1);
@@ -362,6 +387,7 @@ impl Samples {
             errors: 0,
             process_ended: false,
             forked_ticks: 0,
+            native,
             slices: TaskSlices::default(),
         }
     }

@@ -21,7 +21,7 @@ pub struct Task {
 
 /// The threads of one process. They are known by the number that the process itself sees, which differs in a container.
 pub struct Tasks {
-    target: Target,
+    pub target: Target,
     memory: File,
     /// The process's own number of each thread, by the agent's.
     numbers: HashMap<i32, i32>,
@@ -66,6 +66,15 @@ impl Tasks {
             Some((self.own_number(number)?, task))
         });
         Some(tasks.collect())
+    }
+
+    /// The agent's number of a thread, by the process's own.
+    pub fn number_of(&self, own: i32) -> Option<i32> {
+        if self.target.status.namespace_pid == self.target.pid {
+            return Some(own);
+        }
+        let mut numbers = self.numbers.iter();
+        numbers.find_map(|(&number, &known)| (known == own).then_some(number))
     }
 
     pub fn memory(&self) -> &File {

@@ -1,6 +1,7 @@
 //! `/proc/PID/maps`: the files that a process maps.
 
 use std::io::{BufRead, BufReader, Read};
+use std::ops::Range;
 
 /// No more of the map is read.
 const LIMIT: u64 = 64 << 20;
@@ -14,6 +15,44 @@ pub struct Mapped {
     /// shows another.
     pub device: String,
     pub inode: u64,
+}
+
+/// A stretch of memory that the process maps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stretch {
+    pub range: Range<u64>,
+    /// Where in the file it begins.
+    pub offset: u64,
+    pub inode: u64,
+    /// Empty if it is of no file; in brackets if it is a special one.
+    pub path: String,
+}
+
+/// All stretches, in the order of their addresses. None: the agent may not read the map.
+pub fn stretches(map: impl Read) -> Option<Vec<Stretch>> {
+    let mut bytes = Vec::new();
+    map.take(LIMIT).read_to_end(&mut bytes).ok()?;
+    Some(
+        String::from_utf8_lossy(&bytes)
+            .lines()
+            .filter_map(stretch)
+            .collect(),
+    )
+}
+
+fn stretch(line: &str) -> Option<Stretch> {
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    let mut words = line.splitn(6, ' ');
+    let (from, to) = words.next()?.split_once('-')?;
+    let offset = number(words.nth(1)?)?;
+    let inode = words.nth(1)?.parse().ok()?;
+    let path = words.next().unwrap_or_default().trim_start();
+    Some(Stretch {
+        range: number(from)?..number(to)?,
+        offset,
+        inode,
+        path: path.to_owned(),
+    })
 }
 
 /// The mapped files whose paths `wanted` accepts, each once. None: the agent may not read the map.
@@ -92,6 +131,20 @@ mod tests {
         );
         assert_eq!(mapped_file("7f1-7f2 rw-p 00000000 00:00 0 [heap]\n"), None);
         assert_eq!(file_name("/opt/my app/libjvm.so"), "libjvm.so");
+    }
+
+    #[test]
+    fn stretches_have_the_place_in_their_file() {
+        let map = "1000-2000 r-xp 00003000 08:01 7                  /my lib/a.so\n2000-3000 rw-p 0 00:00 0 \n\
+                   7000-8000 r-xp 00000000 00:00 0                  [vdso]\n";
+        let stretches = stretches(map.as_bytes()).unwrap();
+        let first = &stretches[0];
+        assert_eq!(
+            (first.range.clone(), first.offset, first.inode),
+            (0x1000..0x2000, 0x3000, 7)
+        );
+        let paths: Vec<&str> = stretches.iter().map(|stretch| &*stretch.path).collect();
+        assert_eq!(paths, ["/my lib/a.so", "", "[vdso]"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::param::clock_ticks_per_second;
 use rustix::process::{kill_process, pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 
-use super::maps::{self, Mapped};
+use super::maps::{self, Mapped, Stretch};
 use super::named::Named;
 use super::read_text;
 use super::stat::{self, Stat};
@@ -108,6 +108,10 @@ impl Target {
 
     pub fn programs(&self) -> Option<Vec<Mapped>> {
         maps::programs(self.map()?)
+    }
+
+    pub fn stretches(&self) -> Option<Vec<Stretch>> {
+        maps::stretches(self.map()?)
     }
 
     fn map(&self) -> Option<File> {

@@ -1,0 +1,264 @@
+//! The native code of processes: walks up their stacks, and names functions.
+
+use std::collections::HashMap;
+use std::io::Cursor;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use flamegraph::perf_data::{frame_name, Code, JitMap};
+use flamegraph::SymbolOptions;
+use framehop::{
+    CacheNative, ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind, Module,
+    Unwinder, UnwinderNative,
+};
+
+use super::merge::{Kind, NativeFrame};
+use super::registers::{leave_trampoline, unwind_registers};
+use super::stop::Copy;
+use crate::engine::pyspy::tasks::Tasks;
+use crate::os::proc::maps::{file_name, Stretch};
+
+/// The most bytes of a stack that are copied, and the most frames of it.
+pub const MOST_STACK: usize = 256 << 10;
+const MOST_FRAMES: usize = 1024;
+/// Addresses whose names are remembered; more are forgotten, and worked out anew.
+const MOST_NAMES: usize = 1 << 16;
+/// How often to look for new libraries, if an address is in none.
+const EVERY: Duration = Duration::from_secs(1);
+const VDSO: &str = "[vdso]";
+const UNKNOWN: &str = "[unknown]";
+/// How the interpreter's function that evaluates Python code is called, in parts too (`….cold`).
+const EVALUATION: &str = "_PyEval_EvalFrameDefault";
+
+type Policy = MayAllocateDuringUnwind;
+
+/// The files that processes map, each read once.
+pub struct Files {
+    code: Vec<Code>,
+    /// By path, inode, and the place in the file from which on it is mapped.
+    known: HashMap<(String, u64, u64), Option<usize>>,
+    /// How many bytes they may still take.
+    room: usize,
+}
+
+impl Files {
+    pub fn new(room: usize) -> Self {
+        Self {
+            code: Vec::new(),
+            known: HashMap::new(),
+            room,
+        }
+    }
+
+    fn find(&mut self, tasks: &Tasks, stretch: &Stretch) -> Option<usize> {
+        let key = (stretch.path.clone(), stretch.inode, stretch.offset);
+        if let Some(&known) = self.known.get(&key) {
+            return known;
+        }
+        let code = self.read(tasks, stretch).map(|code| {
+            self.room = self.room.saturating_sub(code.bytes());
+            self.code.push(code);
+            self.code.len() - 1
+        });
+        self.known.insert(key, code);
+        code
+    }
+
+    fn read(&self, tasks: &Tasks, stretch: &Stretch) -> Option<Code> {
+        let options = SymbolOptions {
+            memory: self.room,
+            ..SymbolOptions::none()
+        };
+        if stretch.path == VDSO {
+            let size = stretch.range.end - stretch.range.start;
+            let mut bytes = vec![0; size as usize];
+            tasks
+                .memory()
+                .read_exact_at(&mut bytes, stretch.range.start)
+                .ok()?;
+            return Code::read(Cursor::new(bytes), 0, &options);
+        }
+        let file = tasks.target.named().ok()?.open(&stretch.path)?;
+        // The file may have been replaced since the process mapped it.
+        let is_same = file.metadata().ok()?.ino() == stretch.inode;
+        Code::read(file, stretch.offset, &options).filter(|_| is_same)
+    }
+}
+
+/// What one process maps.
+pub struct Modules {
+    stretches: Vec<Stretch>,
+    read: Option<Instant>,
+    /// The code of the stretches that were needed, by their begin.
+    loaded: HashMap<u64, Option<usize>>,
+    unwinder: UnwinderNative<Arc<[u8]>, Policy>,
+    cache: CacheNative<Policy>,
+    names: HashMap<u64, Arc<NativeFrame>>,
+    /// The names of code made at run time, which the process itself wrote.
+    made: Option<JitMap>,
+}
+
+impl Modules {
+    pub fn new() -> Self {
+        Self {
+            stretches: Vec::new(),
+            read: None,
+            loaded: HashMap::new(),
+            unwinder: UnwinderNative::new(),
+            cache: CacheNative::new(),
+            names: HashMap::new(),
+            made: None,
+        }
+    }
+
+    /// Look at the process's map, if that is due. Called while it runs.
+    pub fn refresh(&mut self, tasks: &Tasks) {
+        if self.read.is_some_and(|read| read.elapsed() < EVERY) {
+            return;
+        }
+        self.read = Some(Instant::now());
+        let Some(stretches) = tasks.target.stretches() else {
+            return;
+        };
+        if stretches != self.stretches {
+            *self = Self {
+                stretches,
+                read: self.read,
+                ..Self::new()
+            };
+        }
+    }
+
+    /// How many bytes of a stack to copy from its pointer on.
+    pub fn stack_size(&self, pointer: u64) -> usize {
+        let mut ends = self.stretches.iter().map(|stretch| stretch.range.end);
+        let end = ends.find(|&end| end > pointer);
+        end.map_or(0, |end| (end - pointer).min(MOST_STACK as u64) as usize)
+    }
+
+    /// The frames of a stack, the innermost first.
+    pub fn walk(&mut self, copy: &Copy, tasks: &Tasks, files: &mut Files) -> Vec<Arc<NativeFrame>> {
+        let (pointer, code, mut registers) = unwind_registers(&copy.registers);
+        let mut read = |address: u64| {
+            let place = address.checked_sub(pointer).ok_or(())? as usize;
+            let word = copy
+                .stack
+                .get(place..)
+                .and_then(|rest| rest.first_chunk())
+                .ok_or(())?;
+            Ok(u64::from_le_bytes(*word))
+        };
+        let mut frames = Vec::new();
+        let mut address = FrameAddress::from_instruction_pointer(code);
+        let mut callee = None;
+        while frames.len() < MOST_FRAMES {
+            let frame = self.frame(address.address_for_lookup(), tasks, files);
+            let is_trampoline = frame.kind == Kind::Made && callee == Some(Kind::Evaluation);
+            callee = Some(frame.kind.clone());
+            frames.push(frame);
+            let caller = match is_trampoline.then(|| leave_trampoline(&mut registers, &mut read)) {
+                Some(Some(caller)) => Some(caller),
+                _ => {
+                    let (unwinder, cache) = (&self.unwinder, &mut self.cache);
+                    let caller = unwinder.unwind_frame(address, &mut registers, cache, &mut read);
+                    caller.ok().flatten()
+                }
+            };
+            match caller.and_then(FrameAddress::from_return_address) {
+                Some(caller) => address = caller,
+                None => break,
+            }
+        }
+        frames
+    }
+
+    fn frame(&mut self, address: u64, tasks: &Tasks, files: &mut Files) -> Arc<NativeFrame> {
+        if let Some(known) = self.names.get(&address) {
+            return known.clone();
+        }
+        let frame = Arc::new(self.name(address, tasks, files));
+        if self.names.len() >= MOST_NAMES {
+            self.names.clear();
+        }
+        self.names.insert(address, frame.clone());
+        frame
+    }
+
+    fn name(&mut self, address: u64, tasks: &Tasks, files: &mut Files) -> NativeFrame {
+        let stretch = self
+            .stretches
+            .iter()
+            .find(|stretch| stretch.range.contains(&address));
+        let Some(stretch) = stretch.filter(|stretch| !stretch.path.is_empty()).cloned() else {
+            return self.made_code(address, tasks);
+        };
+        let code = self.load(&stretch, tasks, files);
+        let offset = address - stretch.range.start + stretch.offset;
+        let symbol = code.and_then(|code| files.code[code].symbol(offset));
+        let file = file_name(&stretch.path);
+        let is_python = file.starts_with("python") || file.starts_with("libpython");
+        let kind = match &symbol {
+            Some(symbol) if is_python && symbol.starts_with(EVALUATION) => Kind::Evaluation,
+            _ if is_python => Kind::Interpreter,
+            _ => Kind::Library,
+        };
+        let name = frame_name(symbol.as_deref(), &stretch.path);
+        NativeFrame { name, kind }
+    }
+
+    fn load(&mut self, stretch: &Stretch, tasks: &Tasks, files: &mut Files) -> Option<usize> {
+        let (start, end) = (stretch.range.start, stretch.range.end);
+        if let Some(&known) = self.loaded.get(&start) {
+            return known;
+        }
+        let found = files.find(tasks, stretch);
+        self.loaded.insert(start, found);
+        let code = &files.code[found?];
+        let mut sections = ExplicitModuleSectionInfo::default();
+        for section in &code.sections {
+            let (bytes, size) = (section.bytes.clone(), section.bytes.len() as u64);
+            let range = section.address..section.address.saturating_add(size);
+            match section.name {
+                ".eh_frame" => {
+                    (sections.eh_frame, sections.eh_frame_svma) = (Some(bytes), Some(range));
+                }
+                _ => {
+                    sections.eh_frame_hdr = Some(bytes);
+                    sections.eh_frame_hdr_svma = Some(range);
+                }
+            }
+        }
+        // Where the file's address 0 is in the process.
+        let base = start.wrapping_sub(code.address);
+        let path = stretch.path.clone();
+        self.unwinder
+            .add_module(Module::new(path, start..end, base, sections));
+        found
+    }
+
+    /// Code that is in no file. `perf-PID.map` has its names, if a JIT compiler writes it.
+    fn made_code(&mut self, address: u64, tasks: &Tasks) -> NativeFrame {
+        let made = self
+            .made
+            .get_or_insert_with(|| read_map(tasks).unwrap_or_default());
+        let name = made
+            .find(address)
+            .first()
+            .map(|(name, _)| (*name).to_owned());
+        NativeFrame {
+            name: name.unwrap_or_else(|| UNKNOWN.to_owned()),
+            kind: Kind::Made,
+        }
+    }
+}
+
+fn read_map(tasks: &Tasks) -> Option<JitMap> {
+    let status = &tasks.target.status;
+    let path = format!("/tmp/perf-{}.map", status.namespace_pid);
+    let file = tasks.target.named().ok()?.open(&path)?;
+    // Everybody may write files to that folder.
+    let owner = file.metadata().ok()?.uid();
+    let is_theirs = owner == 0 || owner == status.uid;
+    JitMap::text(file).ok().filter(|_| is_theirs)
+}

@@ -1,0 +1,104 @@
+//! Stops threads for the moment in which their registers and stacks are read.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::libc::user_regs_struct;
+use nix::sys::ptrace::{detach, getregs, interrupt, seize, Options};
+use nix::unistd::Pid as NixPid;
+use rustix::process::{waitid, Pid, WaitId, WaitIdOptions};
+
+use super::registers::unwind_registers;
+use crate::os::threads::STACK;
+
+/// How long to wait for threads to stop; one that waits for a disk does not.
+const LIMIT: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_micros(20);
+/// `__WALL`: kernels before 4.7 otherwise wait for main threads only.
+const ALL: u32 = 0x4000_0000;
+/// `PTRACE_EVENT_STOP` in a thread's status: it stopped because it was asked to, or with its process.
+const EVENT_STOP: i32 = 128;
+
+/// What a thread had when it was stopped.
+pub struct Copy {
+    pub thread: i32,
+    pub registers: user_regs_struct,
+    /// The bytes from the stack pointer on.
+    pub stack: Vec<u8>,
+}
+
+/// Copies the registers and stacks of threads, and calls `read` before they go on. The result is None where no thread
+/// could be started that does it.
+///
+/// A thread of its own traces them: the kernel lets go of all that it traces when it ends, also of a thread that did
+/// not stop in time, and when the agent is killed. A signal that such a thread was about to get is delivered then, which
+/// is not lost since no status is taken from the kernel (`NOWAIT`). A stopped process remains stopped.
+pub fn while_stopped<T: Send>(
+    threads: &[i32],
+    memory: &File,
+    size: impl Fn(u64) -> usize + Sync,
+    read: impl FnOnce() -> T + Send,
+) -> Option<(Vec<Copy>, Duration, T)> {
+    let run = || {
+        let begin = Instant::now();
+        let asked = threads.iter().copied().filter(|&thread| {
+            let thread = NixPid::from_raw(thread);
+            seize(thread, Options::empty()).is_ok() && interrupt(thread).is_ok()
+        });
+        let stopped = wait_for(asked.collect(), begin + LIMIT);
+        let copy = |&(thread, _): &(i32, bool)| {
+            let registers = getregs(NixPid::from_raw(thread)).ok()?;
+            let (pointer, ..) = unwind_registers(&registers);
+            let mut stack = vec![0; size(pointer)];
+            let read = memory.read_at(&mut stack, pointer).ok()?;
+            stack.truncate(read);
+            Some(Copy {
+                thread,
+                registers,
+                stack,
+            })
+        };
+        let copies = stopped.iter().filter_map(copy).collect();
+        let result = read();
+        for &(thread, asked) in &stopped {
+            if asked {
+                let _ = detach(NixPid::from_raw(thread), None);
+            }
+        }
+        (copies, begin.elapsed(), result)
+    };
+    thread::scope(|scope| {
+        let tracer = thread::Builder::new().name("python stops".to_owned());
+        let tracer = tracer.stack_size(STACK).spawn_scoped(scope, run).ok()?;
+        tracer.join().ok()
+    })
+}
+
+/// The threads that stopped, and whether because they were asked to: another one is about to get a signal.
+fn wait_for(mut threads: Vec<i32>, end: Instant) -> Vec<(i32, bool)> {
+    let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let options = options | WaitIdOptions::from_bits_retain(ALL);
+    let mut stopped = Vec::new();
+    loop {
+        threads.retain(|&thread| {
+            let Some(pid) = Pid::from_raw(thread) else {
+                return false;
+            };
+            match waitid(WaitId::Pid(pid), options) {
+                Ok(Some(status)) => {
+                    let status = status.trapping_signal();
+                    stopped.extend(status.map(|status| (thread, status >> 8 == EVENT_STOP)));
+                    false
+                }
+                Ok(None) => true,
+                Err(_) => false,
+            }
+        });
+        if threads.is_empty() || Instant::now() >= end {
+            return stopped;
+        }
+        thread::sleep(POLL);
+    }
+}
