@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import datetime, timezone
 
+from hprofiler.model.measures import counted
+
 SEE_WHAT_IS_THERE = "list the processes there: hprofiler ps -j java … (same host options)"
 """The next step where no process matches."""
 
@@ -47,3 +49,9 @@ def short_name(name: str) -> str:
 def plain(share: str) -> str:
     """A share without its narrow space."""
     return share.replace("\u202f", "")
+
+
+def and_more(left_out: int, what: str = "") -> list[str]:
+    """The line below a table that was cut, such as "  … and 3 more stages"; none if nothing was left out."""
+    more = counted(left_out, f"more {what}") if what else f"{left_out:,} more"
+    return [f"  … and {more}"] if left_out > 0 else []

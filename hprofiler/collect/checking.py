@@ -14,7 +14,7 @@ from hprofiler.collect.canaries import Kind, kind_of
 from hprofiler.collect.limits import USUAL, Care, first_processes, refuse_busy
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit
-from hprofiler.collect.visit_group import Listener, Reach, VisitGroup, silent
+from hprofiler.collect.visit_group import Reach, VisitGroup, silent
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Selector, Status
 from hprofiler.model.event_names import caution_of
 
@@ -48,14 +48,10 @@ class HostChecked(HostFound):
 
 
 def find_only(
-    hosts: Sequence[Host],
-    selector: Selector,
-    reach: Reach,
-    listener: Listener = silent,
-    stop: Stop | None = None,
+    hosts: Sequence[Host], selector: Selector, reach: Reach, stop: Stop | None = None
 ) -> list[HostFound]:
     """List the matches; one result per host, in order."""
-    group = VisitGroup(reach, listener, stop)
+    group = VisitGroup(reach, silent, stop)
     visits = [_FindingVisit(host, group, selector) for host in hosts]
     group.run(visits)
     return [visit.found() for visit in visits]
@@ -66,12 +62,11 @@ def check_only(
     selector: Selector,
     sampling: Sampling,
     reach: Reach,
-    listener: Listener = silent,
     stop: Stop | None = None,
     care: Care = USUAL,
 ) -> list[HostChecked]:
     """Check every host as in a run, and touch no process; one result per host, in order."""
-    group = VisitGroup(reach, listener, stop)
+    group = VisitGroup(reach, silent, stop)
     visits = [_CheckingVisit(host, group, selector, sampling, care) for host in hosts]
     group.run(visits)
     return [visit.checked() for visit in visits]

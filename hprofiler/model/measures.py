@@ -219,7 +219,10 @@ def figures(value: float, name: str) -> float:
 
 def counted(value: float, what: str) -> str:
     """ "1 sample", "1,234 samples"; `what` is the plural."""
-    singular = what[:-2] if what.endswith("sses") else what.removesuffix("s")
+    if what.endswith("ies"):
+        singular = f"{what[:-3]}y"
+    else:
+        singular = what[:-2] if what.endswith("sses") else what.removesuffix("s")
     return f"{value:,.0f} {singular if value == 1 else what}"
 
 

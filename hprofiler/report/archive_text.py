@@ -7,7 +7,7 @@ from datetime import datetime
 
 from hprofiler._flamegraph import category_label
 from hprofiler.analysis.diff import WHY, MethodChange
-from hprofiler.analysis.words import percent, plain
+from hprofiler.analysis.words import and_more, percent, plain
 from hprofiler.archive.grown import Grew, Grown
 from hprofiler.archive.questions import CORE_HOURS, HOURS, Cost, History, Part, Where
 from hprofiler.base.bounded_json import members
@@ -85,7 +85,7 @@ def moment(time: datetime) -> str:
     return f"{time.isoformat(timespec='seconds')}Z"
 
 
-def grew_lines(found: Grew, top: int = _SHOWN) -> list[str]:
+def grew_lines(found: Grew) -> list[str]:
     """Methods that cost more than before on some day."""
     runs = sum(day.runs for day in found.days)
     days = f"{counted(len(found.days), 'days')} since {found.since:%Y-%m-%d %H:%M} UTC"
@@ -97,8 +97,8 @@ def grew_lines(found: Grew, top: int = _SHOWN) -> list[str]:
     ]
     for head, kind, grown in (("self", "own", found.own), ("total", "total", found.total)):
         if grown:
-            lines += ["", f"more {head} cost:", *_grown(found, kind, grown[:top])]
-            lines += [f"  … and {len(grown) - top} more"] if len(grown) > top else []
+            shown = _grown(found, kind, grown[:_SHOWN])
+            lines += ["", f"more {head} cost:", *shown, *and_more(len(grown) - _SHOWN)]
     if not found.own and not found.total:
         lines += ["", "no method costs more than before, beyond noise"]
     return lines
@@ -139,7 +139,7 @@ def _grown_record(one: Grown, kind: str) -> dict[str, object]:
     }
 
 
-def cost_lines(found: Cost, top: int = _SHOWN) -> list[str]:
+def cost_lines(found: Cost) -> list[str]:
     """What recorded runs used, the most expensive first."""
     runs = sum(day.runs for day in found.days)
     of_cpu = found.unit == CORE_HOURS
@@ -147,7 +147,7 @@ def cost_lines(found: Cost, top: int = _SHOWN) -> list[str]:
     when = f"{found.days[0].day:%Y-%m-%d} to {found.days[-1].day:%Y-%m-%d}"
     recorded = duration(sum(day.seconds for day in found.days))
     rows: list[Sequence[str]] = [("a day", "share", *(("cores",) if of_cpu else ()), found.by)]
-    named = [(row_name(found, one.name), one.amount, one.cores) for one in found.rows[:top]]
+    named = [(row_name(found, one.name), one.amount, one.cores) for one in found.rows[:_SHOWN]]
     for name, value, cores in (*named, ("all", found.total, found.cores)):
         rows.append(
             (
@@ -161,8 +161,7 @@ def cost_lines(found: Cost, top: int = _SHOWN) -> list[str]:
         f"{head} ({when}): {counted(runs, 'runs')}, recorded for {recorded}",
         *table_lines(rows, right=range(len(rows[0]) - 1), indent=2),
     ]
-    if len(found.rows) > top:
-        lines.insert(-1, f"  … and {len(found.rows) - top} more")
+    lines[-1:-1] = and_more(len(found.rows) - _SHOWN)
     if of_cpu:
         lines.append(
             "a day: of the recorded time; cores: busy then, on average (times 24: core hours of a whole day)"
@@ -197,27 +196,25 @@ def cost_record(found: Cost) -> dict[str, object]:
     }
 
 
-def where_lines(found: Where, top: int = _SHOWN) -> list[str]:
+def where_lines(found: Where) -> list[str]:
     """The methods that were found, and the newest runs."""
     alone = found.methods[0].method if len(found.methods) == 1 else ""
     name = alone or f"{len(found.methods)} methods with {found.frame!r}"
     lines = [f"{printable(name)}: in {len(found.runs):,} of {counted(found.of_runs, 'runs')}"]
     if not alone:
         rows: list[Sequence[str]] = [("runs", "first", "last", "at most", "method")]
-        for one in found.methods[:top]:
+        for one in found.methods[:_SHOWN]:
             days = (f"{one.first:%Y-%m-%d}", f"{one.last:%Y-%m-%d}")
             rows.append((f"{one.runs:,}", *days, share(one.total), printable(one.method)))
-        lines += [*table_lines(rows, right=(0, 3), indent=2)]
-        lines += [f"  … and {len(found.methods) - top} more"] if len(found.methods) > top else []
-        lines.append("")
+        lines += table_lines(rows, right=(0, 3), indent=2)
+        lines += [*and_more(len(found.methods) - _SHOWN), ""]
     heads: list[Sequence[str]] = [("started", "event", "total", "self", "application", "run")]
     for run in found.runs[:_RUNS_SHOWN]:
         shares = (share(run.total), share(run.own))
         names = (printable(run.application), printable(run.run))
         heads.append((f"{run.started:%Y-%m-%d %H:%M}", run.event, *shares, *names))
     lines += table_lines(heads, right=(2, 3), indent=2)
-    more = len(found.runs) - _RUNS_SHOWN
-    return lines + ([f"  … and {more:,} more"] if more > 0 else [])
+    return [*lines, *and_more(len(found.runs) - _RUNS_SHOWN)]
 
 
 def where_record(found: Where) -> dict[str, object]:

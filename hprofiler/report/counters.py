@@ -17,7 +17,7 @@ _PROCESSES_SHOWN = 5
 _ALL = 0.995
 
 
-def _whole(value: float) -> str:
+def shown_number(value: float) -> str:
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
 
 
@@ -33,7 +33,7 @@ def _rate(value: float) -> str:
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if value >= size:
             return f"{value / size:.1f}{unit}"
-    return _whole(value)
+    return shown_number(value)
 
 
 def _bytes(value: float) -> str:
@@ -48,14 +48,14 @@ _COLUMNS: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "frontend_bound": ("frontend", _share),
     "backend_bound": ("backend", _share),
     "smt_contention": ("SMT", _share),
-    "stalls_frontend_pkc": ("frontend stalls/1k", _whole),
-    "stalls_backend_pkc": ("backend stalls/1k", _whole),
-    "l1d_mpki": ("L1d MPKI", _whole),
-    "l1i_mpki": ("L1i MPKI", _whole),
-    "l2_mpki": ("L2 MPKI", _whole),
-    "llc_mpki": ("LLC MPKI", _whole),
-    "dtlb_mpki": ("dTLB MPKI", _whole),
-    "branch_mpki": ("branch MPKI", _whole),
+    "stalls_frontend_pkc": ("frontend stalls/1k", shown_number),
+    "stalls_backend_pkc": ("backend stalls/1k", shown_number),
+    "l1d_mpki": ("L1d MPKI", shown_number),
+    "l1i_mpki": ("L1i MPKI", shown_number),
+    "l2_mpki": ("L2 MPKI", shown_number),
+    "llc_mpki": ("LLC MPKI", shown_number),
+    "dtlb_mpki": ("dTLB MPKI", shown_number),
+    "branch_mpki": ("branch MPKI", shown_number),
     "memory_read": ("memory read", _bytes),
     "memory_written": ("memory written", _bytes),
     "memory_total": ("memory traffic", _bytes),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hprofiler._flamegraph import Change, category_label
 from hprofiler.analysis.diff import WHY, Changes, MethodChange, Moved
 from hprofiler.analysis.diff_sides import Side
-from hprofiler.analysis.words import percent, plain, short_name
+from hprofiler.analysis.words import and_more, percent, plain, short_name
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
@@ -96,10 +96,8 @@ def _categories(compared: Changes) -> list[str]:
 def _table(compared: Changes, head: str, kind: str, rows: Sequence[MethodChange], top: int) -> list[str]:
     if not rows:
         return []
-    text = ["", f"{head}:", *_methods(compared, [(one.name, one.of(kind)) for one in rows[:top]])]
-    if len(rows) > top:
-        text.append(f"  … and {len(rows) - top} more")
-    return text
+    methods = _methods(compared, [(one.name, one.of(kind)) for one in rows[:top]])
+    return ["", f"{head}:", *methods, *and_more(len(rows) - top)]
 
 
 def _methods(compared: Changes, methods: Sequence[tuple[str, Moved]], what: str = "") -> list[str]:

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hprofiler.analysis.machines import THRESHOLDS, Figure, Machines
+from hprofiler.analysis.words import and_more
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
-from hprofiler.report.counters import counters_record
+from hprofiler.report.counters import counters_record, shown_number
 
 _HOSTS_SHOWN = 10
 
 
 def shown_percent(value: float) -> str:
-    return f"{value:.0f}%" if value >= 9.95 else f"{value:.1f}%"
-
-
-def shown_number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
+    return f"{shown_number(value)}%"
 
 
 # Always shown; the others where a host is beyond their threshold.
@@ -59,9 +56,7 @@ def machines_text(machines: Machines) -> str:
         for host in hosts[:_HOSTS_SHOWN]
     ]
     lines += table_lines(rows, right=range(1, len(names)), indent=2)
-    more = len(hosts) - _HOSTS_SHOWN
-    lines += [f"  … and {more} more hosts"] if more > 0 else []
-    return "\n".join(lines)
+    return "\n".join([*lines, *and_more(len(hosts) - _HOSTS_SHOWN, "hosts")])
 
 
 def _cell(figure: Figure | None, name: str) -> str:

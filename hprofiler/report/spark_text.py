@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hprofiler.analysis.spark_findings import SparkFinding, sentence
-from hprofiler.analysis.words import percent, plain
+from hprofiler.analysis.words import and_more, percent, plain
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, duration, size
@@ -164,12 +164,10 @@ def stage_lines(found: Figures) -> list[str]:
         rows.append([*others, stage[:_LONGEST_STAGE]])
     if len(rows) == 1:
         return []
-    lines = table_lines(rows, right=range(len(_SHOWN_HEADINGS) - 1), indent=2)
-    more = len(found.by_task_time) - STAGES_SHOWN
     return [
         "stages by the time of their tasks (skew: largest task ÷ median task, by time and by bytes read):",
-        *lines,
-        *([f"  … and {counted(more, 'more stages')}"] if more > 0 else []),
+        *table_lines(rows, right=range(len(_SHOWN_HEADINGS) - 1), indent=2),
+        *and_more(len(found.by_task_time) - STAGES_SHOWN, "stages"),
     ]
 
 
@@ -275,8 +273,7 @@ def executor_lines(application: Application) -> list[str]:
             ]
         )
     lines = table_lines(rows, right=range(len(headings) - 1), indent=2)
-    more = len(busy) - _EXECUTORS_SHOWN
-    return ["executors:", *lines, *([f"  … and {counted(more, 'more executors')}"] if more > 0 else [])]
+    return ["executors:", *lines, *and_more(len(busy) - _EXECUTORS_SHOWN, "executors")]
 
 
 def sql_lines(application: Application, found: Figures) -> list[str]:
@@ -302,11 +299,10 @@ def sql_lines(application: Application, found: Figures) -> list[str]:
                 printable(f"{one.id} {one.description[:_LONGEST_NAME]}"),
             ]
         )
-    more = len(queries) - _QUERIES_SHOWN
     return [
         "SQL queries by duration:",
         *table_lines(rows, right=(0, 2, 3), indent=2),
-        *([f"  … and {counted(more, 'more queries')}"] if more > 0 else []),
+        *and_more(len(queries) - _QUERIES_SHOWN, "queries"),
     ]
 
 
@@ -336,8 +332,7 @@ def memory_lines(memory: Memory) -> list[str]:
             )
             rows.append([*(size(figure) if figure else "" for figure in figures), printable(one.id)])
         lines += table_lines(rows, right=range(len(headings) - 1), indent=2)
-        more = len(sampled) - _EXECUTORS_SHOWN
-        lines += [f"  … and {counted(more, 'more executors')}"] if more > 0 else []
+        lines += and_more(len(sampled) - _EXECUTORS_SHOWN, "executors")
     return ["peak memory of executors:", *lines] if lines else []
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from hprofiler.analysis.blocked_stacks import BLOCKED_ON, most_first
 from hprofiler.analysis.stages import UNSAMPLED, StageShare, StageShares
-from hprofiler.analysis.words import percent, plain
+from hprofiler.analysis.words import and_more, percent, plain
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable, some
 from hprofiler.base.text_table import table_lines
@@ -82,8 +82,7 @@ def stages_text(shares: StageShares) -> str:
         stage = printable(f"{one.name} {one.label}".rstrip())
         rows.append((share, *cpu, *(wait if has_waits else ()), stage))
     lines += table_lines(rows, right=range(1 + len(more_columns) if has_cpu else 1), indent=2)
-    more = len(shares.stages) - _STAGES_SHOWN
-    lines += [f"  … and {more} more stages"] if more > 0 else []
+    lines += and_more(len(shares.stages) - _STAGES_SHOWN, "stages")
     known = [(one.jvm_cpu or 0.0, one.spark_cpu) for one in shares.stages if one.spark_cpu]
     sampled, counted_by_spark = (sum(times) for times in zip(*known, strict=True)) if known else (0.0, 0.0)
     if sampled > _TOO_MUCH * max(1.0, counted_by_spark):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hprofiler._flamegraph import Method
 from hprofiler.analysis.outliers import Compared, Unlike, what_differs, who
-from hprofiler.analysis.words import percent, plain
+from hprofiler.analysis.words import and_more, percent, plain
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
@@ -78,10 +78,7 @@ def _rows(ranked: Sequence[Unlike], head: str) -> list[str]:
     shown = [one for number, one in enumerate(ranked) if one.outlier or number < _OTHERS_SHOWN]
     heads = (head, "unlike", "samples", "divergence", "by chance", "cosine", "moved", "what differs most")
     rows = [heads, *(_row(one, name) for one, name in zip(shown, _names(shown), strict=True))]
-    lines = table_lines(rows, right=range(2, 7), indent=2)
-    if len(shown) < len(ranked):
-        lines.append(f"  … and {len(ranked) - len(shown)} more")
-    return lines
+    return [*table_lines(rows, right=range(2, 7), indent=2), *and_more(len(ranked) - len(shown))]
 
 
 def _names(shown: Sequence[Unlike]) -> list[str]:

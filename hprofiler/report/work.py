@@ -11,6 +11,7 @@ from hprofiler.analysis.words import percent, plain
 from hprofiler.analysis.work import EventWork, Sums, largest_first
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
+from hprofiler.model.measures import counted
 from hprofiler.report.page import PageData
 
 _SHOWN = 5
@@ -43,9 +44,8 @@ def work_text(work: EventWork, inlined: bool = True) -> str:
     lines += table_lines(rows, right=(0,), indent=4)
     rest = sum(value for _, value in named[_SHOWN:])
     if rest:
-        more = len(named) - _SHOWN
-        what = "category" if more == 1 else "categories"
-        lines.append(f"    {plain(percent(rest, total))} in {more} more {what} (see the view Work)")
+        more = counted(len(named) - _SHOWN, "more categories")
+        lines.append(f"    {plain(percent(rest, total))} in {more} (see the view Work)")
     if phases := [(phase, sum(parts.values())) for phase, parts in _phases(work)]:
         named_shares = (f"{phase} {plain(percent(value, total))}" for phase, value in phases)
         lines.append(f"  by phase: {', '.join(named_shares)}")

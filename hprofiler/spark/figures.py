@@ -391,16 +391,16 @@ def _completed_indices(stages: Sequence[StageFigures]) -> int:
     )
 
 
-def stage_records(found: Figures, quantiles: Sequence[float] = QUANTILES) -> list[dict[str, Any]]:
+def stage_records(found: Figures) -> list[dict[str, Any]]:
     """`/applications/ID/stages?withSummaries=true`, newest first."""
-    return [stage_record(one, quantiles) for one in newest_first(found)]
+    return [stage_record(one) for one in newest_first(found)]
 
 
 def newest_first(found: Figures) -> list[StageFigures]:
     return sorted(found.stages, key=lambda one: one.stage.key, reverse=True)
 
 
-def stage_record(one: StageFigures, quantiles: Sequence[float] = QUANTILES) -> dict[str, Any]:
+def stage_record(one: StageFigures) -> dict[str, Any]:
     stage = one.stage
     sums = dict.fromkeys(SUMS, 0)
     for work in one.work.values():
@@ -456,7 +456,7 @@ def stage_record(one: StageFigures, quantiles: Sequence[float] = QUANTILES) -> d
         "resourceProfileId": stage.resource_profile,
         **_known(speculationSummary=_speculation_summary(one)),
         **_known(peakExecutorMetrics={name: peak for name, (peak, _) in stage.peaks.items()}),
-        **_known(taskMetricsDistributions=task_summary(stage.tasks, quantiles)),
+        **_known(taskMetricsDistributions=task_summary(stage.tasks)),
     }
 
 
@@ -473,7 +473,7 @@ def _speculation_summary(one: StageFigures) -> dict[str, int]:
     }
 
 
-def task_summary(table: TaskTable, quantiles: Sequence[float] = QUANTILES) -> dict[str, Any] | None:
+def task_summary(table: TaskTable) -> dict[str, Any] | None:
     """`taskSummary`: quantiles over succeeded tasks. None if there is none.
 
     As Spark has it, quantile q of n sorted values is element min(⌊q·n⌋, n - 1).
@@ -482,7 +482,7 @@ def task_summary(table: TaskTable, quantiles: Sequence[float] = QUANTILES) -> di
     count = status.count(SUCCESS)
     if not count:
         return None
-    places = [min(int(quantile * count), count - 1) for quantile in quantiles]
+    places = [min(int(quantile * count), count - 1) for quantile in QUANTILES]
 
     def of(*columns: str) -> list[float]:
         values: Sequence[int] = _where(table.column(columns[0]), status, SUCCESS, count)
@@ -493,7 +493,7 @@ def task_summary(table: TaskTable, quantiles: Sequence[float] = QUANTILES) -> di
         return [float(ordered[place]) for place in places]
 
     return {
-        "quantiles": list(quantiles),
+        "quantiles": list(QUANTILES),
         "duration": of("duration"),
         "executorDeserializeTime": of("deserialize_time"),
         "executorDeserializeCpuTime": of("deserialize_cpu_time"),

@@ -43,10 +43,11 @@ def test_moments_are_utc():
 def test_durations_and_counts():
     told = [duration(value) for value in (0, 1e-9, 9.9999e-4, 0.0015, 0.5, 5, 60, 4.06, 600, 7200)]
     assert ", ".join(told) == "0 s, 1 ns, 1 ms, 1.5 ms, 500 ms, 5 s, 60 s, 4.1 s, 10.0 min, 2.0 h"
-    assert [counted(1, what) for what in ("processes", "lines", "page-faults")] == [
+    assert [counted(1, what) for what in ("processes", "lines", "page-faults", "queries")] == [
         "1 process",
         "1 line",
         "1 page-fault",
+        "1 query",
     ]
     assert counted(2, "hosts") == "2 hosts"
 

@@ -12,7 +12,8 @@ from hprofiler.analysis.metrics import HostMetrics
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.model.measures import size
-from hprofiler.report.machines import shown_number, shown_percent
+from hprofiler.report.counters import shown_number
+from hprofiler.report.machines import shown_percent
 
 if TYPE_CHECKING:
     from rich.table import Table
