@@ -105,7 +105,10 @@ def assert_native(done: Recorded, burnt: Counts) -> None:
 
 
 def test_native_frames_are_below_python_functions(agent, program):
-    assert_native(*record(agent, program(load=0.8), python_native=True))
+    done, burnt = record(agent, program(load=0.8), events=["cpu", "wall"], python_native=True)
+    assert_native(done, burnt)
+    waits = [stack for stack, _ in done.stacks("wall") if "wait_for_input (shares.py)" in stack]
+    assert any("select" in stack[-1] for stack in waits), waits
 
 
 def test_no_signal_is_lost_while_a_process_is_stopped_for_its_native_frames(agent):

@@ -38,10 +38,21 @@ pub fn merge(
     is_cut: bool,
 ) -> Option<Vec<String>> {
     let is_python = !python.is_empty();
+    let is_evaluation = |frame: &Arc<NativeFrame>| frame.kind == Kind::Evaluation;
+    let evaluations = native.iter().filter(|frame| is_evaluation(frame)).count();
+    let entries = python.iter().filter(|frame| frame.is_entry).count();
+    // A function that is just called, or returns, has no Python frame.
+    let unseen = match is_python && evaluations == entries + 1 {
+        true => native
+            .iter()
+            .position(is_evaluation)
+            .map_or(0, |place| place + 1),
+        false => 0,
+    };
     let mut python = python.into_iter().peekable();
     let mut merged = Vec::new();
     let mut evaluated = false;
-    for (place, frame) in native.iter().enumerate() {
+    for (place, frame) in native.iter().enumerate().skip(unseen) {
         let callee = place.checked_sub(1).map(|callee| &native[callee].kind);
         match frame.kind {
             Kind::Evaluation => {
@@ -119,6 +130,7 @@ mod tests {
             ("E I:list_sort E", "key< f<", "f key"),
             ("E M:py::g I:trampoline E M:py::f", "g< f<", "f g"),
             ("M:jitted E", "f<", "f jitted"),
+            ("E I:vectorcall I:list_sort E", "f<", "f list_sort"),
             (
                 "L:gemm L:worker L:start_thread",
                 "",
@@ -135,7 +147,7 @@ mod tests {
 
     #[test]
     fn frames_of_different_moments_are_not_merged() {
-        assert_eq!(merged("E I:x E", "f<", false), None);
+        assert_eq!(merged("E I:x E I:x E", "f<", false), None);
         assert_eq!(merged("E", "f< g<", false), None);
         assert_eq!(merged("L:read", "f<", false), None);
     }
