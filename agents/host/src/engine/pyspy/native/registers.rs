@@ -15,7 +15,7 @@ pub fn unwind_registers(all: &user_regs_struct) -> (u64, u64, UnwindRegsNative) 
     // The upper bits of a return address may be a signature.
     let mask = framehop::aarch64::PtrAuthMask::from_max_known_address((1 << 48) - 1);
     let (frame, link) = (all.regs[29], all.regs[30]);
-    let registers = UnwindRegsNative::new_with_ptr_auth_mask(link, all.sp, frame, mask);
+    let registers = UnwindRegsNative::new_with_ptr_auth_mask(mask, link, all.sp, frame);
     (all.sp, all.pc, registers)
 }
 
