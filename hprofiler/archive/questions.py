@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 MOST_POINTS = 100
 _STEPS = ("day", "week", "month")
 _MOST_NAMES = 100
-BY = ("category", "application", "user", "method")
 CORE_HOURS, HOURS = "core hours", "hours"
 
 

@@ -38,8 +38,6 @@ _UNKNOWN_SECOND = -(2**31)
 _WITH_NAMES = ("cgroup", "mount")
 # Texts of Spark that may name hosts, users and files.
 _FREE_TEXTS = ("name", "description", "failureReason")
-Tables = Mapping[str, Any]
-"""Arrow tables by name, without those that have no row."""
 
 
 class Pseudonyms:

@@ -31,16 +31,9 @@ class Resource:
     optional: bool = False
 
 
-def _fetch(stage: ReplayStage) -> Sequence[float]:
-    return stage.column("fetch_wait")
-
-
-def _shuffle_write(stage: ReplayStage) -> Sequence[float]:
-    return [nanoseconds / 1e6 for nanoseconds in stage.column("shuffle_write_time")]
-
-
 def _disk(stage: ReplayStage) -> Sequence[float]:
-    return list(map(float.__add__, map(float, _fetch(stage)), _shuffle_write(stage)))
+    columns = zip(stage.column("fetch_wait"), stage.column("shuffle_write_time"), strict=True)
+    return [wait + nanoseconds / 1e6 for wait, nanoseconds in columns]
 
 
 def _gc(stage: ReplayStage) -> Sequence[float]:
@@ -48,20 +41,12 @@ def _gc(stage: ReplayStage) -> Sequence[float]:
     return list(map(min, stage.column("gc_time"), stage.duration))
 
 
-def _scheduler(stage: ReplayStage) -> Sequence[float]:
-    return stage.column("scheduler_delay")
-
-
-def _python(stage: ReplayStage) -> Sequence[float]:
-    return stage.column("python_time")
-
-
 RESOURCES = (
-    Resource("network", _fetch),
+    Resource("network", lambda stage: stage.column("fetch_wait")),
     Resource("disk", _disk),
     Resource("gc", _gc),
-    Resource("scheduler", _scheduler, without_slot=True),
-    Resource("python", _python, optional=True),
+    Resource("scheduler", lambda stage: stage.column("scheduler_delay"), without_slot=True),
+    Resource("python", lambda stage: stage.column("python_time"), optional=True),
     Resource("locks", None),
 )
 """In the order in which they are shown."""

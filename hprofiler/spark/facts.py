@@ -17,9 +17,7 @@ from hprofiler.base.errors import HprofilerError
 from hprofiler.base.paths import is_file
 from hprofiler.base.text import printable
 from hprofiler.runfolder import SPARK_FILE, replacing
-from hprofiler.spark.application import Application, Note, TaskTable
-from hprofiler.spark.application import Job as _WholeJob
-from hprofiler.spark.application import Stage as _WholeStage
+from hprofiler.spark.application import Application, Job, Note, Stage, TaskTable
 
 FORMAT = 1
 MOST_BYTES = 256 << 20
@@ -52,13 +50,13 @@ class DriverClock(msgspec.Struct, frozen=True):
     source: Text = ""
 
 
-class Executor(msgspec.Struct, frozen=True):
+class RecordedExecutor(msgspec.Struct, frozen=True):
     id: Text
     host: Text = ""
     cores: Number = 0
 
 
-class Job(msgspec.Struct, frozen=True, rename={"from_": "from"}):
+class RecordedJob(msgspec.Struct, frozen=True, rename={"from_": "from"}):
     """`to` is 0 while it runs."""
 
     id: Number
@@ -78,7 +76,7 @@ class Waits(msgspec.Struct, frozen=True):
     gc: Number = 0
 
 
-class Stage(msgspec.Struct, frozen=True, rename={"from_": "from"}):
+class RecordedStage(msgspec.Struct, frozen=True, rename={"from_": "from"}):
     """One attempt of a stage. `name` is its call site, such as `collect at App.scala:42`; `to` is 0 while it
     runs."""
 
@@ -137,9 +135,9 @@ class SparkFacts(msgspec.Struct, frozen=True, kw_only=True):
     driver: Text = ""
     driver_pid: Number = 0
     clock: DriverClock | None = None
-    executors: tuple[Executor, ...] = ()
-    jobs: tuple[Job, ...] = ()
-    stages: tuple[Stage, ...] = ()
+    executors: tuple[RecordedExecutor, ...] = ()
+    jobs: tuple[RecordedJob, ...] = ()
+    stages: tuple[RecordedStage, ...] = ()
     tasks: Mapping[Text, Tasks] = {}
     damaged: Number = 0
     notes: tuple[Text, ...] = ()
@@ -171,7 +169,7 @@ def facts_of(
         """Whether something that lasted so long overlaps the recording; `to` is 0 if it has not ended."""
         return 0 < from_ < last and (to == 0 or to >= first)
 
-    stages: list[Stage] = []
+    stages: list[RecordedStage] = []
     tasks: dict[str, Tasks] = {}
     kept = left_out = 0
     for stage in application.stages.values():
@@ -179,7 +177,7 @@ def facts_of(
             continue
         if stage.start:
             own = stage.id, stage.attempt, stage.name, stage.start, stage.end, stage.num_tasks
-            stages.append(Stage(*own, _waits(stage.tasks)))
+            stages.append(RecordedStage(*own, _waits(stage.tasks)))
         for executor, tid, launch, end, cpu in _tasks(stage):
             if not is_meant(launch, end):
                 continue
@@ -198,10 +196,10 @@ def facts_of(
         driver=application.driver,
         clock=clock,
         executors=tuple(
-            Executor(one.id, one.host, max(0, one.cores)) for one in application.executors.values()
+            RecordedExecutor(one.id, one.host, max(0, one.cores)) for one in application.executors.values()
         ),
         jobs=tuple(
-            Job(one.id, one.start, one.end, _described(one), one.stage_ids[:_MOST_LISTED])
+            RecordedJob(one.id, one.start, one.end, _described(one), one.stage_ids[:_MOST_LISTED])
             for one in application.jobs.values()
             if is_meant(one.start, one.end)
         ),
@@ -213,7 +211,7 @@ def facts_of(
     return facts, [*notes, *(note for note in application.notes if note.code.endswith(_LACKING))]
 
 
-def _described(job: _WholeJob) -> str:
+def _described(job: Job) -> str:
     return printable(job.description[:LONGEST]) or job.name
 
 
@@ -223,7 +221,7 @@ def _waits(table: TaskTable) -> Waits:
     return Waits(run, fetch, write // 1_000_000, gc)
 
 
-def _tasks(stage: _WholeStage) -> Iterator[tuple[int, int, int, int, int]]:
+def _tasks(stage: Stage) -> Iterator[tuple[int, int, int, int, int]]:
     """(executor's number, tid, launch, finish, CPU time) of each task.
 
     Tasks end when the driver begins to fetch their result; those whose end was lost, with their stage.

@@ -38,7 +38,7 @@ _B_GRID = (0.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
 @dataclass(frozen=True)
-class Run:
+class SizedRun:
     """One application. Times are milliseconds, `cpu_time` nanoseconds; sums are over succeeded tasks."""
 
     source: str
@@ -59,7 +59,7 @@ class Run:
 class Point:
     """The runs of one size: their means as `mean`, and the shortest and longest elapsed time."""
 
-    mean: Run
+    mean: SizedRun
     runs: int
     least: float
     most: float
@@ -144,7 +144,7 @@ class Scaling:
     A law is None if there are fewer sizes than it has parameters.
     """
 
-    runs: Sequence[Run]
+    runs: Sequence[SizedRun]
     points: Sequence[Point]
     amdahl: Fit | None
     usl: Fit | None
@@ -162,7 +162,7 @@ class Scaling:
         }
 
 
-def run_of(source: str, application: Application, found: Figures, by: str) -> Run:
+def run_of(source: str, application: Application, found: Figures, by: str) -> SizedRun:
     """An application as a run. Raises SparkError if it has no stage, or its size is unknown."""
     if not found.elapsed:
         raise SparkError(f"{source}: no stage ran", "leave it out")
@@ -172,7 +172,7 @@ def run_of(source: str, application: Application, found: Figures, by: str) -> Ru
         remedy = "try --by executors, a property of Spark whose value is a number, or leave the run out"
         raise SparkError(f"{source}: its size by {by} is unknown", remedy)
     sums = found.work["succeeded"].sums
-    return Run(
+    return SizedRun(
         source,
         n,
         found.elapsed,
@@ -185,7 +185,7 @@ def run_of(source: str, application: Application, found: Figures, by: str) -> Ru
     )
 
 
-def scaling(runs: Sequence[Run]) -> Scaling:
+def scaling(runs: Sequence[SizedRun]) -> Scaling:
     points = table(runs)
     base = points[0]
     measured = [(one.n, base.n * base.mean.elapsed / one.elapsed) for one in runs]
@@ -194,9 +194,9 @@ def scaling(runs: Sequence[Run]) -> Scaling:
     return Scaling(runs, points, amdahl, usl, _warnings(runs, points, usl))
 
 
-def table(runs: Sequence[Run]) -> list[Point]:
+def table(runs: Sequence[SizedRun]) -> list[Point]:
     """The means of the runs of each size, by size. There is at least one run."""
-    by_size: dict[float, list[Run]] = {}
+    by_size: dict[float, list[SizedRun]] = {}
     for run in sorted(runs, key=lambda one: one.n):
         by_size.setdefault(run.n, []).append(run)
     means = {n: _mean(group) for n, group in by_size.items()}
@@ -213,13 +213,13 @@ def table(runs: Sequence[Run]) -> list[Point]:
     ]
 
 
-def _mean(runs: Sequence[Run]) -> Run:
+def _mean(runs: Sequence[SizedRun]) -> SizedRun:
     names = ("elapsed", "run_time", "cpu_time", "gc_time", "bytes", "tasks")
     means = {name: fmean(getattr(one, name) for one in runs) for name in names}
-    return Run("", runs[0].n, ended=all(one.ended for one in runs), **means)
+    return SizedRun("", runs[0].n, ended=all(one.ended for one in runs), **means)
 
 
-def _sums_record(run: Run) -> dict[str, Any]:
+def _sums_record(run: SizedRun) -> dict[str, Any]:
     return {
         "elapsedTime": run.elapsed,
         "executorRunTime": run.run_time,
@@ -262,7 +262,7 @@ def _number(text: str) -> float:
     return found if 0 < found < inf else 0
 
 
-def _warnings(runs: Sequence[Run], points: Sequence[Point], usl: Fit | None) -> list[Warned]:
+def _warnings(runs: Sequence[SizedRun], points: Sequence[Point], usl: Fit | None) -> list[Warned]:
     found = []
     for what in ("bytes", "tasks"):
         values = [getattr(one, what) for one in runs]

@@ -11,7 +11,7 @@ from hprofiler.spark.application import Application, Executor, Stage, TaskTable
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.figures import figures
 from hprofiler.spark.saved import save_application
-from hprofiler.spark.scaling import Run, Scaling, run_of, scaling
+from hprofiler.spark.scaling import Scaling, SizedRun, run_of, scaling
 from tests.unit.command import exit_code
 from tests.unit.spark_application import START, Made
 from tests.viewer.made_run import MadeHost, make_run
@@ -22,7 +22,7 @@ SUPER_LINEAR = {1: 1.00, 2: 2.08, 4: 4.1, 8: 7.9, 16: 13.6, 20: 16.0}
 
 
 def measured(speedups: dict[int, float]) -> Scaling:
-    return scaling([Run(f"run {n}", n, 1000 / speedup) for n, speedup in speedups.items()])
+    return scaling([SizedRun(f"run {n}", n, 1000 / speedup) for n, speedup in speedups.items()])
 
 
 def law(n: int, g: float, a: float, b: float) -> float:
@@ -80,18 +80,18 @@ def test_what_gets_slower_is_all_contention() -> None:
 
 
 def test_runs_of_a_size_are_averaged() -> None:
-    runs = [Run("", n, elapsed, tasks=8) for n, elapsed in [(2, 90), (2, 110), (2, 100), (4, 50)]]
+    runs = [SizedRun("", n, elapsed, tasks=8) for n, elapsed in [(2, 90), (2, 110), (2, 100), (4, 50)]]
     found = scaling(runs)
     two, four = found.points
     assert (two.runs, two.mean.elapsed, two.least, two.most) == (3, 100, 90, 110)
     assert (two.speedup, four.speedup, four.efficiency) == (2, 4, 1)
     assert found.usl is None and codes(found) == {"few-runs", "few-points"}
-    assert "runs-differ" in codes(scaling([*runs, Run("", 4, 80)]))
+    assert "runs-differ" in codes(scaling([*runs, SizedRun("", 4, 80)]))
 
 
 @pytest.mark.parametrize(("tasks", "warned"), [(104, False), (106, True)])
 def test_other_work_is_noticed(tasks: int, warned: bool) -> None:
-    found = scaling([Run("", 1, 100, tasks=100), Run("", 2, 50, tasks=tasks)])
+    found = scaling([SizedRun("", 1, 100, tasks=100), SizedRun("", 2, 50, tasks=tasks)])
     assert ("different-work" in codes(found)) is warned
 
 

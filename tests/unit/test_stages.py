@@ -19,11 +19,11 @@ from hprofiler.runfolder import APPLICATION_FILE, RunFolder
 from hprofiler.spark import (
     Application,
     DriverClock,
-    Executor,
-    Job,
+    RecordedExecutor,
+    RecordedJob,
+    RecordedStage,
     SparkError,
     SparkFacts,
-    Stage,
     Tasks,
     Waits,
     save_application,
@@ -58,10 +58,10 @@ FACTS = SparkFacts(
     application=APP,
     read=(BEGIN + 60) * 1000,
     clock=DriverClock(0.0, 0.0),
-    jobs=(Job(0, (BEGIN - 9) * 1000, (BEGIN + 3) * 1000, "first job", (3,)),),
+    jobs=(RecordedJob(0, (BEGIN - 9) * 1000, (BEGIN + 3) * 1000, "first job", (3,)),),
     stages=(
-        Stage(3, 0, "collect at App.scala:42", (BEGIN + 1) * 1000, (BEGIN + 3) * 1000, 2),
-        Stage(4, 0, "count at App.scala:43", (BEGIN + 3) * 1000, 0, 1),
+        RecordedStage(3, 0, "collect at App.scala:42", (BEGIN + 1) * 1000, (BEGIN + 3) * 1000, 2),
+        RecordedStage(4, 0, "count at App.scala:43", (BEGIN + 3) * 1000, 0, 1),
     ),
     tasks={"1": tasks((3, 1.0, 2.0), (3, 2.0, 2.99), (4, 3.0, 5.0), (5, 4.0, 4.5))},
 )
@@ -518,7 +518,7 @@ def test_time_without_samples_is_of_disks(tmp_path: Path) -> None:
 
 def test_a_stage_with_a_slow_task(tmp_path: Path) -> None:
     slow = tasks((3, 1.0, 1.5), (3, 1.0, 1.5), (3, 1.0, 3.0))
-    facts = msgspec.structs.replace(FACTS, tasks={"1": slow}, executors=(Executor("1", "node7"),))
+    facts = msgspec.structs.replace(FACTS, tasks={"1": slow}, executors=(RecordedExecutor("1", "node7"),))
     rows = [Row(FIRST, bucket, 2) for bucket in range(55, 145)]
     said = [finding.text for finding in made_report(tmp_path / "run", facts, rows).events[0].findings]
     assert "its slowest task, on node7, takes 1.5 s longer than the median." in said[1]

@@ -17,7 +17,7 @@ from hprofiler._flamegraph import Profile
 from hprofiler.model.metrics import Metrics, Series
 from hprofiler.report import make_report
 from hprofiler.runfolder.metrics_file import write_metrics
-from hprofiler.spark import DriverClock, SparkFacts, Stage, save_application, write_facts
+from hprofiler.spark import DriverClock, RecordedStage, SparkFacts, save_application, write_facts
 from tests.timed_profile import Row, timed_profile
 from tests.unit.spark_application import START as MADE_START
 from tests.unit.spark_application import Made
@@ -256,7 +256,7 @@ def test_lanes_are_reached_by_keys(viewer: Viewer, tmp_path: Path) -> None:
     (of_n1,) = run["hosts"][0]["pauses"]
     of_n1["collector"], (of_n1["end"], of_n1["duration"]) = [0, 0], map(list, zip(*pauses, strict=True))
     rewrite(folder, run)
-    stage = Stage(3, 0, "collect at App.scala:42", START // 1000 + 6000, START // 1000 + 8000)
+    stage = RecordedStage(3, 0, "collect at App.scala:42", START // 1000 + 6000, START // 1000 + 8000)
     write_facts(SparkFacts(clock=DriverClock(0.0, 0.0), stages=(stage,)), folder.path)
     viewer.open(make_report(folder.path).page, "view=time")
     viewer.press("l")

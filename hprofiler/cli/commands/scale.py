@@ -21,7 +21,7 @@ from hprofiler.runfolder import RUN_FILE
 
 if TYPE_CHECKING:
     from hprofiler.analysis.growth import Growth
-    from hprofiler.spark.scaling import Run
+    from hprofiler.spark.scaling import SizedRun
 
 
 def command(options: argparse.Namespace) -> int:
@@ -48,7 +48,7 @@ def command(options: argparse.Namespace) -> int:
     return ending
 
 
-def _read(options: argparse.Namespace) -> tuple[list[Run], dict[str, Path], Exit]:
+def _read(options: argparse.Namespace) -> tuple[list[SizedRun], dict[str, Path], Exit]:
     """All runs, and the run folders by the source of their run.
 
     A run may be named by its run folder and by its event log: the log knows all of the job.
@@ -57,7 +57,7 @@ def _read(options: argparse.Namespace) -> tuple[list[Run], dict[str, Path], Exit
     from hprofiler.spark.figures import figures
     from hprofiler.spark.scaling import run_of
 
-    runs: dict[tuple[str, str], Run] = {}
+    runs: dict[tuple[str, str], SizedRun] = {}
     folders: dict[tuple[str, str], Path] = {}
     named: dict[tuple[tuple[str, str], bool], str] = {}
     ending = Exit.OK
@@ -77,7 +77,7 @@ def _read(options: argparse.Namespace) -> tuple[list[Run], dict[str, Path], Exit
     return list(runs.values()), {runs[key].source: folder for key, folder in folders.items()}, ending
 
 
-def _growth(runs: Sequence[Run], folders: Mapping[str, Path]) -> Growth | None:
+def _growth(runs: Sequence[SizedRun], folders: Mapping[str, Path]) -> Growth | None:
     """Methods that cost more in the largest run than in the smallest; None if not both were recorded."""
     from hprofiler.analysis.growth import Growth, grown_methods, work_by_size
 
