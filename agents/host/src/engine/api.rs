@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use flamegraph::Profile;
 use serde_json::Value;
 
-use crate::engine::perf;
+use crate::engine::{perf, pyspy};
 use crate::jvm::pauses::PauseLog;
 use crate::jvm::preflight::Findings;
 use crate::os::host::processors;
@@ -202,6 +202,8 @@ pub const USER_CODE: &str = "cpu-clock,alluser";
 
 /// A JVM that has not answered by then waits for something else; the next need not wait for it.
 const ATTACH: Duration = Duration::from_millis(500);
+/// The part of the agent's memory for the symbols of Python processes.
+const SYMBOLS: u64 = 4;
 /// The processors of the host for each JVM that is attached to at a time, and how many these are at least and at most.
 const ATTACH_PROCESSORS: u64 = 4;
 const AT_ONCE: (u64, u64) = (2, 8);
@@ -212,6 +214,8 @@ pub struct Shared {
     pub processes: usize,
     pub perf: perf::PerfShared,
     pub limits: Limits,
+    /// The code that Python processes map, for `--python-native`.
+    pub python_code: Mutex<pyspy::Files>,
     /// Turns at attaching: it stops a JVM for a moment, and those of one job wait for each other.
     pub attaches: Turns,
 }
@@ -220,10 +224,13 @@ impl Shared {
     /// `cores`: the processors that the agent may use.
     pub fn within(cores: f64, processes: usize) -> Self {
         let attaches = (processors() / ATTACH_PROCESSORS).clamp(AT_ONCE.0, AT_ONCE.1);
+        let limits = Limits::set(cores, processes);
+        let symbols = limits.memory_part(SYMBOLS) as usize;
         Self {
             processes,
+            python_code: Mutex::new(pyspy::Files::new(symbols)),
             perf: perf::PerfShared::of_host(),
-            limits: Limits::set(cores, processes),
+            limits,
             attaches: Turns::new(attaches as usize, ATTACH),
         }
     }

@@ -20,9 +20,10 @@ use rustix::io::Errno;
 use rustix::param::clock_ticks_per_second;
 
 use self::forks::Forks;
+pub use self::native::Files;
 use self::native::Native;
 use self::python::{no_python, Python};
-use self::sampler::{Event, Member, Sampler, Samples};
+use self::sampler::{Event, Member, Sampler, Samples, Wanted};
 use self::tasks::Tasks;
 use crate::discovery::find::PARENT;
 use crate::engine::api::{
@@ -91,7 +92,10 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         events,
         sources,
         notes,
-        wanted: (job.sampling.timeline, job.sampling.python_native),
+        wanted: Wanted {
+            times: job.sampling.timeline,
+            native: job.sampling.python_native,
+        },
         limit: Duration::from_secs_f64(job.sampling.duration) + LEASE,
         sampler: None,
         samples: None,
@@ -156,8 +160,7 @@ struct PySpy {
     events: Vec<Event>,
     sources: BTreeMap<String, String>,
     notes: Vec<Note>,
-    /// Whether the times of samples, and native frames.
-    wanted: (bool, bool),
+    wanted: Wanted,
     limit: Duration,
     sampler: Option<Sampler>,
     samples: Option<Samples>,
@@ -182,7 +185,9 @@ impl Engine for PySpy {
 
     fn too_much(&self) -> Option<Failure> {
         let full = self.sampler.as_ref().is_some_and(Sampler::is_full);
-        full.then(|| self.shared.limits.too_large("its call tree is too large"))
+        let too_large = || self.shared.limits.too_large("its call tree is too large");
+        full.then(too_large)
+            .or_else(|| self.shared.limits.refuse_full().err())
     }
 
     fn stop(&mut self) -> Result<Stopped, Failure> {

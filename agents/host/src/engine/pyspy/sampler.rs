@@ -28,9 +28,6 @@ const WAITING: &str = "[waiting]";
 /// Names of threads whose group is remembered; more are forgotten, and worked out anew.
 const MOST_REMEMBERED: usize = 1 << 12;
 
-/// The part of the agent's memory for symbols.
-const SYMBOLS: u64 = 4;
-
 /// A thread that was seen running too seldom for its CPU time is sampled so often more when it is seen.
 const MOST_BEHIND: u64 = 4;
 
@@ -39,6 +36,15 @@ const MOST_BEHIND: u64 = 4;
 pub struct Event {
     pub name: &'static str,
     pub every: Duration,
+}
+
+/// What a recording has beyond the counts of stacks.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// The times of samples.
+    pub times: bool,
+    /// Native frames.
+    pub native: bool,
 }
 
 /// What a recording has taken.
@@ -87,12 +93,11 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// `wanted`: whether the times of samples, and native frames.
     pub fn start(
         member: Member,
         forks: Forks,
         events: &[Event],
-        wanted: (bool, bool),
+        wanted: Wanted,
         limit: Duration,
         shared: Arc<Shared>,
     ) -> Result<Self, Failure> {
@@ -193,7 +198,12 @@ impl Work {
             match &tasks {
                 Some(tasks) => self.sample(due, member, tasks),
                 None if member.spy.pid == self.own => {}
-                None => self.samples.forked_ticks += member.tasks.cpu_ticks,
+                None => {
+                    self.samples.forked_ticks += member.tasks.cpu_ticks;
+                    if let Some(native) = &mut self.samples.native {
+                        native.forget(member.spy.pid);
+                    }
+                }
             }
             tasks.is_some()
         });
@@ -287,7 +297,8 @@ impl Work {
 
     fn native(&mut self, member: &Member, tid: i32, python: &[Frame]) -> Option<Vec<String>> {
         let native = self.samples.native.as_mut()?;
-        native.stack(member.spy.pid, &member.tasks, tid, python)
+        let files = &self.shared.python_code;
+        native.stack(member.spy.pid, &member.tasks, tid, python, files)
     }
 
     fn group(&mut self, name: &str) -> String {
@@ -356,9 +367,8 @@ impl Sampled {
 }
 
 impl Samples {
-    fn begin(events: &[Event], (times, native): (bool, bool), shared: &Shared) -> Self {
-        let memory = shared.limits.memory_part(SYMBOLS) as usize;
-        let native = native.then(|| Native::new(memory));
+    fn begin(events: &[Event], Wanted { times, native }: Wanted, shared: &Shared) -> Self {
+        let native = native.then(Native::new);
         let begin = Instant::now();
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         let rows = shared.limits.rows() / events.len().max(1);

@@ -1,6 +1,6 @@
 //! The threads of a process by the kernel's account: which of them run, and their names.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -50,7 +50,9 @@ impl Tasks {
         self.cpu_ticks = self.target.stat()?.cpu_ticks.saturating_sub(self.before);
         let listed = std::fs::read_dir(format!("/proc/{}/task", self.target.pid)).ok()?;
         let numbers = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        let tasks = numbers.filter_map(|number| {
+        let numbers: HashSet<i32> = numbers.collect();
+        self.numbers.retain(|number, _| numbers.contains(number));
+        let tasks = numbers.into_iter().filter_map(|number| {
             let line = self.target.read(&format!("task/{number}/stat"), 4096)?;
             let name = &line[line.find('(')? + 1..line.rfind(')')?];
             let running = stat::parse(&line)?.state == 'R';

@@ -17,39 +17,45 @@ pub struct Mapped {
     pub inode: u64,
 }
 
-/// A stretch of memory that the process maps.
+/// A range of addresses that the process maps.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stretch {
+pub struct Mapping {
     pub range: Range<u64>,
+    pub is_code: bool,
     /// Where in the file it begins.
     pub offset: u64,
+    pub device: String,
     pub inode: u64,
     /// Empty if it is of no file; in brackets if it is a special one.
     pub path: String,
 }
 
-/// All stretches, in the order of their addresses. None: the agent may not read the map.
-pub fn stretches(map: impl Read) -> Option<Vec<Stretch>> {
+/// All mappings, in the order of their addresses. None: the agent may not read the map.
+pub fn mappings(map: impl Read) -> Option<Vec<Mapping>> {
     let mut bytes = Vec::new();
     map.take(LIMIT).read_to_end(&mut bytes).ok()?;
     Some(
         String::from_utf8_lossy(&bytes)
             .lines()
-            .filter_map(stretch)
+            .filter_map(mapping)
             .collect(),
     )
 }
 
-fn stretch(line: &str) -> Option<Stretch> {
+fn mapping(line: &str) -> Option<Mapping> {
     let number = |text: &str| u64::from_str_radix(text, 16).ok();
     let mut words = line.splitn(6, ' ');
     let (from, to) = words.next()?.split_once('-')?;
-    let offset = number(words.nth(1)?)?;
-    let inode = words.nth(1)?.parse().ok()?;
+    let is_code = words.next()?.contains('x');
+    let offset = number(words.next()?)?;
+    let device = words.next()?.to_owned();
+    let inode = words.next()?.parse().ok()?;
     let path = words.next().unwrap_or_default().trim_start();
-    Some(Stretch {
+    Some(Mapping {
         range: number(from)?..number(to)?,
+        is_code,
         offset,
+        device,
         inode,
         path: path.to_owned(),
     })
@@ -134,16 +140,20 @@ mod tests {
     }
 
     #[test]
-    fn stretches_have_the_place_in_their_file() {
+    fn mappings_have_the_place_in_their_file() {
         let map = "1000-2000 r-xp 00003000 08:01 7                  /my lib/a.so\n2000-3000 rw-p 0 00:00 0 \n\
                    7000-8000 r-xp 00000000 00:00 0                  [vdso]\n";
-        let stretches = stretches(map.as_bytes()).unwrap();
-        let first = &stretches[0];
+        let mappings = mappings(map.as_bytes()).unwrap();
+        let first = &mappings[0];
         assert_eq!(
-            (first.range.clone(), first.offset, first.inode),
-            (0x1000..0x2000, 0x3000, 7)
+            (first.range.clone(), first.is_code, first.offset),
+            (0x1000..0x2000, true, 0x3000)
         );
-        let paths: Vec<&str> = stretches.iter().map(|stretch| &*stretch.path).collect();
+        assert_eq!(
+            (&*first.device, first.inode, mappings[1].is_code),
+            ("08:01", 7, false)
+        );
+        let paths: Vec<&str> = mappings.iter().map(|mapping| &*mapping.path).collect();
         assert_eq!(paths, ["/my lib/a.so", "", "[vdso]"]);
     }
 

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::param::clock_ticks_per_second;
 use rustix::process::{kill_process, pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 
-use super::maps::{self, Mapped, Stretch};
+use super::maps::{self, Mapped, Mapping};
 use super::named::Named;
 use super::read_text;
 use super::stat::{self, Stat};
@@ -110,8 +110,8 @@ impl Target {
         maps::programs(self.map()?)
     }
 
-    pub fn stretches(&self) -> Option<Vec<Stretch>> {
-        maps::stretches(self.map()?)
+    pub fn mappings(&self) -> Option<Vec<Mapping>> {
+        maps::mappings(self.map()?)
     }
 
     fn map(&self) -> Option<File> {

@@ -11,8 +11,8 @@ pub enum Kind {
     Interpreter,
     /// A function of another library.
     Library,
-    /// Code made at run time.
-    Made,
+    /// Code that a JIT compiler made.
+    Jit,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +41,11 @@ pub fn merge(
     let is_evaluation = |frame: &Arc<NativeFrame>| frame.kind == Kind::Evaluation;
     let evaluations = native.iter().filter(|frame| is_evaluation(frame)).count();
     let entries = python.iter().filter(|frame| frame.is_entry).count();
+    // It waits for the GIL, although it was seen running: the wait takes no CPU time.
+    let waits = native
+        .iter()
+        .position(|frame| frame.kind == Kind::Interpreter && frame.name.starts_with("take_gil"));
+    let waits = waits.map_or(0, |place| place + 1);
     // A function that is just called, or returns, has no Python frame.
     let unseen = match is_python && evaluations == entries + 1 {
         true => native
@@ -52,7 +57,7 @@ pub fn merge(
     let mut python = python.into_iter().peekable();
     let mut merged = Vec::new();
     let mut evaluated = false;
-    for (place, frame) in native.iter().enumerate().skip(unseen) {
+    for (place, frame) in native.iter().enumerate().skip(unseen.max(waits)) {
         let callee = place.checked_sub(1).map(|callee| &native[callee].kind);
         match frame.kind {
             Kind::Evaluation => {
@@ -68,8 +73,10 @@ pub fn merge(
             // Outside of Python.
             _ if is_python && python.peek().is_none() => {}
             Kind::Interpreter if evaluated || calls(place, &frame.name) => {}
+            // A part of the evaluation, one for each instruction, in some builds of 3.14.
+            Kind::Interpreter if frame.name.starts_with("_TAIL_CALL_") => {}
             // A trampoline, one for each Python function, where Python was told to support perf.
-            Kind::Made if callee == Some(&Kind::Evaluation) => {}
+            Kind::Jit if callee == Some(&Kind::Evaluation) => {}
             _ => merged.push(frame.name.clone()),
         }
     }
@@ -97,7 +104,7 @@ mod tests {
             let kind = match kind {
                 "E" => Kind::Evaluation,
                 "I" => Kind::Interpreter,
-                "M" => Kind::Made,
+                "M" => Kind::Jit,
                 _ => Kind::Library,
             };
             let name = name.trim_start_matches(':').to_owned();
@@ -130,6 +137,8 @@ mod tests {
             ("E I:list_sort E", "key< f<", "f key"),
             ("E M:py::g I:trampoline E M:py::f", "g< f<", "f g"),
             ("M:jitted E", "f<", "f jitted"),
+            ("I:_TAIL_CALL_LOAD_FAST E", "f<", "f"),
+            ("L:pthread_cond_timedwait I:take_gil E", "f<", "f"),
             ("E I:vectorcall I:list_sort E", "f<", "f list_sort"),
             (
                 "L:gemm L:worker L:start_thread",

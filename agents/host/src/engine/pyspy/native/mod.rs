@@ -6,24 +6,34 @@ mod registers;
 mod stop;
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use py_spy::{Frame, PythonSpy, StackTrace};
 
 use self::merge::{merge, PythonFrame};
-use self::modules::{Files, Modules, MOST_STACK};
-use self::stop::{while_stopped, Copy};
+pub use self::modules::Files;
+use self::modules::{Modules, MOST_FRAMES, MOST_STACK};
+use self::stop::{while_stopped, StoppedThread};
 use super::names::frame;
 use super::tasks::{Task, Tasks};
 use crate::engine::api::{fraction, share, Note};
 use crate::wire::outcome::Code;
 
+/// The most threads that are stopped for one sample.
+const MOST_THREADS: usize = 64;
+/// Of the time, a process may be stopped for this part; what it was not lately counts for so long.
+const STOPPED_PART: u32 = 5;
+const SAVED: Duration = Duration::from_millis(200);
+
 pub struct Native {
-    files: Files,
     processes: HashMap<i32, Process>,
     /// How often a process was stopped, and for how long altogether.
     stops: u64,
     stopped: Duration,
+    /// Why a thread could not be stopped.
+    refused: Option<Errno>,
     /// How many stacks were to have native frames, and how many have none.
     wanted: u64,
     missing: u64,
@@ -31,27 +41,26 @@ pub struct Native {
 
 struct Process {
     modules: Modules,
-    /// Its Python threads, as far as they were seen.
-    python: HashSet<i32>,
+    /// When it may be stopped again.
+    next: Instant,
     /// The threads of this sample, by the process's own numbers.
-    copies: HashMap<i32, Option<Copy>>,
+    threads: HashMap<i32, Option<StoppedThread>>,
 }
 
 impl Native {
-    /// `memory`: the bytes that symbols may take.
-    pub fn new(memory: usize) -> Self {
+    pub fn new() -> Self {
         Self {
-            files: Files::new(memory),
             processes: HashMap::new(),
             stops: 0,
             stopped: Duration::ZERO,
+            refused: None,
             wanted: 0,
             missing: 0,
         }
     }
 
-    /// Python's stacks of all threads, and for `stack` those of the threads that ran, with `all` also of every Python
-    /// thread. These are stopped meanwhile.
+    /// Python's stacks of all threads, and for `stack` those of the threads that ran, with `all` of all that run. These
+    /// are stopped meanwhile. A thread that waits is not: that may end its wait, or last long.
     pub fn read(
         &mut self,
         spy: &mut PythonSpy,
@@ -61,33 +70,38 @@ impl Native {
     ) -> Option<Vec<StackTrace>> {
         let process = self.processes.entry(spy.pid).or_insert_with(|| Process {
             modules: Modules::new(),
-            python: HashSet::new(),
-            copies: HashMap::new(),
+            next: Instant::now(),
+            threads: HashMap::new(),
         });
         process.modules.refresh(tasks);
-        if let Some(all) = all {
-            process.python.retain(|thread| all.contains_key(thread));
-        }
-        let python = process.python.iter().filter(|_| all.is_some());
-        let threads: HashSet<i32> = ran.iter().chain(python).copied().collect();
+        let running = all.into_iter().flatten().filter(|(_, task)| task.running);
+        let threads = ran.iter().chain(running.map(|(thread, _)| thread));
+        let threads: HashSet<i32> = threads.copied().take(MOST_THREADS).collect();
         let own: HashMap<i32, i32> = threads
             .iter()
             .filter_map(|&thread| Some((tasks.number_of(thread)?, thread)))
             .collect();
-        process.copies = threads.into_iter().map(|thread| (thread, None)).collect();
+        process.threads = threads.into_iter().map(|thread| (thread, None)).collect();
+        let now = Instant::now();
+        if now < process.next {
+            return spy.get_stack_traces().ok();
+        }
         let numbers: Vec<i32> = own.keys().copied().collect();
         let modules = &process.modules;
         let size = |pointer| modules.stack_size(pointer);
         let read = || spy.get_stack_traces().ok();
-        let (copies, stopped, traces) = while_stopped(&numbers, tasks.memory(), size, read)?;
-        if !copies.is_empty() {
+        let stop = while_stopped(&numbers, tasks.memory(), size, read)?;
+        process.next = process.next.max(now - SAVED) + STOPPED_PART * stop.time;
+        self.refused = stop.refused.or(self.refused);
+        if !stop.threads.is_empty() {
             self.stops += 1;
-            self.stopped += stopped;
+            self.stopped += stop.time;
         }
-        for copy in copies {
-            process.copies.insert(own[&copy.thread], Some(copy));
+        for thread in stop.threads {
+            let number = own[&thread.thread];
+            process.threads.insert(number, Some(thread));
         }
-        traces
+        stop.result
     }
 
     /// The frames of a thread's stack, the outermost first. None: it was not to be stopped, or its frames do not fit.
@@ -97,20 +111,20 @@ impl Native {
         tasks: &Tasks,
         thread: i32,
         python: &[Frame],
+        files: &Mutex<Files>,
     ) -> Option<Vec<String>> {
         let process = self.processes.get_mut(&pid)?;
-        if !python.is_empty() {
-            process.python.insert(thread);
-        }
-        let copy = process.copies.remove(&thread)?;
+        let stopped = process.threads.remove(&thread)?;
         let merged = || {
-            let copy = copy?;
-            let frames = process.modules.walk(&copy, tasks, &mut self.files);
+            let stopped = stopped?;
+            let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
+            let frames = process.modules.walk(&stopped, tasks, &mut files);
             let python = python.iter().map(|python| PythonFrame {
                 name: frame(python),
                 is_entry: python.is_entry || python.is_shim_entry,
             });
-            merge(&frames, python.collect(), copy.stack.len() == MOST_STACK)
+            let is_cut = stopped.stack.len() == MOST_STACK || frames.len() == MOST_FRAMES;
+            merge(&frames, python.collect(), is_cut)
         };
         let merged = merged();
         self.wanted += 1;
@@ -118,22 +132,31 @@ impl Native {
         merged
     }
 
+    /// A process that has ended.
+    pub fn forget(&mut self, pid: i32) {
+        self.processes.remove(&pid);
+    }
+
     pub fn notes(&self) -> Vec<Note> {
-        let each = self.stopped.as_secs_f64() / self.stops.max(1) as f64;
-        let (times, milliseconds) = (self.stops, each * 1e3);
-        let stops = format!("the process was stopped {times} times, {milliseconds:.1} ms each");
-        let stops = Note::plain(stops).coded(Code::StoppedForSamples);
+        let seconds = self.stopped.as_secs_f64();
+        let stops = format!(
+            "the process was stopped {} times, for {seconds:.2} s altogether",
+            self.stops
+        );
+        let stops = Note::plain(stops)
+            .coded(Code::StoppedForSamples)
+            .with("times", self.stops)
+            .with("seconds", seconds);
         let missing = share(self.missing, self.wanted).map(|percent| {
-            let text =
-                format!("{percent} of the stacks have no native frames: these could not be read, or did not fit Python's");
-            let share = fraction(self.missing, self.wanted);
-            Note::plain(text)
+            let why = match self.refused {
+                Some(error) => format!("threads could not be stopped ({error}); another program may trace the process"),
+                None => "they did not fit Python's, or stops would have taken more than a fifth of the time".to_owned(),
+            };
+            Note::plain(format!("{percent} of the stacks have no native frames: {why}"))
                 .coded(Code::NoNativeFrames)
-                .with("share", share)
+                .with("share", fraction(self.missing, self.wanted))
         });
-        let stops = stops
-            .with("times", times)
-            .with("seconds", self.stopped.as_secs_f64());
-        [Some(stops), missing].into_iter().flatten().collect()
+        let stops = (self.stops > 0).then_some(stops);
+        stops.into_iter().chain(missing).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! The native code of processes: walks up their stacks, and names functions.
 
 use std::collections::HashMap;
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,13 +15,15 @@ use framehop::{
 
 use super::merge::{Kind, NativeFrame};
 use super::registers::{leave_trampoline, unwind_registers};
-use super::stop::Copy;
+use super::stop::StoppedThread;
 use crate::engine::pyspy::tasks::Tasks;
-use crate::os::proc::maps::{file_name, Stretch};
+use crate::os::proc::maps::{file_name, Mapping};
 
 /// The most bytes of a stack that are copied, and the most frames of it.
 pub const MOST_STACK: usize = 256 << 10;
-const MOST_FRAMES: usize = 1024;
+pub const MOST_FRAMES: usize = 1024;
+/// The most bytes of a perf map that are read.
+const MOST_MAP: u64 = 16 << 20;
 /// Addresses whose names are remembered; more are forgotten, and worked out anew.
 const MOST_NAMES: usize = 1 << 16;
 /// How often to look for new libraries, if an address is in none.
@@ -33,11 +35,13 @@ const EVALUATION: &str = "_PyEval_EvalFrameDefault";
 
 type Policy = MayAllocateDuringUnwind;
 
+/// A part of a file: path, device, inode, and the place in the file from which on it is mapped.
+type Part = (String, String, u64, u64);
+
 /// The files that processes map, each read once.
 pub struct Files {
     code: Vec<Code>,
-    /// By path, inode, and the place in the file from which on it is mapped.
-    known: HashMap<(String, u64, u64), Option<usize>>,
+    known: HashMap<Part, Option<usize>>,
     /// How many bytes they may still take.
     room: usize,
 }
@@ -51,12 +55,13 @@ impl Files {
         }
     }
 
-    fn find(&mut self, tasks: &Tasks, stretch: &Stretch) -> Option<usize> {
-        let key = (stretch.path.clone(), stretch.inode, stretch.offset);
+    fn find(&mut self, tasks: &Tasks, mapping: &Mapping) -> Option<usize> {
+        let (path, device) = (mapping.path.clone(), mapping.device.clone());
+        let key = (path, device, mapping.inode, mapping.offset);
         if let Some(&known) = self.known.get(&key) {
             return known;
         }
-        let code = self.read(tasks, stretch).map(|code| {
+        let code = self.read(tasks, mapping).map(|code| {
             self.room = self.room.saturating_sub(code.bytes());
             self.code.push(code);
             self.code.len() - 1
@@ -65,50 +70,50 @@ impl Files {
         code
     }
 
-    fn read(&self, tasks: &Tasks, stretch: &Stretch) -> Option<Code> {
+    fn read(&self, tasks: &Tasks, mapping: &Mapping) -> Option<Code> {
         let options = SymbolOptions {
             memory: self.room,
             ..SymbolOptions::none()
         };
-        if stretch.path == VDSO {
-            let size = stretch.range.end - stretch.range.start;
+        if mapping.path == VDSO {
+            let size = mapping.range.end - mapping.range.start;
             let mut bytes = vec![0; size as usize];
             tasks
                 .memory()
-                .read_exact_at(&mut bytes, stretch.range.start)
+                .read_exact_at(&mut bytes, mapping.range.start)
                 .ok()?;
             return Code::read(Cursor::new(bytes), 0, &options);
         }
-        let file = tasks.target.named().ok()?.open(&stretch.path)?;
+        let file = tasks.target.named().ok()?.open(&mapping.path)?;
         // The file may have been replaced since the process mapped it.
-        let is_same = file.metadata().ok()?.ino() == stretch.inode;
-        Code::read(file, stretch.offset, &options).filter(|_| is_same)
+        let is_same = file.metadata().ok()?.ino() == mapping.inode;
+        Code::read(file, mapping.offset, &options).filter(|_| is_same)
     }
 }
 
 /// What one process maps.
 pub struct Modules {
-    stretches: Vec<Stretch>,
+    mappings: Vec<Mapping>,
     read: Option<Instant>,
-    /// The code of the stretches that were needed, by their begin.
+    /// The code of the mappings that were needed, by their begin.
     loaded: HashMap<u64, Option<usize>>,
     unwinder: UnwinderNative<Arc<[u8]>, Policy>,
     cache: CacheNative<Policy>,
     names: HashMap<u64, Arc<NativeFrame>>,
     /// The names of code made at run time, which the process itself wrote.
-    made: Option<JitMap>,
+    jit: Option<JitMap>,
 }
 
 impl Modules {
     pub fn new() -> Self {
         Self {
-            stretches: Vec::new(),
+            mappings: Vec::new(),
             read: None,
             loaded: HashMap::new(),
             unwinder: UnwinderNative::new(),
             cache: CacheNative::new(),
             names: HashMap::new(),
-            made: None,
+            jit: None,
         }
     }
 
@@ -118,31 +123,45 @@ impl Modules {
             return;
         }
         self.read = Some(Instant::now());
-        let Some(stretches) = tasks.target.stretches() else {
+        let Some(mappings) = tasks.target.mappings() else {
             return;
         };
-        if stretches != self.stretches {
+        if mappings == self.mappings {
+            return;
+        }
+        let code = |mappings: &[Mapping]| -> Vec<Mapping> {
+            let code = mappings.iter().filter(|mapping| mapping.is_code);
+            code.cloned().collect()
+        };
+        if code(&mappings) != code(&self.mappings) {
             *self = Self {
-                stretches,
                 read: self.read,
                 ..Self::new()
             };
         }
+        self.mappings = mappings;
+        self.jit = None;
+        self.names.retain(|_, frame| frame.kind != Kind::Jit);
     }
 
     /// How many bytes of a stack to copy from its pointer on.
     pub fn stack_size(&self, pointer: u64) -> usize {
-        let mut ends = self.stretches.iter().map(|stretch| stretch.range.end);
+        let mut ends = self.mappings.iter().map(|mapping| mapping.range.end);
         let end = ends.find(|&end| end > pointer);
         end.map_or(0, |end| (end - pointer).min(MOST_STACK as u64) as usize)
     }
 
     /// The frames of a stack, the innermost first.
-    pub fn walk(&mut self, copy: &Copy, tasks: &Tasks, files: &mut Files) -> Vec<Arc<NativeFrame>> {
-        let (pointer, code, mut registers) = unwind_registers(&copy.registers);
+    pub fn walk(
+        &mut self,
+        thread: &StoppedThread,
+        tasks: &Tasks,
+        files: &mut Files,
+    ) -> Vec<Arc<NativeFrame>> {
+        let (pointer, code, mut registers) = unwind_registers(&thread.registers);
         let mut read = |address: u64| {
             let place = address.checked_sub(pointer).ok_or(())? as usize;
-            let word = copy
+            let word = thread
                 .stack
                 .get(place..)
                 .and_then(|rest| rest.first_chunk())
@@ -154,7 +173,7 @@ impl Modules {
         let mut callee = None;
         while frames.len() < MOST_FRAMES {
             let frame = self.frame(address.address_for_lookup(), tasks, files);
-            let is_trampoline = frame.kind == Kind::Made && callee == Some(Kind::Evaluation);
+            let is_trampoline = frame.kind == Kind::Jit && callee == Some(Kind::Evaluation);
             callee = Some(frame.kind.clone());
             frames.push(frame);
             let caller = match is_trampoline.then(|| leave_trampoline(&mut registers, &mut read)) {
@@ -186,33 +205,33 @@ impl Modules {
     }
 
     fn name(&mut self, address: u64, tasks: &Tasks, files: &mut Files) -> NativeFrame {
-        let stretch = self
-            .stretches
+        let mapping = self
+            .mappings
             .iter()
-            .find(|stretch| stretch.range.contains(&address));
-        let Some(stretch) = stretch.filter(|stretch| !stretch.path.is_empty()).cloned() else {
-            return self.made_code(address, tasks);
+            .find(|mapping| mapping.range.contains(&address));
+        let Some(mapping) = mapping.filter(|mapping| !mapping.path.is_empty()).cloned() else {
+            return self.jit_code(address, tasks);
         };
-        let code = self.load(&stretch, tasks, files);
-        let offset = address - stretch.range.start + stretch.offset;
+        let code = self.load(&mapping, tasks, files);
+        let offset = address - mapping.range.start + mapping.offset;
         let symbol = code.and_then(|code| files.code[code].symbol(offset));
-        let file = file_name(&stretch.path);
+        let file = file_name(&mapping.path);
         let is_python = file.starts_with("python") || file.starts_with("libpython");
         let kind = match &symbol {
             Some(symbol) if is_python && symbol.starts_with(EVALUATION) => Kind::Evaluation,
             _ if is_python => Kind::Interpreter,
             _ => Kind::Library,
         };
-        let name = frame_name(symbol.as_deref(), &stretch.path);
+        let name = frame_name(symbol.as_deref(), &mapping.path);
         NativeFrame { name, kind }
     }
 
-    fn load(&mut self, stretch: &Stretch, tasks: &Tasks, files: &mut Files) -> Option<usize> {
-        let (start, end) = (stretch.range.start, stretch.range.end);
+    fn load(&mut self, mapping: &Mapping, tasks: &Tasks, files: &mut Files) -> Option<usize> {
+        let (start, end) = (mapping.range.start, mapping.range.end);
         if let Some(&known) = self.loaded.get(&start) {
             return known;
         }
-        let found = files.find(tasks, stretch);
+        let found = files.find(tasks, mapping);
         self.loaded.insert(start, found);
         let code = &files.code[found?];
         let mut sections = ExplicitModuleSectionInfo::default();
@@ -231,24 +250,24 @@ impl Modules {
         }
         // Where the file's address 0 is in the process.
         let base = start.wrapping_sub(code.address);
-        let path = stretch.path.clone();
+        let path = mapping.path.clone();
         self.unwinder
             .add_module(Module::new(path, start..end, base, sections));
         found
     }
 
     /// Code that is in no file. `perf-PID.map` has its names, if a JIT compiler writes it.
-    fn made_code(&mut self, address: u64, tasks: &Tasks) -> NativeFrame {
-        let made = self
-            .made
+    fn jit_code(&mut self, address: u64, tasks: &Tasks) -> NativeFrame {
+        let jit = self
+            .jit
             .get_or_insert_with(|| read_map(tasks).unwrap_or_default());
-        let name = made
+        let name = jit
             .find(address)
             .first()
             .map(|(name, _)| (*name).to_owned());
         NativeFrame {
             name: name.unwrap_or_else(|| UNKNOWN.to_owned()),
-            kind: Kind::Made,
+            kind: Kind::Jit,
         }
     }
 }
@@ -257,8 +276,7 @@ fn read_map(tasks: &Tasks) -> Option<JitMap> {
     let status = &tasks.target.status;
     let path = format!("/tmp/perf-{}.map", status.namespace_pid);
     let file = tasks.target.named().ok()?.open(&path)?;
-    // Everybody may write files to that folder.
-    let owner = file.metadata().ok()?.uid();
-    let is_theirs = owner == 0 || owner == status.uid;
-    JitMap::text(file).ok().filter(|_| is_theirs)
+    // Everybody may write files to that folder, of any size.
+    let is_theirs = file.metadata().ok()?.uid() == status.uid;
+    is_theirs.then(|| JitMap::text(file.take(MOST_MAP)).ok())?
 }

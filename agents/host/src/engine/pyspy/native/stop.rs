@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::libc::user_regs_struct;
 use nix::sys::ptrace::{detach, getregs, interrupt, seize, Options};
 use nix::unistd::Pid as NixPid;
@@ -13,8 +15,10 @@ use rustix::process::{waitid, Pid, WaitId, WaitIdOptions};
 use super::registers::unwind_registers;
 use crate::os::threads::STACK;
 
-/// How long to wait for threads to stop; one that waits for a disk does not.
-const LIMIT: Duration = Duration::from_millis(20);
+/// How long to wait for threads to stop; one that has begun to wait for a disk does not.
+const LIMIT: Duration = Duration::from_millis(5);
+/// How long they stay stopped at most, even where their memory cannot be read.
+const LONGEST: Duration = Duration::from_millis(50);
 const POLL: Duration = Duration::from_micros(20);
 /// `__WALL`: kernels before 4.7 otherwise wait for main threads only.
 const ALL: u32 = 0x4000_0000;
@@ -22,57 +26,87 @@ const ALL: u32 = 0x4000_0000;
 const EVENT_STOP: i32 = 128;
 
 /// What a thread had when it was stopped.
-pub struct Copy {
+pub struct StoppedThread {
     pub thread: i32,
     pub registers: user_regs_struct,
     /// The bytes from the stack pointer on.
     pub stack: Vec<u8>,
 }
 
+/// What was read while threads were stopped.
+pub struct Stop<T> {
+    pub threads: Vec<StoppedThread>,
+    pub time: Duration,
+    /// Why the kernel did not let the agent stop a thread.
+    pub refused: Option<Errno>,
+    pub result: T,
+}
+
 /// Copies the registers and stacks of threads, and calls `read` before they go on. The result is None where no thread
-/// could be started that does it.
+/// could be started that does it. If reading takes too long they go on meanwhile, and there are no copies.
 ///
 /// A thread of its own traces them: the kernel lets go of all that it traces when it ends, also of a thread that did
 /// not stop in time, and when the agent is killed. A signal that such a thread was about to get is delivered then, which
 /// is not lost since no status is taken from the kernel (`NOWAIT`). A stopped process remains stopped.
-pub fn while_stopped<T: Send>(
+pub fn while_stopped<T>(
     threads: &[i32],
     memory: &File,
-    size: impl Fn(u64) -> usize + Sync,
-    read: impl FnOnce() -> T + Send,
-) -> Option<(Vec<Copy>, Duration, T)> {
-    let run = || {
+    size: impl Fn(u64) -> usize,
+    read: impl FnOnce() -> T,
+) -> Option<Stop<T>> {
+    let (sender, stopped) = channel();
+    let (done, finished) = channel::<()>();
+    let trace = move || {
         let begin = Instant::now();
+        let mut refused = None;
         let asked = threads.iter().copied().filter(|&thread| {
             let thread = NixPid::from_raw(thread);
-            seize(thread, Options::empty()).is_ok() && interrupt(thread).is_ok()
+            let asked = seize(thread, Options::empty()).and_then(|()| interrupt(thread));
+            refused = refused.or(asked.err().filter(|&error| error != Errno::ESRCH));
+            asked.is_ok()
         });
         let stopped = wait_for(asked.collect(), begin + LIMIT);
-        let copy = |&(thread, _): &(i32, bool)| {
+        let registers = stopped.iter().filter_map(|&(thread, _)| {
             let registers = getregs(NixPid::from_raw(thread)).ok()?;
-            let (pointer, ..) = unwind_registers(&registers);
-            let mut stack = vec![0; size(pointer)];
-            let read = memory.read_at(&mut stack, pointer).ok()?;
-            stack.truncate(read);
-            Some(Copy {
-                thread,
-                registers,
-                stack,
-            })
-        };
-        let copies = stopped.iter().filter_map(copy).collect();
-        let result = read();
+            Some((thread, registers))
+        });
+        let _ = sender.send(registers.collect::<Vec<_>>());
+        let in_time = finished.recv_timeout(LONGEST) != Err(RecvTimeoutError::Timeout);
         for &(thread, asked) in &stopped {
             if asked {
                 let _ = detach(NixPid::from_raw(thread), None);
             }
         }
-        (copies, begin.elapsed(), result)
+        (begin.elapsed(), refused, in_time)
+    };
+    let copy = |(thread, registers)| {
+        let (pointer, ..) = unwind_registers(&registers);
+        let mut stack = vec![0; size(pointer)];
+        let read = memory.read_at(&mut stack, pointer).ok()?;
+        stack.truncate(read);
+        Some(StoppedThread {
+            thread,
+            registers,
+            stack,
+        })
     };
     thread::scope(|scope| {
         let tracer = thread::Builder::new().name("python stops".to_owned());
-        let tracer = tracer.stack_size(STACK).spawn_scoped(scope, run).ok()?;
-        tracer.join().ok()
+        let tracer = tracer.stack_size(STACK).spawn_scoped(scope, trace).ok()?;
+        let stopped = stopped.recv().ok()?.into_iter();
+        let mut threads: Vec<StoppedThread> = stopped.filter_map(copy).collect();
+        let result = read();
+        drop(done);
+        let (time, refused, in_time) = tracer.join().ok()?;
+        if !in_time {
+            threads.clear();
+        }
+        Some(Stop {
+            threads,
+            time,
+            refused,
+            result,
+        })
     })
 }
 
