@@ -53,6 +53,7 @@ examples:
   hprofiler -e cpu,alloc,lock -j pid:4242                      CPU, allocations and locks of a process
   hprofiler -i -j kafka-broker                                 what its threads wait for
   hprofiler -j impala-daemon --hosts-file nodes.txt            native processes, with perf
+  hprofiler -j python -e cpu,wall                              Python processes, with py-spy
   hprofiler -j 're:Main --job \\d+' -h 'node[01-40]' --become sudo -o results
 
 exit status:
@@ -236,7 +237,7 @@ def _ssh_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--become",
         choices=["sudo"],
-        help="run the agent as root with sudo, to profile JVMs of other users",
+        help="run the agent as root with sudo, to profile processes of other users",
     )
     group.add_argument(
         "--parallel",

@@ -39,7 +39,7 @@ const SAME: [(&str, &str); 7] = [
     ("cpu-cycles", "cycles"),
     ("branches", "branch-instructions"),
 ];
-const OF_ASYNC_PROFILER: [&str; 5] = ["alloc", "live", "lock", "wall", "nativemem"];
+pub const OF_ASYNC_PROFILER: [&str; 5] = ["alloc", "live", "lock", "wall", "nativemem"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {

@@ -29,6 +29,7 @@ use crate::discovery::find::PARENT;
 use crate::engine::api::{
     fraction, share, Engine, Folded, Job, Note, Prepared, Raw, Shared, Started, Stopped,
 };
+use crate::engine::perf::events::OF_ASYNC_PROFILER;
 use crate::jvm::preflight::Findings;
 use crate::os::proc::target::Target;
 use crate::os::threads::hangs;
@@ -130,12 +131,21 @@ fn possible(sampling: &Sampling) -> Result<(Vec<Event>, Vec<Note>), Failure> {
                 ("cpu", Duration::from_secs(1) / frequency)
             }
             "wall" => {
-                let asked = sampling.wall_interval.map(Duration::from_nanos);
-                ("wall", asked.unwrap_or(WALL).max(WALL))
+                let asked = sampling.wall_interval.map_or(WALL, Duration::from_nanos);
+                if asked < WALL {
+                    let reason = "10 ms is the shortest time between wall-clock samples of Python";
+                    let failure = Failure::new(reason, "use a longer --wall-interval");
+                    refused.push(failure.coded(Code::FrequencyLowered));
+                }
+                ("wall", asked.max(WALL))
             }
             other => {
                 let reason = format!("py-spy cannot record {other}, only cpu and wall");
-                let failure = Failure::new(reason, "record it with --engine perf");
+                let remedy = match OF_ASYNC_PROFILER.contains(&other) {
+                    true => "leave it out for Python: it needs a JVM",
+                    false => "record it with --engine perf",
+                };
+                let failure = Failure::new(reason, remedy);
                 refused.push(failure.coded(Code::EventUnsupported));
                 continue;
             }
@@ -266,5 +276,12 @@ mod tests {
         let (events, notes) = possible(&Sampling::of("page-faults wall")).unwrap();
         assert_eq!((events.len(), notes[0].code), (1, Code::EventUnsupported));
         assert!(possible(&Sampling::of("alloc")).is_err());
+        sampling.events = vec!["wall".to_owned()];
+        sampling.wall_interval = Some(1_000_000);
+        let (events, notes) = possible(&sampling).unwrap();
+        assert_eq!(
+            (events[0].every, notes[0].code),
+            (WALL, Code::FrequencyLowered)
+        );
     }
 }
