@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +20,9 @@ import yaml
 
 from hprofiler import Profile
 from hprofiler.runfolder import RunFolder
+from tests.burners import burner
 from tests.burners.burner import HOT
+from tests.contract.agent_driver import near
 from tests.lab import cache, hosts
 from tests.lab.coordinator import COMMAND, Coordinator, Result, Running
 from tests.lab.folded import Stacks
@@ -28,10 +32,12 @@ from tests.lab.k8s.pods import Object
 from tests.lab.k8s.settings import API_ADDRESS
 from tests.lab.k8s.software import software
 from tests.lab.procs import cpu_seconds, wait_for
+from tests.lab.yarn.software import pyspark
 
 pytestmark = pytest.mark.timeout(2400)  # the first run builds Kubernetes
 
 SHAPES = "k8s:fleet=shapes"
+BURNERS = Path(burner.__file__).parent
 ROOT = ["--user", "root"]
 
 Profiling = Callable[..., Result]
@@ -289,6 +295,36 @@ def test_spark_executors_by_readmes_recipe(kube: KubeCluster, hprofiler: Profili
     assert result.code == 0, str(result)
     assert sorted(process["label"] for process in recorded(result).values()) == ["executor 1", "executor 2"]
     kube.remove(*names)
+
+
+@pytest.mark.nightly
+def test_a_spark_pod_brings_its_python_workers_along(kube: KubeCluster, hprofiler: Profiling) -> None:
+    assert kube.lab.shared is not None
+    for name, source in (("pyspark", pyspark()), ("python", Path(sys.base_prefix)), ("burners", BURNERS)):
+        shutil.copytree(source, kube.lab.shared / name, symlinks=True)
+    output = kube.lab.shared / "output"
+    kube.create(pods.pyspark("etl-driver", kube.lab.shared))
+    kube.wait_until_running("etl-driver")
+    wait_for("work of the job", lambda: output.exists() and "counters" in output.read_text(), 120)
+    result = hprofiler("-t", "15", "-j", "k8s:spark-role=driver")
+    assert result.code == 0, str(result)
+    (host,) = result.run["hosts"]
+    engines = [(one["engine"], one["process"]) for one in host["recordings"]]
+    (jvm,) = (process for engine, process in engines if engine == "async-profiler")
+    workers = [process for engine, process in engines if engine == "pyspy"]
+    assert len(engines) > len(workers) > 0, str(result)
+    for worker in workers:
+        assert worker["label"].endswith(f" of {jvm['label']}"), worker
+        assert worker["labels"]["parent"] == str(jvm["pid"]), worker
+        assert worker["labels"]["container"] == "main", worker
+    assert result.folder is not None
+    profile = Profile.read(str(result.folder / "cluster" / "cpu.pb.gz"))
+    hot, warm = (
+        sum(path.values[0] for path in profile.paths() if f"{work} (pyspark_shares.py)" in path.frames)
+        for work in ("hot", "warm")
+    )
+    assert near(hot / (hot + warm), 0.6, hot + warm) and hot + warm > 200, str(result)
+    kube.remove("etl-driver")
 
 
 # Rights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tests.burners import build
@@ -89,6 +90,27 @@ def spark_executors(name: str, count: int) -> list[Object]:
         labels = {"spark-role": "executor", "spark-exec-id": number, "spark-app-name": name}
         one = container(command, name="spark-kubernetes-executor")
         made.append(pod(f"{name}-exec-{number}", one, labels=labels))
+    return made
+
+
+def pyspark(name: str, shared: Path) -> Object:
+    """A pod with a PySpark job in local mode, which uses the folders pyspark, python and burners of the lab's
+    shared folder and writes to its file output.
+    """
+    (zipped,) = (shared / "pyspark" / "python" / "lib").glob("py4j-*.zip")
+    variables = {
+        "PYSPARK_PYTHON": "/shared/python/bin/python3",
+        "PYSPARK_SUBMIT_ARGS": "--driver-memory 512m pyspark-shell",
+        "PYTHONPATH": f"/shared:/shared/{zipped.relative_to(shared)}",
+        "SPARK_HOME": "/shared/pyspark",
+    }
+    program = "/shared/burners/pyspark_shares.py"
+    one = container(["sh", "-c", f"exec {variables['PYSPARK_PYTHON']} {program} >/shared/output 2>&1"])
+    made = pod(name, one, labels={"spark-role": "driver"})
+    one["env"] = [{"name": key, "value": value} for key, value in variables.items()]
+    for volume, path in {"shared": "/shared", "system": "/usr"}.items():
+        made["spec"]["volumes"].append({"name": volume, "hostPath": {"path": path}})
+        one["volumeMounts"].append({"name": volume, "mountPath": path})
     return made
 
 
