@@ -165,11 +165,12 @@ def blocked_time(application: Application, replay: Replay) -> BlockedTime:
 
 def _of_stage(replay: Replay, number: int, waits: dict[str, list[float]]) -> StageBlocked:
     stage = replay.stages[number]
+    share = (stage.end - stage.start) / replay.measured if replay.measured else 0.0
     return StageBlocked(
         stage.id,
         stage.attempt_numbers,
         stage.name,
-        (stage.end - stage.start) / replay.measured if replay.measured else 0.0,
+        min(share, 1.0),  # A running stage is known a moment longer than its job.
         sum(stage.duration),
         {name: times[number] for name, times in waits.items()},
     )
