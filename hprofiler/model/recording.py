@@ -22,8 +22,8 @@ class Sampling:
     `frequency` is in Hz of CPU time. If an interval is None, the agent chooses it: `alloc_interval` in bytes,
     `lock_threshold` and `wall_interval` in nanoseconds. `keep_raw` also requests the engine's own files,
     `timeline` the times of samples and of GC pauses, `thread_names` names of threads even where the JVM
-    prints a warning about that, `python_native` native frames of Python processes, which are stopped for each
-    sample then, `metrics` what the host did meanwhile, `counters` (presets and events) what
+    prints a warning about that, `python_native` native frames of Python processes, which are stopped for
+    their samples then, `metrics` what the host did meanwhile, `counters` (presets and events) what
     its processors counted; they need `metrics`.
     """
 

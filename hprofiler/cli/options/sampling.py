@@ -92,8 +92,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--python-native",
         action="store_true",
-        help="Python processes: record native frames too, such as NumPy's; this stops a process for each "
-        "sample (docs/python.md)",
+        help="Python processes: record native frames too, such as NumPy's; this stops a process for its "
+        "samples (docs/python.md)",
     )
     group.add_argument(
         "--async-profiler",

@@ -41,7 +41,7 @@ pub fn merge(
     let is_evaluation = |frame: &Arc<NativeFrame>| frame.kind == Kind::Evaluation;
     let evaluations = native.iter().filter(|frame| is_evaluation(frame)).count();
     let entries = python.iter().filter(|frame| frame.is_entry).count();
-    // It waits for the GIL, although it was seen running: the wait takes no CPU time.
+    // The thread waits for the GIL, although it was seen running: the wait takes no CPU time.
     let waits = native
         .iter()
         .position(|frame| frame.kind == Kind::Interpreter && frame.name.starts_with("take_gil"));
@@ -73,8 +73,6 @@ pub fn merge(
             // Outside of Python.
             _ if is_python && python.peek().is_none() => {}
             Kind::Interpreter if evaluated || calls(place, &frame.name) => {}
-            // A part of the evaluation, one for each instruction, in some builds of 3.14.
-            Kind::Interpreter if frame.name.starts_with("_TAIL_CALL_") => {}
             // A trampoline, one for each Python function, where Python was told to support perf.
             Kind::Jit if callee == Some(&Kind::Evaluation) => {}
             _ => merged.push(frame.name.clone()),
@@ -88,9 +86,10 @@ pub fn merge(
     Some(merged)
 }
 
-/// Whether a function of the interpreter only calls another one, such as `_PyObject_MakeTpCall`.
+/// Whether a function of the interpreter only calls another one, such as `_PyObject_MakeTpCall`, or is a part of the
+/// evaluation: some builds of 3.14 have one for each instruction.
 fn calls(place: usize, name: &str) -> bool {
-    place > 0 && name.to_ascii_lowercase().contains("call")
+    name.starts_with("_TAIL_CALL_") || place > 0 && name.to_ascii_lowercase().contains("call")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod registers;
 mod stop;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -23,8 +23,8 @@ use crate::wire::outcome::Code;
 
 /// The most threads that are stopped for one sample.
 const MOST_THREADS: usize = 64;
-/// Of the time, a process may be stopped for this part; what it was not lately counts for so long.
-const STOPPED_PART: u32 = 5;
+/// A process may be stopped for a fifth of the time. Time in which it was not stopped is saved up, to this limit.
+const TIME_FOR_STOPS: u32 = 5;
 const SAVED: Duration = Duration::from_millis(200);
 
 pub struct Native {
@@ -59,8 +59,8 @@ impl Native {
         }
     }
 
-    /// Python's stacks of all threads, and for `stack` those of the threads that ran, with `all` of all that run. These
-    /// are stopped meanwhile. A thread that waits is not: that may end its wait, or last long.
+    /// Python's stacks of all threads. Those in `ran` are stopped meanwhile, and those of `all` that run; `stack` returns
+    /// their stacks. Threads that wait are not stopped: this may end their wait, or take long.
     pub fn read(
         &mut self,
         spy: &mut PythonSpy,
@@ -76,14 +76,15 @@ impl Native {
         process.modules.refresh(tasks);
         let running = all.into_iter().flatten().filter(|(_, task)| task.running);
         let threads = ran.iter().chain(running.map(|(thread, _)| thread));
-        let threads: HashSet<i32> = threads.copied().take(MOST_THREADS).collect();
+        let threads: HashSet<i32> = threads.copied().collect();
         let own: HashMap<i32, i32> = threads
             .iter()
             .filter_map(|&thread| Some((tasks.number_of(thread)?, thread)))
+            .take(MOST_THREADS)
             .collect();
         process.threads = threads.into_iter().map(|thread| (thread, None)).collect();
         let now = Instant::now();
-        if now < process.next {
+        if own.is_empty() || now < process.next {
             return spy.get_stack_traces().ok();
         }
         let numbers: Vec<i32> = own.keys().copied().collect();
@@ -91,9 +92,9 @@ impl Native {
         let size = |pointer| modules.stack_size(pointer);
         let read = || spy.get_stack_traces().ok();
         let stop = while_stopped(&numbers, tasks.memory(), size, read)?;
-        process.next = process.next.max(now - SAVED) + STOPPED_PART * stop.time;
+        process.next = next_stop(process.next, now, stop.time);
         self.refused = stop.refused.or(self.refused);
-        if !stop.threads.is_empty() {
+        if !stop.time.is_zero() {
             self.stops += 1;
             self.stopped += stop.time;
         }
@@ -117,8 +118,7 @@ impl Native {
         let stopped = process.threads.remove(&thread)?;
         let merged = || {
             let stopped = stopped?;
-            let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
-            let frames = process.modules.walk(&stopped, tasks, &mut files);
+            let frames = process.modules.walk(&stopped, tasks, files);
             let python = python.iter().map(|python| PythonFrame {
                 name: frame(python),
                 is_entry: python.is_entry || python.is_shim_entry,
@@ -148,9 +148,9 @@ impl Native {
             .with("times", self.stops)
             .with("seconds", seconds);
         let missing = share(self.missing, self.wanted).map(|percent| {
-            let why = match self.refused {
+            let why = match self.refused.filter(|_| self.stops == 0) {
                 Some(error) => format!("threads could not be stopped ({error}); another program may trace the process"),
-                None => "they did not fit Python's, or stops would have taken more than a fifth of the time".to_owned(),
+                None => "native and Python frames did not fit, or stops would have taken more than a fifth of the time".to_owned(),
             };
             Note::plain(format!("{percent} of the stacks have no native frames: {why}"))
                 .coded(Code::NoNativeFrames)
@@ -158,5 +158,29 @@ impl Native {
         });
         let stops = (self.stops > 0).then_some(stops);
         stops.into_iter().chain(missing).collect()
+    }
+}
+
+fn next_stop(next: Instant, now: Instant, stopped: Duration) -> Instant {
+    next.max(now - SAVED) + TIME_FOR_STOPS * stopped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_stopped_for_a_fifth_of_the_time() {
+        let (begin, stop) = (Instant::now(), Duration::from_millis(10));
+        let (mut now, mut next, mut stopped) = (begin, begin, Duration::ZERO);
+        while now < begin + Duration::from_secs(10) {
+            if now >= next {
+                next = next_stop(next, now, stop);
+                (now, stopped) = (now + stop, stopped + stop);
+            }
+            now += Duration::from_millis(1);
+        }
+        let (least, most) = (Duration::from_millis(1900), Duration::from_millis(2050));
+        assert!((least..most).contains(&stopped), "{stopped:?}");
     }
 }

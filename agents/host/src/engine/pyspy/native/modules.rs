@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{Cursor, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use flamegraph::perf_data::{frame_name, Code, JitMap};
@@ -38,10 +38,11 @@ type Policy = MayAllocateDuringUnwind;
 /// A part of a file: path, device, inode, and the place in the file from which on it is mapped.
 type Part = (String, String, u64, u64);
 
-/// The files that processes map, each read once.
+type SharedCode = Arc<Mutex<Code>>;
+
+/// The files that processes map, for all processes.
 pub struct Files {
-    code: Vec<Code>,
-    known: HashMap<Part, Option<usize>>,
+    known: HashMap<Part, SharedCode>,
     /// How many bytes they may still take.
     room: usize,
 }
@@ -49,46 +50,51 @@ pub struct Files {
 impl Files {
     pub fn new(room: usize) -> Self {
         Self {
-            code: Vec::new(),
             known: HashMap::new(),
             room,
         }
     }
+}
 
-    fn find(&mut self, tasks: &Tasks, mapping: &Mapping) -> Option<usize> {
-        let (path, device) = (mapping.path.clone(), mapping.device.clone());
-        let key = (path, device, mapping.inode, mapping.offset);
-        if let Some(&known) = self.known.get(&key) {
-            return known;
-        }
-        let code = self.read(tasks, mapping).map(|code| {
-            self.room = self.room.saturating_sub(code.bytes());
-            self.code.push(code);
-            self.code.len() - 1
-        });
-        self.known.insert(key, code);
-        code
+/// The code of a file. It is not locked while the file is read, which may be on a file system that does not answer.
+fn find(files: &Mutex<Files>, tasks: &Tasks, mapping: &Mapping) -> Option<SharedCode> {
+    let (path, device) = (mapping.path.clone(), mapping.device.clone());
+    let key = (path, device, mapping.inode, mapping.offset);
+    let (known, room) = {
+        let files = lock(files);
+        (files.known.get(&key).cloned(), files.room)
+    };
+    if known.is_some() {
+        return known;
     }
+    let code = read(tasks, mapping, room)?;
+    let mut files = lock(files);
+    files.room = files.room.saturating_sub(code.bytes());
+    let code = Arc::new(Mutex::new(code));
+    files.known.insert(key, code.clone());
+    Some(code)
+}
 
-    fn read(&self, tasks: &Tasks, mapping: &Mapping) -> Option<Code> {
-        let options = SymbolOptions {
-            memory: self.room,
-            ..SymbolOptions::none()
-        };
-        if mapping.path == VDSO {
-            let size = mapping.range.end - mapping.range.start;
-            let mut bytes = vec![0; size as usize];
-            tasks
-                .memory()
-                .read_exact_at(&mut bytes, mapping.range.start)
-                .ok()?;
-            return Code::read(Cursor::new(bytes), 0, &options);
-        }
-        let file = tasks.target.named().ok()?.open(&mapping.path)?;
-        // The file may have been replaced since the process mapped it.
-        let is_same = file.metadata().ok()?.ino() == mapping.inode;
-        Code::read(file, mapping.offset, &options).filter(|_| is_same)
+fn read(tasks: &Tasks, mapping: &Mapping, room: usize) -> Option<Code> {
+    let options = SymbolOptions {
+        memory: room,
+        ..SymbolOptions::none()
+    };
+    if mapping.path == VDSO {
+        let size = mapping.range.end - mapping.range.start;
+        let mut bytes = vec![0; size as usize];
+        let (memory, start) = (tasks.memory(), mapping.range.start);
+        memory.read_exact_at(&mut bytes, start).ok()?;
+        return Code::read(Cursor::new(bytes), 0, &options);
     }
+    let file = tasks.target.named().ok()?.open(&mapping.path)?;
+    // The file may have been replaced since the process mapped it.
+    let is_same = file.metadata().ok()?.ino() == mapping.inode;
+    is_same.then(|| Code::read(file, mapping.offset, &options))?
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What one process maps.
@@ -96,12 +102,15 @@ pub struct Modules {
     mappings: Vec<Mapping>,
     read: Option<Instant>,
     /// The code of the mappings that were needed, by their begin.
-    loaded: HashMap<u64, Option<usize>>,
+    loaded: HashMap<u64, Option<SharedCode>>,
     unwinder: UnwinderNative<Arc<[u8]>, Policy>,
     cache: CacheNative<Policy>,
     names: HashMap<u64, Arc<NativeFrame>>,
     /// The names of code made at run time, which the process itself wrote.
-    jit: Option<JitMap>,
+    jit: JitMap,
+    /// The size of that file when it was read, and whether to look at it again.
+    jit_size: u64,
+    jit_due: bool,
 }
 
 impl Modules {
@@ -113,7 +122,9 @@ impl Modules {
             unwinder: UnwinderNative::new(),
             cache: CacheNative::new(),
             names: HashMap::new(),
-            jit: None,
+            jit: JitMap::default(),
+            jit_size: 0,
+            jit_due: false,
         }
     }
 
@@ -123,32 +134,30 @@ impl Modules {
             return;
         }
         self.read = Some(Instant::now());
+        self.jit_due = true;
         let Some(mappings) = tasks.target.mappings() else {
             return;
         };
-        if mappings == self.mappings {
-            return;
-        }
-        let code = |mappings: &[Mapping]| -> Vec<Mapping> {
-            let code = mappings.iter().filter(|mapping| mapping.is_code);
-            code.cloned().collect()
-        };
-        if code(&mappings) != code(&self.mappings) {
+        let is_code = |mapping: &&Mapping| mapping.is_code;
+        let code = mappings.iter().filter(is_code);
+        if !code.eq(self.mappings.iter().filter(is_code)) {
             *self = Self {
                 read: self.read,
+                jit_due: true,
                 ..Self::new()
             };
         }
         self.mappings = mappings;
-        self.jit = None;
-        self.names.retain(|_, frame| frame.kind != Kind::Jit);
     }
 
     /// How many bytes of a stack to copy from its pointer on.
     pub fn stack_size(&self, pointer: u64) -> usize {
-        let mut ends = self.mappings.iter().map(|mapping| mapping.range.end);
-        let end = ends.find(|&end| end > pointer);
-        end.map_or(0, |end| (end - pointer).min(MOST_STACK as u64) as usize)
+        let place = self
+            .mappings
+            .partition_point(|mapping| mapping.range.end <= pointer);
+        self.mappings.get(place).map_or(0, |mapping| {
+            (mapping.range.end - pointer).min(MOST_STACK as u64) as usize
+        })
     }
 
     /// The frames of a stack, the innermost first.
@@ -156,7 +165,7 @@ impl Modules {
         &mut self,
         thread: &StoppedThread,
         tasks: &Tasks,
-        files: &mut Files,
+        files: &Mutex<Files>,
     ) -> Vec<Arc<NativeFrame>> {
         let (pointer, code, mut registers) = unwind_registers(&thread.registers);
         let mut read = |address: u64| {
@@ -192,7 +201,7 @@ impl Modules {
         frames
     }
 
-    fn frame(&mut self, address: u64, tasks: &Tasks, files: &mut Files) -> Arc<NativeFrame> {
+    fn frame(&mut self, address: u64, tasks: &Tasks, files: &Mutex<Files>) -> Arc<NativeFrame> {
         if let Some(known) = self.names.get(&address) {
             return known.clone();
         }
@@ -200,11 +209,13 @@ impl Modules {
         if self.names.len() >= MOST_NAMES {
             self.names.clear();
         }
-        self.names.insert(address, frame.clone());
+        if frame.name != UNKNOWN {
+            self.names.insert(address, frame.clone());
+        }
         frame
     }
 
-    fn name(&mut self, address: u64, tasks: &Tasks, files: &mut Files) -> NativeFrame {
+    fn name(&mut self, address: u64, tasks: &Tasks, files: &Mutex<Files>) -> NativeFrame {
         let mapping = self
             .mappings
             .iter()
@@ -214,7 +225,7 @@ impl Modules {
         };
         let code = self.load(&mapping, tasks, files);
         let offset = address - mapping.range.start + mapping.offset;
-        let symbol = code.and_then(|code| files.code[code].symbol(offset));
+        let symbol = code.and_then(|code| lock(&code).symbol(offset));
         let file = file_name(&mapping.path);
         let is_python = file.starts_with("python") || file.starts_with("libpython");
         let kind = match &symbol {
@@ -226,14 +237,20 @@ impl Modules {
         NativeFrame { name, kind }
     }
 
-    fn load(&mut self, mapping: &Mapping, tasks: &Tasks, files: &mut Files) -> Option<usize> {
+    fn load(
+        &mut self,
+        mapping: &Mapping,
+        tasks: &Tasks,
+        files: &Mutex<Files>,
+    ) -> Option<SharedCode> {
         let (start, end) = (mapping.range.start, mapping.range.end);
-        if let Some(&known) = self.loaded.get(&start) {
-            return known;
+        if let Some(known) = self.loaded.get(&start) {
+            return known.clone();
         }
-        let found = files.find(tasks, mapping);
-        self.loaded.insert(start, found);
-        let code = &files.code[found?];
+        let found = find(files, tasks, mapping);
+        self.loaded.insert(start, found.clone());
+        let found = found?;
+        let code = lock(&found);
         let mut sections = ExplicitModuleSectionInfo::default();
         for section in &code.sections {
             let (bytes, size) = (section.bytes.clone(), section.bytes.len() as u64);
@@ -253,18 +270,21 @@ impl Modules {
         let path = mapping.path.clone();
         self.unwinder
             .add_module(Module::new(path, start..end, base, sections));
-        found
+        drop(code);
+        Some(found)
     }
 
     /// Code that is in no file. `perf-PID.map` has its names, if a JIT compiler writes it.
     fn jit_code(&mut self, address: u64, tasks: &Tasks) -> NativeFrame {
-        let jit = self
-            .jit
-            .get_or_insert_with(|| read_map(tasks).unwrap_or_default());
-        let name = jit
-            .find(address)
-            .first()
-            .map(|(name, _)| (*name).to_owned());
+        if std::mem::take(&mut self.jit_due) {
+            let map = read_map(tasks, self.jit_size);
+            if let Some((size, map)) = map {
+                (self.jit_size, self.jit) = (size, map);
+                self.names.retain(|_, frame| frame.kind != Kind::Jit);
+            }
+        }
+        let found = self.jit.find(address);
+        let name = found.first().map(|(name, _)| (*name).to_owned());
         NativeFrame {
             name: name.unwrap_or_else(|| UNKNOWN.to_owned()),
             kind: Kind::Jit,
@@ -272,11 +292,16 @@ impl Modules {
     }
 }
 
-fn read_map(tasks: &Tasks) -> Option<JitMap> {
+/// The map that a process has written, with its size. None: there is no other than that of `known` bytes.
+fn read_map(tasks: &Tasks, known: u64) -> Option<(u64, JitMap)> {
     let status = &tasks.target.status;
     let path = format!("/tmp/perf-{}.map", status.namespace_pid);
     let file = tasks.target.named().ok()?.open(&path)?;
     // Everybody may write files to that folder, of any size.
-    let is_theirs = file.metadata().ok()?.uid() == status.uid;
-    is_theirs.then(|| JitMap::text(file.take(MOST_MAP)).ok())?
+    let metadata = file.metadata().ok()?;
+    if metadata.uid() != status.uid || metadata.len() == known {
+        return None;
+    }
+    let map = JitMap::text(file.take(MOST_MAP)).ok()?;
+    Some((metadata.len(), map))
 }

@@ -36,6 +36,7 @@ pub struct StoppedThread {
 /// What was read while threads were stopped.
 pub struct Stop<T> {
     pub threads: Vec<StoppedThread>,
+    /// 0: no thread stopped in time.
     pub time: Duration,
     /// Why the kernel did not let the agent stop a thread.
     pub refused: Option<Errno>,
@@ -71,13 +72,18 @@ pub fn while_stopped<T>(
             Some((thread, registers))
         });
         let _ = sender.send(registers.collect::<Vec<_>>());
-        let in_time = finished.recv_timeout(LONGEST) != Err(RecvTimeoutError::Timeout);
+        let in_time = finished.recv_timeout(LONGEST.saturating_sub(begin.elapsed()))
+            != Err(RecvTimeoutError::Timeout);
         for &(thread, asked) in &stopped {
             if asked {
                 let _ = detach(NixPid::from_raw(thread), None);
             }
         }
-        (begin.elapsed(), refused, in_time)
+        let time = match stopped.is_empty() {
+            true => Duration::ZERO,
+            false => begin.elapsed(),
+        };
+        (time, refused, in_time)
     };
     let copy = |(thread, registers)| {
         let (pointer, ..) = unwind_registers(&registers);
@@ -134,5 +140,65 @@ fn wait_for(mut threads: Vec<i32>, end: Instant) -> Vec<(i32, bool)> {
             return stopped;
         }
         thread::sleep(POLL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command};
+
+    use crate::os::proc::stat;
+
+    struct Busy(Child);
+
+    impl Busy {
+        fn start() -> Self {
+            Self(
+                Command::new("sh")
+                    .args(["-c", "while :; do :; done"])
+                    .spawn()
+                    .unwrap(),
+            )
+        }
+
+        fn ticks(&self) -> u64 {
+            let line = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id()));
+            stat::parse(&line.unwrap()).unwrap().cpu_ticks
+        }
+    }
+
+    impl Drop for Busy {
+        fn drop(&mut self) {
+            self.0.kill().unwrap();
+            self.0.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_process_goes_on_while_its_memory_does_not_answer() {
+        let busy = Busy::start();
+        while busy.ticks() == 0 {
+            thread::yield_now();
+        }
+        let pid = busy.0.id() as i32;
+        let memory = File::open(format!("/proc/{pid}/mem")).unwrap();
+        let goes_on = || {
+            let (before, begin) = (busy.ticks(), Instant::now());
+            while busy.ticks() < before + 5 && begin.elapsed() < Duration::from_secs(20) {
+                thread::yield_now();
+            }
+            busy.ticks() >= before + 5
+        };
+        // On a busy machine it may not stop in time.
+        let stops = |read: &dyn Fn() -> bool| {
+            let stop = || while_stopped(&[pid], &memory, |_| 16, read).unwrap();
+            let mut stops = std::iter::repeat_with(stop).take(100);
+            stops.find(|stop| !stop.time.is_zero()).unwrap()
+        };
+        let stop = stops(&goes_on);
+        assert!(stop.result && stop.time >= LONGEST && stop.threads.is_empty());
+        let stop = stops(&|| true);
+        assert_eq!((stop.threads.len(), stop.refused), (1, None));
     }
 }
