@@ -110,7 +110,7 @@ def test_native_frames_are_below_python_functions(agent, program):
     assert_native(done, burnt)
     idle = [stack for stack, _ in done.stacks("wall") if stack[:2] == ["[MainThread]", "[waiting]"]]
     assert idle and all(stack[-1].endswith("(shares.py)") for stack in idle), idle
-    assert done.share("[waiting]", "wall", among=["wait_for_input"]) > 0.9, done.stacks("wall")
+    assert done.share("[waiting]", "wall", among=["wait_for_input"]) > 0.7, done.stacks("wall")
 
 
 def test_no_signal_is_lost_while_a_process_is_stopped_for_its_native_frames(agent):
@@ -144,7 +144,14 @@ def test_no_signal_is_lost_while_a_process_is_stopped_for_its_native_frames(agen
 def test_a_killed_agent_leaves_no_process_stopped(agent):
     signalled = Counting([sys.executable, str(SIGNALLED)])
     try:
-        agent.begin(signalled, engine="pyspy", frequency=FREQUENCY, duration=300, python_native=True)
+        agent.begin(
+            signalled,
+            engine="pyspy",
+            frequency=FREQUENCY,
+            duration=300,
+            events=["cpu", "wall"],
+            python_native=True,
+        )
         start = signalled.counters()["native"]
         procs.wait_for("work", lambda: signalled.counters()["native"] > start + 3e8)
         agent.process.kill()
