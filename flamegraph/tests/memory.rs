@@ -42,8 +42,8 @@ impl std::io::Read for Flood {
                 .chain((0..20).map(|k| n * 64 + k))
                 .collect();
             self.rest = [
-                thread.comm(&format!("name{n:x}z")),
-                thread.mmap(n * 0x1000, 0x1000, &format!("/lib/{n}")),
+                thread.comm(&format!("name{n:x}z"), 1),
+                thread.mmap(n * 0x1000, 0x1000, &format!("/lib/{n}"), 2),
                 thread.sample(1, n * 1000, 1, &chain),
                 thread.sample(2, n * 1000 + 1, 1, &chain),
                 thread.leaves(n * 1000 + 2, false),

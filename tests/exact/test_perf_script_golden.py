@@ -1,23 +1,13 @@
-"""The cases that stackcollapse-perf.pl documents: a text, options, and the folded lines."""
+"""The rules that stackcollapse-perf.pl documents: texts, options, and the folded lines."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from textwrap import dedent
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from hprofiler._flamegraph import Profile
-
-
-class Case(NamedTuple):
-    desc: str
-    text: str
-    folded: list[str]
-    options: Mapping[str, Any] = MappingProxyType({})
-
 
 KERNEL = """
     swapper     0 [000] 158665.570607: cpu-clock:
@@ -29,112 +19,34 @@ KERNEL = """
             7f722d142000 Interpreter (/tmp/perf-19982.map)
 
 """
-CASES = [
-    Case(
-        "offsets go, the leaf is last, equal stacks add up",
-        """
-        java 25607 4794564.109216: cycles:
-                ffffffff8103ce3b leaf+0x1f ([kernel.kallsyms])
-                          4005d6 main+0x800047c022ec (/bin/x)
+RULES = """
+    java 7 1.5: cycles:u:
+            ffffffff8103ce3b leaf+0x1f ([kernel.kallsyms])
+                         7f1 La/B;::c->La/B;::d (/tmp/perf-7.map)
+                         7f0 Lorg/m/Box;.<init>(Ljava/lang/reflect/Method;)V (/tmp/perf-7.map)
 
-        java 25607 4794564.109217: cycles:
-                ffffffff8103ce99 leaf+0x7d ([kernel.kallsyms])
-                          4005d6 main+0x2 (/bin/x)
-        """,
-        ["java;main;leaf 2"],
-    ),
-    Case(
-        "a period weighs a sample",
-        """
-        a 7 1.5: 235 cycles:
-                1 f (/x)
+    java 7 1.6: 0 cycles:u:
+            ffffffff8103ce99 leaf+0x7d ([kernel.kallsyms])
+                         7f1 La/B;::c->La/B;::d (/tmp/perf-7.map)
+                         7f0 Lorg/m/Box;.<init>(Ljava/lang/reflect/Method;)V (/tmp/perf-7.map)
 
-        a 7 1.6: cycles:
-                1 f (/x)
-
-        a 7 1.7: 0 cycles:
-                1 f (/x)
-        """,
-        ["a;f 237"],
-    ),
-    Case(
-        "spaces of a command are underscores, its numbers its own",
-        """
-        V8 WorkerThread 24636/25607 [000] 94564.109216: 100 cycles:
-                1 f (/x)
-
-        pool 12 3456 [001] 94564.2: 1 cycles:
-                1 f (/x)
-        """,
-        ["V8_WorkerThread;f 100", "pool_12;f 1"],
-    ),
-    Case(
-        "unknown frames are named by their module",
-        """
-        a 7 1.5: cycles:
-                7f53389994d0 [unknown] ([unknown])
+    V8 WorkerThread 24636/25607 [000] 94564.109216: 100 cycles:u:
+                           1 std::function<void (int)>::operator()(int) const (/x)
+                           2 (anonymous process) (/x)
                         12ab [unknown] (/usr/lib/a b/libx-1.so.2)
                         12ac [unknown] (/usr/lib/gone.so (deleted))
-                        12ad known+0x5 (/usr/lib/gone.so (deleted))
-        """,
-        ["a;known;[gone.so (deleted)];[libx-1.so.2];[unknown] 1"],
-    ),
-    Case(
-        "inlined frames stand behind their caller",
-        """
-        java 7 1.5: cycles:
-                7f1 La/B;::c->La/B;::d->La/B;::e (/tmp/perf-7.map)
-        """,
-        ["java;a/B:::c_[j];a/B:::d_[i];a/B:::e_[i] 1"],
-        {"jit": True},
-    ),
-    Case(
-        "signatures are condensed, Java's only in java",
-        """
-        java 7 1.5: cycles:
-                1 Lorg/m/Context;.call(Lorg/m/Action;)Ljava/lang/Object; (/tmp/perf-7.map)
-                2 Lorg/m/MemberBox;.<init>(Ljava/lang/reflect/Method;)V (/tmp/perf-7.map)
+                7f53389994d0 [unknown] ([unknown])
 
-        node 8 1.6: cycles:
-                3 net/http.(*Client).Do (/x)
-                4 std::function<void (int)>::operator()(int) const (/x)
-                5 (anonymous process) (/x)
-                6 LazyCompile:~f/g a;b (/x)
-        """,
-        [
-            "java;org/m/MemberBox:.<init>;org/m/Context:.call 1",
-            "node;LazyCompile:~f/g a:b;std::function<void (int)>::operator;net/http.(*Client).Do 1",
-        ],
-    ),
-    Case(
-        "one frame on the sample's own line",
-        """
-        false 64414 20110.539270:      34467 cycles:u:  ffffffff9aa3c8de [unknown] ([unknown])
-        false 64414 20110.539271:      10 cycles:u:  ffffffff9aa3c8de f+0x1 (/x)
-        """,
-        ["false;[unknown] 34467", "false;f 10"],
-    ),
-    Case(
-        "--event-filter",
-        """
-        a 7 1.5: 5 cycles:uppp:
-                1 f (/x)
+    pool 12 3456 [001] 94564.2: 235 cycles:u:  4005d6 main+0x800047c022ec (/bin/x)
 
-        a 7 1.5: 7 instructions:u:
-                1 g (/x)
-        """,
-        ["a;g 7"],
-        {"event_filter": "instructions:u"},
-    ),
-    Case(
-        "a trace point's own words are no stack",
-        """
-        sh 7 [001] 5.6: sched:sched_switch: prev_comm=sh prev_pid=7 ==> next_comm=x (y)
-                1 schedule ([kernel.kallsyms])
-                2 main (/bin/sh)
-        """,
-        ["sh;main;schedule 1"],
-    ),
+    sh 7 [001] 5.6: sched:sched_switch: prev_comm=sh prev_pid=7 ==> next_comm=x (y)
+            1 schedule ([kernel.kallsyms])
+            2 main (/bin/sh)
+"""
+FOLDED = [
+    "V8_WorkerThread;[unknown];[gone.so (deleted)];[libx-1.so.2];std::function<void (int)>::operator 100",
+    "java;org/m/Box:.<init>;a/B:::c;a/B:::d_[i];leaf 2",
+    "pool_12;main 235",
 ]
 
 
@@ -165,10 +77,18 @@ def test_options(options: dict[str, Any], java: str, swapper: str) -> None:
     assert profile.to_folded().decode().splitlines() == [f"{java} 1", f"{swapper} 1"]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.desc for case in CASES])
-def test_documented_behaviour(case: Case) -> None:
-    profile = Profile.from_bytes(dedent(case.text).lstrip("\n").encode(), **case.options)
-    assert profile.to_folded().decode().splitlines() == case.folded
+@pytest.mark.parametrize(
+    ("event_filter", "folded"),
+    [
+        (None, FOLDED),
+        ("cycles", FOLDED),
+        ("cycles:u", FOLDED),
+        ("sched:sched_switch", ["sh;main;schedule 1"]),
+    ],
+)
+def test_documented_behaviour(event_filter: str | None, folded: list[str]) -> None:
+    profile = Profile.from_bytes(dedent(RULES).lstrip("\n").encode(), event_filter=event_filter)
+    assert profile.to_folded().decode().splitlines() == folded
     assert profile.malformed_lines == 0
 
 

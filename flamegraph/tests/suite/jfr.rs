@@ -3,6 +3,7 @@
 use flamegraph::{read, read_jfr, Limits, Profile, ReadOptions, Threads};
 
 use crate::jfr_maker::*;
+use crate::support;
 
 fn options(threads: bool) -> ReadOptions {
     let threads = if threads { Threads::Each } else { Threads::Off };
@@ -13,10 +14,7 @@ fn options(threads: bool) -> ReadOptions {
 }
 
 fn folded(profile: &Profile, value: &str) -> String {
-    let mut out = Vec::new();
-    let value = profile.value_named(value).unwrap();
-    profile.write_folded(&mut out, value, true).unwrap();
-    String::from_utf8(out).unwrap()
+    support::folded(profile, profile.value_named(value).unwrap())
 }
 
 #[test]

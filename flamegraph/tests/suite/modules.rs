@@ -193,14 +193,4 @@ fn hostile_names_of_modules_are_text() {
         let frame = &json["root"]["children"][0]["children"][0];
         assert_eq!(frame["module"], module);
     }
-    let long = "x".repeat(5000);
-    for module in [
-        ", ",
-        "/x/[heap]",
-        "/memfd:jit (deleted)",
-        "anon_inode:[io_uring]",
-        &long,
-    ] {
-        assert!(modules(&one("f", &[module])).is_empty(), "{module}");
-    }
 }

@@ -2,13 +2,15 @@
 
 use flamegraph::{read, Format, Profile, ReadOptions, SymbolOptions};
 
-use crate::perf_maker::{halves, record, text, words};
+use crate::perf_maker::{halves, record, words, Thread, USER};
 use crate::support::folded;
 
 const KERNEL: u64 = -128i64 as u64;
-const USER: u64 = -512i64 as u64;
 const MISC_KERNEL: u16 = 1;
 const MISC_USER: u16 = 2;
+
+const MAIN: Thread = Thread { pid: 7, tid: 7 };
+const OTHER: Thread = Thread { pid: 7, tid: 8 };
 
 /// An event of IP, TID, TIME, CALLCHAIN, ID; every record ends with thread, time and id.
 fn event(kind: u32, config: u64) -> Vec<u8> {
@@ -17,46 +19,16 @@ fn event(kind: u32, config: u64) -> Vec<u8> {
     bytes
 }
 
-fn trailer(time: u64, id: u64) -> Vec<u8> {
-    [halves(&[7, 7]), words(&[time, id])].concat()
-}
-
-fn comm(tid: u32, name: &str, time: u64) -> Vec<u8> {
-    record(
-        3,
-        0,
-        &[halves(&[7, tid]), text(name), trailer(time, 1)].concat(),
-    )
-}
-
 fn fork(pid: u32, parent: u32, time: u64) -> Vec<u8> {
     let ids = halves(&[pid, parent, pid, parent]);
-    record(7, 0, &[ids, words(&[time]), trailer(time, 1)].concat())
+    let body = [ids, words(&[time]), MAIN.trailer(time)];
+    record(7, 0, &body.concat())
 }
 
-fn mmap(pid: u32, start: u64, size: u64, name: &str, time: u64) -> Vec<u8> {
-    let body = [
-        halves(&[pid, pid]),
-        words(&[start, size, 0]),
-        text(name),
-        trailer(time, 1),
-    ]
-    .concat();
-    record(1, MISC_USER, &body)
-}
-
-fn sample(tid: u32, time: u64, id: u64, chain: &[u64]) -> Vec<u8> {
-    sample_of_thread(7, tid, time, id, chain)
-}
-
-fn sample_of(pid: u32, time: u64, id: u64, chain: &[u64]) -> Vec<u8> {
-    sample_of_thread(pid, pid, time, id, chain)
-}
-
-fn sample_of_thread(pid: u32, tid: u32, time: u64, id: u64, chain: &[u64]) -> Vec<u8> {
+fn sample(thread: Thread, time: u64, id: u64, chain: &[u64]) -> Vec<u8> {
     let body = [
         words(&[chain.first().copied().unwrap_or(0)]),
-        halves(&[pid, tid]),
+        halves(&[thread.pid, thread.tid]),
         words(&[time, id, chain.len() as u64]),
         words(chain),
     ]
@@ -128,20 +100,20 @@ fn fold(bytes: &[u8], options: &ReadOptions) -> Result<Profile, String> {
 /// A process, its child, samples of both events; the CPUs' records are out of order by a round.
 pub fn story() -> Vec<Vec<u8>> {
     vec![
-        comm(7, "main one", 10),
-        mmap(7, 0x1000, 0x1000, "/bin/prog", 11),
+        MAIN.comm("main one", 10),
+        MAIN.mmap(0x1000, 0x1000, "/bin/prog", 11),
         sample(
-            7,
+            MAIN,
             30,
             1,
             &[KERNEL, 0xffffffff81000000, USER, 0x1800, 0x1900],
         ),
         record(68, 0, &[]),
-        mmap(7, 0x5000, 0x1000, "/lib/x.so", 20),
-        sample(7, 25, 2, &[USER, 0x5001, 0x1801]),
+        MAIN.mmap(0x5000, 0x1000, "/lib/x.so", 20),
+        sample(MAIN, 25, 2, &[USER, 0x5001, 0x1801]),
         record(68, 0, &[]),
         fork(8, 7, 40),
-        sample(8, 50, 1, &[USER, 0x1800, 0x9999]),
+        sample(OTHER, 50, 1, &[USER, 0x1800, 0x9999]),
     ]
 }
 
@@ -173,8 +145,8 @@ fn records_are_read_in_order_of_time() {
 #[test]
 fn a_broken_chain_counts_for_its_command() {
     let records = [
-        comm(7, "main", 10),
-        sample(7, 30, 1, &[USER, 0x1800, u64::MAX]),
+        MAIN.comm("main", 10),
+        sample(MAIN, 30, 1, &[USER, 0x1800, u64::MAX]),
     ];
     let profile = fold(&file(&records), &options()).unwrap();
     assert_eq!(folded(&profile, 0), "main 1\n");
@@ -230,7 +202,7 @@ fn file_with_periods(periods: &[u64]) -> Vec<u8> {
         record(9, MISC_USER, &[place.concat(), rest].concat())
     };
     let samples = periods.iter().enumerate().map(sample);
-    let mut bytes = file(&[vec![comm(7, "main", 10)], samples.collect()].concat());
+    let mut bytes = file(&[vec![MAIN.comm("main", 10)], samples.collect()].concat());
     for event in [104, 104 + 144] {
         bytes[event + 25] |= 1;
     }
@@ -295,17 +267,18 @@ fn errors_say_where() {
 
 /// A process with `size` mappings, and as many children with the same mappings and one more.
 fn a_family(size: u32) -> Vec<u8> {
+    let process = |pid| Thread { pid, tid: pid };
     let mut records = Vec::new();
     for number in (0..u64::from(size)).rev() {
-        records.push(mmap(7, number * 0x2000, 0x1000, "/bin/prog", 1 + number));
+        records.push(MAIN.mmap(number * 0x2000, 0x1000, "/bin/prog", 1 + number));
     }
     for child in 0..size {
         let time = u64::from(size + child) * 2;
         records.push(fork(100 + child, 7, time));
-        records.push(mmap(100 + child, 1 << 40, 0x1000, "/bin/x", time + 1));
+        records.push(process(100 + child).mmap(1 << 40, 0x1000, "/bin/x", time + 1));
     }
     let (last, time) = (99 + size, u64::from(size) * 5);
-    records.push(sample_of(last, time, 1, &[USER, 0x10, (1 << 40) + 1]));
+    records.push(sample(process(last), time, 1, &[USER, 0x10, (1 << 40) + 1]));
     file(&records)
 }
 

@@ -7,6 +7,7 @@ use flamegraph::perf_data::{Counted, Finish, JitMap, JitMaps, Live, LiveLimits, 
 use flamegraph::SymbolOptions;
 
 use crate::perf_maker::{event, record, text, wanted, words, Thread, USER};
+use crate::support;
 
 const KERNEL: u64 = -128i64 as u64;
 const SECOND: u64 = 1_000_000_000;
@@ -26,7 +27,7 @@ fn returns(thread: Thread, time: u64) -> Vec<u8> {
     record(14, 0, &thread.trailer(time))
 }
 
-fn finished(live: &mut Live, pid: Option<u32>, jit: &JitMaps) -> Recorded {
+pub fn finished(live: &mut Live, pid: Option<u32>, jit: &JitMaps) -> Recorded {
     let symbols = SymbolOptions::none();
     let finish = Finish {
         pid,
@@ -44,21 +45,18 @@ fn recorded(bytes: &[u8], pid: Option<u32>) -> Recorded {
 }
 
 fn folded(recorded: &Recorded, event: usize, value: usize) -> String {
-    let mut out = Vec::new();
-    let profile = &recorded.events[event].profile;
-    profile.write_folded(&mut out, value, true).unwrap();
-    String::from_utf8(out).unwrap()
+    support::folded(&recorded.events[event].profile, value)
 }
 
 /// Two threads of one process and one of another: a wait, a preemption, and a wait without an end.
 pub fn story() -> Vec<Vec<u8>> {
     vec![
-        MAIN.comm("main"),
-        POOL.comm("pool-1-thread-2"),
-        OTHER.comm("other"),
-        MAIN.mmap(0x1000, 0x1000, "/bin/prog"),
-        OTHER.mmap(0x1000, 0x1000, "/bin/else"),
-        MAIN.mmap(0x10000, 0x10000, "//anon"),
+        MAIN.comm("main", 1),
+        POOL.comm("pool-1-thread-2", 1),
+        OTHER.comm("other", 1),
+        MAIN.mmap(0x1000, 0x1000, "/bin/prog", 2),
+        OTHER.mmap(0x1000, 0x1000, "/bin/else", 2),
+        MAIN.mmap(0x10000, 0x10000, "//anon", 2),
         MAIN.sample(
             1,
             SECOND,

@@ -51,15 +51,15 @@ impl Thread {
         [halves(&[self.pid, self.tid]), words(&[time, 1])].concat()
     }
 
-    pub fn comm(self, name: &str) -> Vec<u8> {
+    pub fn comm(self, name: &str, time: u64) -> Vec<u8> {
         let ids = halves(&[self.pid, self.tid]);
-        record(3, 0, &[ids, text(name), self.trailer(1)].concat())
+        record(3, 0, &[ids, text(name), self.trailer(time)].concat())
     }
 
-    pub fn mmap(self, start: u64, size: u64, name: &str) -> Vec<u8> {
+    pub fn mmap(self, start: u64, size: u64, name: &str, time: u64) -> Vec<u8> {
         let ids = halves(&[self.pid, self.tid]);
         let place = words(&[start, size, 0]);
-        record(1, 2, &[ids, place, text(name), self.trailer(2)].concat())
+        record(1, 2, &[ids, place, text(name), self.trailer(time)].concat())
     }
 
     pub fn sample(self, id: u64, time: u64, period: u64, chain: &[u64]) -> Vec<u8> {

@@ -3,6 +3,7 @@
 use flamegraph::{read, write, Format, Profile, ReadOptions, Threads, WriteFormat, WriteOptions};
 
 use crate::pprof_maker::bytes;
+use crate::support::text;
 
 const TEXT: &str = "[pool-1-thread-1];run;work 3\n[pool-1-thread-2];run;work 4\n[pool-1-thread-2];run;[x] 1\nmain 2\n";
 
@@ -30,9 +31,7 @@ fn folded(bytes: &[u8], threads: Threads) -> String {
     let profile = read(bytes, &options).unwrap();
     assert_eq!(profile.labels()["host"], "h1");
     assert_eq!(profile.labels().len(), 1);
-    let mut out = Vec::new();
-    profile.write_folded(&mut out, 0, true).unwrap();
-    String::from_utf8(out).unwrap()
+    text(&profile)
 }
 
 #[test]

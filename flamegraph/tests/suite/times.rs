@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use flamegraph::perf_data::{Finish, JitMaps, Live, LiveLimits, Recorded};
+use flamegraph::perf_data::{JitMaps, Live, LiveLimits, Recorded};
 use flamegraph::{
-    read, read_jfr, Limits, Profile, ReadOptions, Recording, Slice, SliceOf, SymbolOptions,
-    ThreadId, Times,
+    read, read_jfr, Limits, Profile, ReadOptions, Recording, Slice, SliceOf, ThreadId, Times,
 };
 
 use crate::jfr_maker::*;
-use crate::perf_live::{story, stream};
+use crate::perf_live::{finished, story, stream};
 use crate::perf_maker::wanted;
 use crate::support::text as folded;
 
@@ -239,14 +238,7 @@ fn perf(slices: Option<Arc<dyn SliceOf>>, pid: Option<u32>) -> Recorded {
     let mut live = Live::new(wanted(), LiveLimits::default());
     live.keep_times(1 << 20, (500 * MS, START), slices);
     live.read(&stream(&story())[..]).unwrap();
-    let (symbols, jit) = (SymbolOptions::none(), JitMaps::new());
-    let finish = Finish {
-        pid,
-        symbols: &symbols,
-        jit: &jit,
-        cpu_nanoseconds: None,
-    };
-    live.finish(&finish).unwrap()
+    finished(&mut live, pid, &JitMaps::new())
 }
 
 #[test]
