@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 use crate::arguments::{Number, Value};
 use crate::profile::Profile;
+use crate::tables::row;
 use crate::{detached, guarded};
 
 /// Distances of profiles from each other; see the library's.
@@ -51,25 +52,16 @@ impl Outliers {
     }
 }
 
-/// One row of `Outliers.distances`.
-#[pyclass(frozen, get_all, module = "hprofiler._flamegraph")]
-pub(crate) struct Distance {
-    divergence: f64,
-    noise: f64,
-    cosine: f64,
-    moved: f64,
-    outlier: bool,
-    differs: bool,
-    methods: Vec<Py<Difference>>,
-}
-
-#[pymethods]
-impl Distance {
-    fn __repr__(&self) -> String {
-        format!(
-            "Distance(divergence={:.6}, noise={:.6}, cosine={:.4}, moved={:.4}, outlier={}, differs={})",
-            self.divergence, self.noise, self.cosine, self.moved, self.outlier, self.differs
-        )
+row! {
+    /// One row of `Outliers.distances`.
+    Distance {
+        divergence: f64,
+        noise: f64,
+        cosine: f64,
+        moved: f64,
+        outlier: bool,
+        differs: bool,
+        methods: Vec<Py<Difference>>,
     }
 }
 
@@ -89,21 +81,12 @@ impl Distance {
     }
 }
 
-/// One of `Distance.methods`.
-#[pyclass(frozen, get_all, module = "hprofiler._flamegraph")]
-pub(crate) struct Difference {
-    name: String,
-    share: f64,
-    usual: f64,
-}
-
-#[pymethods]
-impl Difference {
-    fn __repr__(&self) -> String {
-        format!(
-            "Difference({:?}, {:.4}, usual {:.4})",
-            self.name, self.share, self.usual
-        )
+row! {
+    /// One of `Distance.methods`.
+    Difference {
+        name: String,
+        share: f64,
+        usual: f64,
     }
 }
 

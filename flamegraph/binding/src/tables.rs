@@ -9,22 +9,42 @@ use pyo3::types::{PyString, PyTuple};
 
 use crate::value_error;
 
-/// One method of `Profile.top`.
-#[pyclass(frozen, get_all, module = "hprofiler._flamegraph")]
-pub(crate) struct Method {
-    name: String,
-    kind: &'static str,
-    self_value: i64,
-    total_value: i64,
+/// Makes the class of a kind of row. Its fields are properties, and its text shows them all.
+macro_rules! row {
+    ($(#[$about:meta])* $name:ident { $($field:ident: $type:ty,)* }) => {
+        $(#[$about])*
+        #[pyclass(frozen, get_all, module = "hprofiler._flamegraph")]
+        pub(crate) struct $name {
+            $(pub(crate) $field: $type,)*
+        }
+
+        #[pymethods]
+        impl $name {
+            fn __repr__(row: &Bound<'_, $name>) -> PyResult<String> {
+                crate::tables::text_of(row, &[$(stringify!($field)),*])
+            }
+        }
+    };
+}
+pub(crate) use row;
+
+/// `Name(field=value, …)`
+pub(crate) fn text_of(row: &Bound<'_, PyAny>, fields: &[&str]) -> PyResult<String> {
+    let fields = fields.iter().map(|field| {
+        let value = row.getattr(*field)?;
+        Ok(format!("{field}={}", value.repr()?))
+    });
+    let fields = fields.collect::<PyResult<Vec<String>>>()?;
+    Ok(format!("{}({})", row.get_type().name()?, fields.join(", ")))
 }
 
-#[pymethods]
-impl Method {
-    fn __repr__(&self) -> String {
-        format!(
-            "Method({:?}, {}, self={}, total={})",
-            self.name, self.kind, self.self_value, self.total_value
-        )
+row! {
+    /// One method of `Profile.top`.
+    Method {
+        name: String,
+        kind: &'static str,
+        self_value: i64,
+        total_value: i64,
     }
 }
 
@@ -39,22 +59,13 @@ impl From<flamegraph::Method> for Method {
     }
 }
 
-/// One method in one tier, of `Profile.frames`.
-#[pyclass(frozen, get_all, module = "hprofiler._flamegraph")]
-pub(crate) struct Frame {
-    name: String,
-    kind: &'static str,
-    self_value: i64,
-    total_value: i64,
-}
-
-#[pymethods]
-impl Frame {
-    fn __repr__(&self) -> String {
-        format!(
-            "Frame({:?}, {}, self={}, total={})",
-            self.name, self.kind, self.self_value, self.total_value
-        )
+row! {
+    /// One method in one tier, of `Profile.frames`.
+    Frame {
+        name: String,
+        kind: &'static str,
+        self_value: i64,
+        total_value: i64,
     }
 }
 
@@ -69,18 +80,11 @@ impl From<flamegraph::Tier<'_>> for Frame {
     }
 }
 
-/// One stack of `Profile.paths`.
-#[pyclass(frozen, get_all, module = "hprofiler._flamegraph")]
-pub(crate) struct Stack {
-    pub(crate) frames: Py<PyTuple>,
-    pub(crate) values: Py<PyTuple>,
-}
-
-#[pymethods]
-impl Stack {
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let frames = self.frames.bind(py).repr()?;
-        Ok(format!("Stack({frames}, {})", self.values.bind(py).repr()?))
+row! {
+    /// One stack of `Profile.paths`.
+    Stack {
+        frames: Py<PyTuple>,
+        values: Py<PyTuple>,
     }
 }
 
@@ -110,25 +114,16 @@ pub(crate) fn stacks(
     Ok(rows)
 }
 
-/// One node of `Profile.nodes`.
-#[pyclass(frozen, get_all, module = "hprofiler._flamegraph")]
-pub(crate) struct Node {
-    parent: u32,
-    depth: u32,
-    name: String,
-    kind: &'static str,
-    self_value: i64,
-    total_value: i64,
-    tiers: BTreeMap<&'static str, i64>,
-}
-
-#[pymethods]
-impl Node {
-    fn __repr__(&self) -> String {
-        format!(
-            "Node({:?}, {}, depth={}, self={}, total={})",
-            self.name, self.kind, self.depth, self.self_value, self.total_value
-        )
+row! {
+    /// One node of `Profile.nodes`.
+    Node {
+        parent: u32,
+        depth: u32,
+        name: String,
+        kind: &'static str,
+        self_value: i64,
+        total_value: i64,
+        tiers: BTreeMap<&'static str, i64>,
     }
 }
 
@@ -150,30 +145,16 @@ pub(crate) fn nodes(profile: &flamegraph::Profile, value: usize) -> PyResult<Vec
     Ok(rows.map(node).collect())
 }
 
-/// One node of `Diff.nodes`.
-#[pyclass(frozen, get_all, module = "hprofiler._flamegraph")]
-pub(crate) struct DiffNode {
-    parent: u32,
-    name: String,
-    kind: &'static str,
-    self_before: i64,
-    self_after: i64,
-    total_before: i64,
-    total_after: i64,
-}
-
-#[pymethods]
-impl DiffNode {
-    fn __repr__(&self) -> String {
-        format!(
-            "DiffNode({:?}, {}, self {} to {}, total {} to {})",
-            self.name,
-            self.kind,
-            self.self_before,
-            self.self_after,
-            self.total_before,
-            self.total_after
-        )
+row! {
+    /// One node of `Diff.nodes`.
+    DiffNode {
+        parent: u32,
+        name: String,
+        kind: &'static str,
+        self_before: i64,
+        self_after: i64,
+        total_before: i64,
+        total_after: i64,
     }
 }
 
@@ -191,40 +172,23 @@ impl From<flamegraph::DiffNode<'_>> for DiffNode {
     }
 }
 
-/// One method or path that changed, of `Diff`.
-#[pyclass(frozen, get_all, module = "hprofiler._flamegraph")]
-pub(crate) struct Change {
-    path: Py<PyTuple>,
-    self_before: i64,
-    self_after: i64,
-    total_before: i64,
-    total_after: i64,
-}
-
-#[pymethods]
-impl Change {
-    /// The method's name, or the last one of the path.
-    #[getter]
-    fn name(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let path = self.path.bind(py);
-        Ok(path.get_item(path.len().saturating_sub(1))?.unbind())
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!(
-            "Change({}, self {} to {}, total {} to {})",
-            self.path.bind(py).repr()?,
-            self.self_before,
-            self.self_after,
-            self.total_before,
-            self.total_after
-        ))
+row! {
+    /// One method or path that changed, of `Diff`.
+    Change {
+        path: Py<PyTuple>,
+        // The last name of the path.
+        name: String,
+        self_before: i64,
+        self_after: i64,
+        total_before: i64,
+        total_after: i64,
     }
 }
 
 impl Change {
     pub(crate) fn of(py: Python<'_>, change: flamegraph::Change) -> PyResult<Change> {
         Ok(Change {
+            name: change.path.last().cloned().unwrap_or_default(),
             path: PyTuple::new(py, change.path)?.unbind(),
             self_before: change.selfs[0],
             self_after: change.selfs[1],

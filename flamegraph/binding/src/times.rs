@@ -2,18 +2,21 @@
 
 use pyo3::prelude::*;
 
-/// `Profile.times`; see the library's.
-#[pyclass(frozen, get_all, module = "hprofiler._flamegraph")]
-pub(crate) struct Times {
-    start: i64,
-    width: u64,
-    end: i64,
-    slices: Vec<(String, bool)>,
-    has_amounts: bool,
-    has_bands: bool,
-    rows: usize,
-    samples: u64,
-    slice_samples: Vec<u64>,
+use crate::tables::row;
+
+row! {
+    /// `Profile.times`; see the library's.
+    Times {
+        start: i64,
+        width: u64,
+        end: i64,
+        slices: Vec<(String, bool)>,
+        has_amounts: bool,
+        has_bands: bool,
+        rows: usize,
+        samples: u64,
+        slice_samples: Vec<u64>,
+    }
 }
 
 impl From<&flamegraph::Times> for Times {
@@ -40,15 +43,5 @@ impl From<&flamegraph::Times> for Times {
             samples: slice_samples.iter().sum(),
             slice_samples,
         }
-    }
-}
-
-#[pymethods]
-impl Times {
-    fn __repr__(&self) -> String {
-        format!(
-            "Times(start={}, end={}, width={}, samples={}, rows={})",
-            self.start, self.end, self.width, self.samples, self.rows
-        )
     }
 }
