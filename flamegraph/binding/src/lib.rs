@@ -20,6 +20,7 @@ mod times;
 mod viewer;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -46,6 +47,19 @@ fn guarded<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult
         .map_err(|_| {
             PyRuntimeError::new_err("flamegraph failed inside; this is a bug in hprofiler")
         })
+}
+
+/// What the threads of Python share, one at a time. A panic in one keeps no other out.
+struct Locked<T>(Mutex<T>);
+
+impl<T> Locked<T> {
+    fn new(value: T) -> Locked<T> {
+        Locked(Mutex::new(value))
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// A ValueError or OptionError with the attribute `code`.

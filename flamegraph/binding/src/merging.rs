@@ -1,46 +1,33 @@
 //! Many profiles to one.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use flamegraph::{Error, Merger};
 use pyo3::prelude::*;
 
-use crate::detached;
 use crate::profile::Profile;
+use crate::{detached, Locked};
 
 /// The host-fair mean; see the library's.
 #[pyclass(frozen, module = "hprofiler._flamegraph")]
-pub(crate) struct MeanMerger {
-    inner: Mutex<flamegraph::MeanMerger>,
-}
+pub(crate) struct MeanMerger(Locked<flamegraph::MeanMerger>);
 
 #[pymethods]
 impl MeanMerger {
     #[new]
     pub(crate) fn new() -> MeanMerger {
-        MeanMerger {
-            inner: Mutex::new(flamegraph::MeanMerger::new()),
-        }
+        MeanMerger(Locked::new(flamegraph::MeanMerger::new()))
     }
 
     pub(crate) fn add(&self, py: Python<'_>, profile: &Profile) -> PyResult<()> {
         detached(py, || {
             let profile = profile.now();
-            self.inner
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .add(&profile)
+            self.0.with(|mean| mean.add(&profile))
         })
     }
 
     pub(crate) fn finish(&self, py: Python<'_>) -> PyResult<Profile> {
-        detached(py, || {
-            self.inner
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .finish()
-        })
-        .map(Profile::new)
+        detached(py, || self.0.with(|mean| mean.finish())).map(Profile::new)
     }
 }
 

@@ -1,27 +1,21 @@
 //! Which of several profiles is unlike the others.
 
-use std::sync::{Mutex, PoisonError};
-
 use pyo3::prelude::*;
 
 use crate::arguments::{Number, Value};
 use crate::profile::Profile;
 use crate::tables::row;
-use crate::{detached, guarded};
+use crate::{detached, guarded, Locked};
 
 /// Distances of profiles from each other; see the library's.
 #[pyclass(frozen, module = "hprofiler._flamegraph")]
-pub(crate) struct Outliers {
-    inner: Mutex<flamegraph::Outliers>,
-}
+pub(crate) struct Outliers(Locked<flamegraph::Outliers>);
 
 #[pymethods]
 impl Outliers {
     #[new]
     fn new() -> Outliers {
-        Outliers {
-            inner: Mutex::new(flamegraph::Outliers::new()),
-        }
+        Outliers(Locked::new(flamegraph::Outliers::new()))
     }
 
     #[pyo3(signature = (profile, value=Value::default(), *, samples=None))]
@@ -36,16 +30,12 @@ impl Outliers {
         detached(py, || {
             let profile = profile.now();
             let value = value.of(&profile)?;
-            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            inner.add(&profile, value, samples)
+            self.0.with(|all| all.add(&profile, value, samples))
         })
     }
 
     fn distances(&self, py: Python<'_>) -> PyResult<Vec<Option<Distance>>> {
-        let found = guarded(py, || {
-            let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            inner.distances()
-        })?;
+        let found = guarded(py, || self.0.with(|all| all.distances()))?;
         let distances = found.into_iter();
         let made = distances.map(|one| one.map(|distance| Distance::of(py, distance)).transpose());
         made.collect()

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use flamegraph::{Error, Keep, NameRules, Pattern, Slice, ValueType, WriteFormat, WriteOptions};
 use pyo3::prelude::*;
@@ -14,14 +14,12 @@ use crate::output::{check_thread_label, to_bytes, write_options, write_to, Outpu
 use crate::picture::{check_no_options, Look};
 use crate::tables::{nodes, stacks, Frame, Method, Node, Stack};
 use crate::times::Times;
-use crate::{detached, merging, pandas, reading, value_error};
+use crate::{detached, merging, pandas, reading, value_error, Locked};
 
 /// A profile; see the library's.
 #[pyclass(frozen, module = "hprofiler._flamegraph")]
-pub(crate) struct Profile {
-    /// The lock is held only to take or to put the reference, or by the one merge going on.
-    inner: Mutex<Arc<flamegraph::Profile>>,
-}
+// The lock is held only to take or to put the reference, or by the one merge going on.
+pub(crate) struct Profile(Locked<Arc<flamegraph::Profile>>);
 
 impl Profile {
     pub(crate) fn new(profile: flamegraph::Profile) -> Profile {
@@ -29,14 +27,12 @@ impl Profile {
     }
 
     pub(crate) fn shared(profile: Arc<flamegraph::Profile>) -> Profile {
-        Profile {
-            inner: Mutex::new(profile),
-        }
+        Profile(Locked::new(profile))
     }
 
     /// The profile as it is now; a merge later on does not change it.
     pub(crate) fn now(&self) -> Arc<flamegraph::Profile> {
-        Arc::clone(&self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+        self.0.with(|profile| Arc::clone(profile))
     }
 
     /// Another profile made from this one.
@@ -160,8 +156,7 @@ impl Profile {
     pub(crate) fn merge(&self, py: Python<'_>, other: &Profile) -> PyResult<()> {
         detached(py, || {
             let other = other.now();
-            let mut ours = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::make_mut(&mut ours).merge(&other)
+            self.0.with(|ours| Arc::make_mut(ours).merge(&other))
         })
     }
 

@@ -1,26 +1,16 @@
 //! Sums of many profiles, and rows for tables of them.
 
-use std::sync::{Mutex, PoisonError};
-
 use flamegraph::{SumsOf, WorkRules};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arguments::{Number, Value};
-use crate::detached;
 use crate::profile::Profile;
+use crate::{detached, Locked};
 
 /// Stacks and samples of many profiles, by columns; see the library's.
 #[pyclass(frozen, module = "hprofiler._flamegraph")]
-pub(crate) struct StackTable {
-    inner: Mutex<flamegraph::StackTable>,
-}
-
-impl StackTable {
-    fn with<T>(&self, work: impl FnOnce(&mut flamegraph::StackTable) -> T) -> T {
-        work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
+pub(crate) struct StackTable(Locked<flamegraph::StackTable>);
 
 #[pymethods]
 impl StackTable {
@@ -28,9 +18,8 @@ impl StackTable {
     #[pyo3(signature = (rules=Vec::new(), *, start=None))]
     fn new(rules: Vec<(String, Vec<String>)>, start: Option<Number<i64>>) -> StackTable {
         let start = start.map(|start| start.0);
-        StackTable {
-            inner: Mutex::new(flamegraph::StackTable::new(WorkRules::new(rules), start)),
-        }
+        let table = flamegraph::StackTable::new(WorkRules::new(rules), start);
+        StackTable(Locked::new(table))
     }
 
     #[pyo3(signature = (profile, *, process, event, kernel=true))]
@@ -44,13 +33,14 @@ impl StackTable {
     ) -> PyResult<Vec<(String, String, i64)>> {
         detached(py, || {
             let profile = profile.now();
-            self.with(|table| table.add(&profile, 0, process.0, event.0, kernel))
+            self.0
+                .with(|table| table.add(&profile, 0, process.0, event.0, kernel))
         })
     }
 
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let made = PyDict::new(py);
-        self.with(|table| {
+        self.0.with(|table| {
             made.set_item("names", table.names().collect::<Vec<_>>())?;
             made.set_item("words", table.words())?;
             made.set_item("groups", table.groups())?;
@@ -96,24 +86,15 @@ fn bytes<'py, T, const N: usize>(
 
 /// Sums of work over many profiles; see the library's.
 #[pyclass(frozen, module = "hprofiler._flamegraph")]
-pub(crate) struct WorkTable {
-    inner: Mutex<flamegraph::WorkTable>,
-}
-
-impl WorkTable {
-    fn with<T>(&self, work: impl FnOnce(&mut flamegraph::WorkTable) -> T) -> T {
-        work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
+pub(crate) struct WorkTable(Locked<flamegraph::WorkTable>);
 
 #[pymethods]
 impl WorkTable {
     #[new]
     #[pyo3(signature = (rules=Vec::new()))]
     fn new(rules: Vec<(String, Vec<String>)>) -> WorkTable {
-        WorkTable {
-            inner: Mutex::new(flamegraph::WorkTable::new(WorkRules::new(rules))),
-        }
+        let table = flamegraph::WorkTable::new(WorkRules::new(rules));
+        WorkTable(Locked::new(table))
     }
 
     #[pyo3(signature = (profile, *, kernel=true))]
@@ -124,7 +105,7 @@ impl WorkTable {
         kernel: bool,
     ) -> PyResult<Vec<(String, String, String, i64)>> {
         let sums = detached(py, || {
-            self.with(|table| table.sums(&profile.now(), 0, kernel))
+            self.0.with(|table| table.sums(&profile.now(), 0, kernel))
         })?;
         let sums = sums.into_iter();
         Ok(sums
@@ -141,7 +122,8 @@ impl WorkTable {
         flat: bool,
     ) -> PyResult<Profile> {
         detached(py, || {
-            self.with(|table| table.by_category(&profile.now(), kernel, flat))
+            self.0
+                .with(|table| table.by_category(&profile.now(), kernel, flat))
         })
         .map(Profile::new)
     }
@@ -155,23 +137,13 @@ fn row(sums: &SumsOf) -> Row {
 
 /// Sums of each method of several processes; see the library's.
 #[pyclass(frozen, module = "hprofiler._flamegraph")]
-pub(crate) struct MethodSums {
-    inner: Mutex<flamegraph::MethodSums>,
-}
-
-impl MethodSums {
-    fn with<T>(&self, work: impl FnOnce(&mut flamegraph::MethodSums) -> T) -> T {
-        work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
+pub(crate) struct MethodSums(Locked<flamegraph::MethodSums>);
 
 #[pymethods]
 impl MethodSums {
     #[new]
     fn new() -> MethodSums {
-        MethodSums {
-            inner: Mutex::default(),
-        }
+        MethodSums(Locked::new(flamegraph::MethodSums::default()))
     }
 
     #[pyo3(signature = (profile, per_sample, value=Value::default(), *, threads=false))]
@@ -186,7 +158,8 @@ impl MethodSums {
         detached(py, || {
             let profile = profile.now();
             let value = value.of(&profile)?;
-            self.with(|sums| sums.add(&profile, value, per_sample, threads))
+            self.0
+                .with(|sums| sums.add(&profile, value, per_sample, threads))
         })
     }
 
@@ -197,24 +170,26 @@ impl MethodSums {
             weighted,
             sampled,
         };
-        self.with(|known| known.put(name, [sums(own), sums(all)]));
+        self.0.with(|known| known.put(name, [sums(own), sums(all)]));
     }
 
     fn of(&self, name: &str) -> Option<(Row, Row)> {
-        self.with(|sums| sums.of(name).map(|[own, all]| (row(own), row(all))))
+        self.0
+            .with(|sums| sums.of(name).map(|[own, all]| (row(own), row(all))))
     }
 
     fn names(&self) -> Vec<String> {
-        self.with(|sums| sums.names().to_vec())
+        self.0.with(|sums| sums.names().to_vec())
     }
 
     fn own(&self) -> Vec<Row> {
-        self.with(|sums| sums.all().iter().map(|[own, _]| row(own)).collect())
+        self.0
+            .with(|sums| sums.all().iter().map(|[own, _]| row(own)).collect())
     }
 
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let made = PyDict::new(py);
-        self.with(|sums| {
+        self.0.with(|sums| {
             for (place, which) in ["own", "all"].into_iter().enumerate() {
                 let of = || sums.all().iter().map(move |both| both[place]);
                 let costs = bytes(py, of().map(|sum| sum.cost), i64::to_le_bytes);

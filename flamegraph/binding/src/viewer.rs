@@ -1,38 +1,26 @@
 //! The page's data.
 
-use std::sync::{Mutex, PoisonError};
-
 use flamegraph::{Slice, ViewerWriter};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::arguments::{Number, Value};
-use crate::detached;
 use crate::output::to_bytes;
 use crate::profile::Profile;
+use crate::{detached, Locked};
 
 /// A group of threads, a slice, their column, and the sum of it.
 type Part = (Option<String>, Option<(String, bool)>, usize, u64);
 
 /// One call tree of many profiles; see the library's.
 #[pyclass(frozen, module = "hprofiler._flamegraph")]
-pub(crate) struct ViewerData {
-    inner: Mutex<ViewerWriter>,
-}
-
-impl ViewerData {
-    fn with<T>(&self, work: impl FnOnce(&mut ViewerWriter) -> T) -> T {
-        work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
+pub(crate) struct ViewerData(Locked<ViewerWriter>);
 
 #[pymethods]
 impl ViewerData {
     #[new]
     fn new() -> ViewerData {
-        ViewerData {
-            inner: Mutex::new(ViewerWriter::new()),
-        }
+        ViewerData(Locked::new(ViewerWriter::new()))
     }
 
     #[pyo3(signature = (profile, value=Value::default(), *, start=None))]
@@ -47,7 +35,7 @@ impl ViewerData {
         detached(py, || {
             let profile = profile.now();
             let value = value.of(&profile)?;
-            self.with(|writer| writer.add(&profile, value, start))
+            self.0.with(|writer| writer.add(&profile, value, start))
         })
     }
 
@@ -67,7 +55,8 @@ impl ViewerData {
         let made = detached(py, || {
             let profile = profile.now();
             let value = value.of(&profile)?;
-            self.with(|writer| writer.add_threads(&profile, value, most.0, keep_frames, start))
+            self.0
+                .with(|writer| writer.add_threads(&profile, value, most.0, keep_frames, start))
         })?;
         let slice = |slice: Slice| (slice.name, slice.certain);
         let made = made.into_iter();
@@ -78,10 +67,10 @@ impl ViewerData {
 
     #[getter]
     fn width(&self) -> Option<u64> {
-        self.with(ViewerWriter::bucket_width)
+        self.0.with(ViewerWriter::bucket_width)
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        to_bytes(py, |out| self.with(|writer| writer.finish(out)))
+        to_bytes(py, |out| self.0.with(|writer| writer.finish(out)))
     }
 }
