@@ -122,27 +122,15 @@ impl ColumnTimes {
             put_varint(&mut head, number);
         }
         out.write_all(&head)?;
-        let (mut buckets, mut nodes, mut samples) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut amounts, mut bands) = (Vec::new(), Vec::new());
-        let mut before = Row::default();
-        for row in self.rows() {
-            let step = row.bucket - before.bucket;
-            put_varint(&mut buckets, u64::from(step));
-            let from = if step == 0 { before.node } else { 0 };
-            put_varint(&mut nodes, u64::from(row.node - from));
-            put_varint(&mut samples, u64::from(row.samples));
-            put_varint(&mut amounts, row.amount);
-            put_varint(&mut bands, u64::from(row.band));
-            before = row;
+        // A row's numbers are as the table has them, but there each kind of number stands by itself.
+        let has = |flag: u64| usize::from(self.flags & flag > 0);
+        let mut columns = vec![Vec::new(); 3 + has(HAS_AMOUNTS) + has(HAS_BANDS)];
+        let numbers = Numbers::of(&self.bytes).map_while(|number| number);
+        for (place, number) in (0..columns.len()).cycle().zip(numbers) {
+            put_varint(&mut columns[place], number);
         }
-        for piece in [&buckets, &nodes, &samples] {
-            write_piece(out, piece)?;
-        }
-        if self.flags & HAS_AMOUNTS > 0 {
-            write_piece(out, &amounts)?;
-        }
-        if self.flags & HAS_BANDS > 0 {
-            write_piece(out, &bands)?;
+        for column in &columns {
+            write_piece(out, column)?;
         }
         Ok(())
     }
