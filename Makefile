@@ -35,15 +35,14 @@ $(VENV)/.made: pyproject.toml | prerequisites
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tests/requirements.py)
 	@touch $@
 
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-
 $(VENV)/.built: $(VENV)/.made $(SOURCES)
-	$(INSTALL)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# The agent of another architecture takes a minute more to build, and the demo does not need it.
-$(VENV)/.demo: $(VENV)/.made $(SOURCES)
-	HPROFILER_ONE_AGENT=1 $(INSTALL)
+# Only what the demo needs: not the agent of another architecture, nor what tests and lint use.
+$(VENV)/.demo: $(SOURCES) | prerequisites
+	$(PYTHON) -m venv $(VENV)
+	HPROFILER_ONE_AGENT=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 # The viewer's modules as one file, which reports are written into.
@@ -52,7 +51,7 @@ hprofiler/_data/viewer/page.html: $(VENV)/.made $(wildcard flamegraph/viewer/* f
 
 build: $(VENV)/.built hprofiler/_data/viewer/page.html ## virtual environment, Rust binding, agents for both architectures, async-profiler
 
-demo: $(or $(wildcard $(VENV)/.built),$(VENV)/.demo) hprofiler/_data/viewer/page.html ## profile a small sample JVM job on this machine
+demo: $(if $(wildcard $(VENV)/.built),build,$(VENV)/.demo) ## profile a small sample JVM job on this machine
 	@$(BIN)/hprofiler demo
 
 # These folders never look at the whole machine, so two of them run at a time. The others observe processes and files of the
