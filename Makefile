@@ -39,10 +39,10 @@ $(VENV)/.built: $(VENV)/.made $(SOURCES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# Only what the demo needs: not the agent of another architecture, nor what tests and lint use.
+# Only what the demo needs, built quickly: not the agent of another architecture, nor what tests and lint use.
 $(VENV)/.demo: $(SOURCES) | prerequisites
 	$(PYTHON) -m venv $(VENV)
-	HPROFILER_ONE_AGENT=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	HPROFILER_DEV_BUILD=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 # The viewer's modules as one file, which reports are written into.

@@ -31,7 +31,6 @@ CANNOT_BUILD = 3
 JVMTI_LIBRARIES = {"perfmap": "libhprofilerPerfmap.so", "threadnames": "libhprofilerThreadnames.so"}
 DEVELOPMENT = os.environ.get("HPROFILER_DEV_BUILD") == "1"
 """Whether to build quickly: the agent for this machine's architecture alone, and without LTO."""
-ONE_AGENT = DEVELOPMENT or os.environ.get("HPROFILER_ONE_AGENT") == "1"
 AGENT_PROFILE = "agent-dev" if DEVELOPMENT else "agent"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hprofiler"
 
@@ -76,7 +75,7 @@ def build_agents(libraries: list[bytes]) -> dict[str, Path]:
             f"no Rust standard library for {target}: the package will have no agent for it "
             f"(add it with: rustup target add {target})"
         )
-    if ONE_AGENT:
+    if DEVELOPMENT:
         targets = {arch: target for arch, target in targets.items() if arch == platform.machine()}
     if not targets:
         return {}
