@@ -39,13 +39,19 @@ $(VENV)/.built: $(VENV)/.made $(SOURCES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# Only what the demo needs, built quickly: not the agent of another architecture, nor what tests and lint use.
+$(VENV)/.demo: $(SOURCES) | prerequisites
+	$(PYTHON) -m venv $(VENV)
+	HPROFILER_DEV_BUILD=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
 # The viewer's modules as one file, which reports are written into.
 hprofiler/_data/viewer/page.html: $(VENV)/.made $(wildcard flamegraph/viewer/* flamegraph/viewer/*/*)
 	@$(BIN)/python flamegraph/viewer/build.py $@
 
 build: $(VENV)/.built hprofiler/_data/viewer/page.html ## virtual environment, Rust binding, agents for both architectures, async-profiler
 
-demo: build ## profile a small sample JVM job on this machine
+demo: $(if $(wildcard $(VENV)/.built),build,$(VENV)/.demo) ## profile a small sample JVM job on this machine
 	@$(BIN)/hprofiler demo
 
 # These folders never look at the whole machine, so two of them run at a time. The others observe processes and files of the

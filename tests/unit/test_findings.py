@@ -45,6 +45,9 @@ def test_the_findings_of_a_cluster(tmp_path):
         "java/util/regex/Pattern.sequence",
     ]
     assert [one.host for one in found] == [None, None, "worker08.prod.example", None, None]
+    assert [one.code for one in found] == ["own-method", "missing", "unlike-host", "gc", "hottest-itself"]
+    assert found[0].parts[0] == ("share", "30.1\u202f%")
+    assert found[0].parts[2] == ("method", "AvroUtil.toAvroIdentifier")
 
 
 def test_the_answer_names_the_hottest_method_of_the_job(tmp_path):
