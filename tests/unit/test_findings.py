@@ -22,7 +22,7 @@ def texts(found):
     return [one.text.replace("\u202f", " ") for one in found]
 
 
-def run_of(tmp_path, *folded, **options):
+def run_of(tmp_path, *folded):
     return make_run(tmp_path / "run", [MadeHost(f"h{n}", {n + 1: text}) for n, text in enumerate(folded)])
 
 
