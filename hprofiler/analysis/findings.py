@@ -35,6 +35,11 @@ _DOER = 0.1
 _LONGEST_NAME = 200
 # Where stacks end in a class: who is behind it.
 _DOES = {"alloc": "Allocated most by", "live": "Allocated most by", "lock": "Waited for most in"}
+_GIL = {
+    "[holds the GIL]": "of their time with the GIL",
+    "[runs without the GIL]": "running without it",
+    "[waiting]": "waiting",
+}
 _FEW = 100
 _GARBAGE = 0.1
 _COMPILERS = 0.15
@@ -210,6 +215,15 @@ def kinds_of_wait(subject: Subject) -> list[Finding]:
     waits.sort(key=lambda one: -one.total_value)
     kinds = ", ".join(f"{one.name} {percent(one.total_value, subject.total)}" for one in waits)
     return [says("kinds-of-wait", f"By kind of wait{subject.attribution.besides}: {kinds}.")]
+
+
+def gil(subject: Subject) -> list[Finding]:
+    """What Python's threads did, by the frames for it below the threads."""
+    times = [subject.methods[frame].total_value if frame in subject.methods else 0 for frame in _GIL]
+    if subject.event != "wall" or not sum(times):
+        return []
+    shares = [f"{percent(time, sum(times))} {what}" for time, what in zip(times, _GIL.values(), strict=True)]
+    return [says("gil", f"Python’s threads spend {', '.join(shares)}.")]
 
 
 def profiler(subject: Subject) -> list[Finding]:
@@ -412,6 +426,7 @@ def _seconds(recordings: list[Recording]) -> tuple[float, float]:
 
 RULES: tuple[Callable[[Subject], list[Finding]], ...] = (
     kinds_of_wait,
+    gil,
     few_samples,
     missing,
     idle_threads,

@@ -127,6 +127,18 @@ def test_findings_of_alloc_and_lock(tmp_path):
     assert few[1].startswith("Only 2 samples were taken")
 
 
+def test_what_pythons_threads_did(tmp_path):
+    """Beside a JVM's thread."""
+    stacks = "[T];[holds the GIL];f (a.py) 3000000000\n[T];[runs without the GIL];g (a.py) 1000000000\n"
+    stacks += f"[T];[waiting];f (a.py) 6000000000\n{JOB};com/acme/Job.a_[j] 9000000000\n"
+    folder = make_run(tmp_path / "run", [MadeHost("h", events={"wall": {1: stacks}})], events=("wall",))
+    (finding,) = [one for one in of(folder, "wall") if one.code == "gil"]
+    (text,) = texts([finding])
+    assert text == (
+        "Python’s threads spend 30.0 % of their time with the GIL, 10.0 % running without it, 60.0 % waiting."
+    )
+
+
 def test_idle_threads_are_left_out_and_counted(tmp_path):
     """Two processes, each with eight threads of a pool and one that waits for others."""
     getting = "java/util/concurrent/ThreadPoolExecutor.getTask_[j];jdk/internal/misc/Unsafe.park_[0]"
