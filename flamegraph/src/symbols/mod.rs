@@ -7,7 +7,6 @@ mod files;
 mod jit_map;
 mod options;
 mod python;
-mod rust_symbol;
 mod table;
 mod text_tables;
 
@@ -20,7 +19,6 @@ pub(crate) use files::{Files, Proof};
 pub use jit_map::{JitMap, JitMaps};
 pub use options::{GoOn, SymbolOptions};
 pub use python::python_frame;
-pub(crate) use rust_symbol::demangled as demangled_rust;
 pub(crate) use table::{SymbolId, Symbols};
 
 use std::io::Cursor;

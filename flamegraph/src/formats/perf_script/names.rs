@@ -1,7 +1,6 @@
 //! Names frames from the output of `perf script`, by the rules of stackcollapse-perf.pl.
 
 use crate::formats::options::PerfOptions;
-use crate::symbols::demangled_rust;
 
 /// A line of a stack: `address symbol+0xoffset (module)`.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,9 +30,8 @@ impl Names<'_> {
         line: &StackLine<'_>,
         mut found: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let symbol = demangled_rust(line.symbol);
         let mut name = Vec::new();
-        let (mut rest, mut inlined) = (Some(&symbol[..]), false);
+        let (mut rest, mut inlined) = (Some(line.symbol), false);
         let has_inlined = is_jit(line.module);
         while let Some(symbols) = rest {
             let arrow = memchr::memmem::find(symbols, b"->").filter(|_| has_inlined);
