@@ -34,6 +34,11 @@ pub fn own() -> Option<Stat> {
     parse(&read_text("/proc/self/stat", 4096)?)
 }
 
+/// None: there is no such process.
+pub fn of(pid: i32) -> Option<Stat> {
+    parse(&read_text(format!("/proc/{pid}/stat"), 4096)?)
+}
+
 /// The program's name may contain spaces and parentheses, so the fields are counted from the last closing one.
 pub fn parse(line: &str) -> Option<Stat> {
     let fields: Vec<&str> = line[line.rfind(')')? + 1..]
