@@ -6,6 +6,7 @@ use std::path::Path;
 use super::host::{pairs, Reread};
 use super::process::Process;
 use super::table::{id_of, Kind, Reading};
+use crate::os::proc::group;
 
 const LONGEST: u64 = 16 << 10;
 /// A group may have limits of its own, and all above it.
@@ -59,10 +60,10 @@ fn open(root: &Path, text: &str, own: &str) -> Vec<Group> {
         .iter()
         .map(|name| root.join(name))
         .find(|folder| folder.is_dir());
-    let Some(folder) = of_cpu.filter(|_| path_in(text, "cpu").is_some()) else {
-        let group = seen(root, text, own, "").map(|path| limited(root, path));
+    let Some(folder) = of_cpu.filter(|_| group(text, "cpu").is_some()) else {
+        let found = seen(root, text, own, "").map(|path| limited(root, path));
         let open = |path: &Path| Group::open(path, Some(root), Some(root), VERSION_2);
-        return group.into_iter().map(open).collect();
+        return found.into_iter().map(open).collect();
     };
     let cpu = seen(&folder, text, own, "cpu").map(|path| limited(&folder, path));
     let root = root.join("memory");
@@ -75,24 +76,15 @@ fn open(root: &Path, text: &str, own: &str) -> Vec<Group> {
     cpu.into_iter().chain(memory).collect()
 }
 
-/// The path of a group in one tree: of version 1 by a controller, of version 2 by "".
-fn path_in<'a>(text: &'a str, tree: &str) -> Option<&'a str> {
-    let mut lines = text.lines().filter_map(|line| {
-        let (_, rest) = line.split_once(':')?;
-        rest.split_once(':')
-    });
-    let found = lines.find(|(trees, _)| trees.split(',').any(|one| one == tree));
-    found.map(|(_, path)| path.trim_start_matches('/'))
-}
-
 /// The process's group below `root`, if the agent sees it. In a container the root is the agent's own group.
 fn seen<'a>(root: &Path, text: &'a str, own: &str, tree: &str) -> Option<&'a Path> {
-    let path = path_in(text, tree)?;
+    let path = group(text, tree)?;
+    let below = path.trim_start_matches('/');
     let is_below = !path.split('/').any(|part| part == "..");
-    if is_below && root.join(path).is_dir() {
-        return Some(Path::new(path));
+    if is_below && root.join(below).is_dir() {
+        return Some(Path::new(below));
     }
-    (path_in(own, tree) == Some(path)).then_some(Path::new(""))
+    (group(own, tree) == Some(path)).then_some(Path::new(""))
 }
 
 /// The innermost group with a CPU limit, else the process's own. Only such a group counts periods.

@@ -9,7 +9,7 @@ use rustix::fd::AsFd;
 use rustix::fs::{fstatfs, fstatvfs};
 
 use crate::os::proc::target::Target;
-use crate::os::proc::{number_after, read_text};
+use crate::os::proc::{group, number_after, read_text};
 
 /// tmpfs and ramfs.
 const OF_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
@@ -109,15 +109,7 @@ impl Memory {
 impl Kind {
     /// The groups of this kind that limit a process, from `/proc/PID/cgroup`: its own, and all above it.
     fn groups(&self, cgroup: &str) -> Vec<Group> {
-        let own = cgroup.lines().find_map(|line| {
-            let mut parts = line.splitn(3, ':').skip(1);
-            let mut controllers = parts.next()?.split(',');
-            let path = parts.next()?;
-            controllers
-                .any(|name| name == self.controller)
-                .then_some(path)
-        });
-        let Some(own) = own else {
+        let Some(own) = group(cgroup, self.controller) else {
             return Vec::new();
         };
         // A group outside the agent's view begins with dots. Only those above it are visible.
