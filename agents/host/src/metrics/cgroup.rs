@@ -158,60 +158,41 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
     use crate::metrics::host::tests::told;
+    use crate::os::files::tests::Folder;
 
-    /// A tree of files, removed with the value.
-    struct Tree(PathBuf);
-
-    impl Tree {
-        fn of(name: &str, files: &[(&str, &str)]) -> Self {
-            let root = std::env::temp_dir()
-                .join(format!("hprofiler-cgroup-{name}-{}", std::process::id()));
-            for (path, text) in files {
-                let path = root.join(path);
-                fs::create_dir_all(path.parent().unwrap()).unwrap();
-                fs::write(path, text).unwrap();
-            }
-            Self(root)
+    fn tree(files: &[(&str, &str)]) -> Folder {
+        let tree = Folder::new();
+        for (path, text) in files {
+            tree.put(path, text);
         }
-
-        fn read(&self, text: &str, own: &str) -> Vec<String> {
-            let mut to = Vec::new();
-            open(&self.0, text, own)
-                .iter_mut()
-                .for_each(|group| group.read(&mut to));
-            told(&to)
-        }
+        tree
     }
 
-    impl Drop for Tree {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
+    fn read(tree: &Path, text: &str, own: &str) -> Vec<String> {
+        let mut to = Vec::new();
+        let mut groups = open(tree, text, own);
+        groups.iter_mut().for_each(|group| group.read(&mut to));
+        told(&to)
     }
 
     #[test]
     fn version_1_has_a_tree_for_each_controller() {
-        let tree = Tree::of(
-            "one",
-            &[
-                (
-                    "cpu,cpuacct/a/b/cpu.stat",
-                    "nr_periods 10\nnr_throttled 4\nthrottled_time 5000\n",
-                ),
-                ("memory/m/memory.usage_in_bytes", "77\n"),
-                ("memory/m/memory.limit_in_bytes", "9223372036854771712\n"),
-                (
-                    "memory/m/memory.oom_control",
-                    "oom_kill_disable 0\noom_kill 2\n",
-                ),
-            ],
-        );
+        let tree = tree(&[
+            (
+                "cpu,cpuacct/a/b/cpu.stat",
+                "nr_periods 10\nnr_throttled 4\nthrottled_time 5000\n",
+            ),
+            ("memory/m/memory.usage_in_bytes", "77\n"),
+            ("memory/m/memory.limit_in_bytes", "9223372036854771712\n"),
+            (
+                "memory/m/memory.oom_control",
+                "oom_kill_disable 0\noom_kill 2\n",
+            ),
+        ]);
         assert_eq!(
-            tree.read("4:memory:/m\n3:cpuacct,cpu:/a/b\n0::/\n", ""),
+            read(&tree, "4:memory:/m\n3:cpuacct,cpu:/a/b\n0::/\n", ""),
             [
                 "/a/b periods 10",
                 "/a/b throttled_periods 4",
@@ -225,25 +206,22 @@ mod tests {
 
     #[test]
     fn in_version_2_the_innermost_group_with_a_limit_counts() {
-        let tree = Tree::of(
-            "two",
-            &[
-                (
-                    "pod/cpu.stat",
-                    "usage_usec 5\nnr_periods 10\nnr_throttled 4\nthrottled_usec 5\n",
-                ),
-                ("pod/memory.current", "77\n"),
-                ("pod/memory.max", "max\n"),
-                ("pod/memory.events", "low 0\noom 1\noom_kill 1\n"),
-                (
-                    "pod/jvm/cpu.stat",
-                    "usage_usec 5\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n",
-                ),
-                ("pod/jvm/memory.current", "7\n"),
-            ],
-        );
+        let tree = tree(&[
+            (
+                "pod/cpu.stat",
+                "usage_usec 5\nnr_periods 10\nnr_throttled 4\nthrottled_usec 5\n",
+            ),
+            ("pod/memory.current", "77\n"),
+            ("pod/memory.max", "max\n"),
+            ("pod/memory.events", "low 0\noom 1\noom_kill 1\n"),
+            (
+                "pod/jvm/cpu.stat",
+                "usage_usec 5\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n",
+            ),
+            ("pod/jvm/memory.current", "7\n"),
+        ]);
         assert_eq!(
-            tree.read("0::/pod/jvm\n", "0::/\n"),
+            read(&tree, "0::/pod/jvm\n", "0::/\n"),
             [
                 "periods 10",
                 "throttled_periods 4",
@@ -257,10 +235,10 @@ mod tests {
 
     #[test]
     fn the_root_of_a_container_is_its_own_group_alone() {
-        let tree = Tree::of("three", &[("memory.current", "77\n")]);
+        let tree = tree(&[("memory.current", "77\n")]);
         let own = "0::/docker/one\n";
-        assert_eq!(tree.read(own, own), ["cgroup / memory_used 77"]);
-        assert_eq!(tree.read("0::/docker/two\n", own), [""; 0]);
-        assert_eq!(tree.read("0::/../other\n", "0::/\n"), [""; 0]);
+        assert_eq!(read(&tree, own, own), ["cgroup / memory_used 77"]);
+        assert_eq!(read(&tree, "0::/docker/two\n", own), [""; 0]);
+        assert_eq!(read(&tree, "0::/../other\n", "0::/\n"), [""; 0]);
     }
 }

@@ -378,17 +378,16 @@ fn unreadable(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::files::tests::Folder;
     use crate::os::proc::target::Target;
     use rustix::process::geteuid;
-    use std::fs::{create_dir, remove_dir_all, write};
     use std::time::Duration;
 
     #[test]
     fn a_map_of_before_the_process_is_told_from_its_own() {
-        let folder = std::env::temp_dir().join(format!("hprofiler-since-{}", std::process::id()));
-        create_dir(&folder).unwrap();
-        let (dir, path) = (File::open(&folder).unwrap(), folder.join("map"));
-        write(&path, "1000 10 a.b\n").unwrap();
+        let folder = Folder::new();
+        let path = folder.put("map", "1000 10 a.b\n");
+        let dir = File::open(&*folder).unwrap();
         let began = Target::own().began();
         let is_since = || {
             let map = MapFile::open(&dir, "map", geteuid().as_raw(), Form::Text);
@@ -398,6 +397,5 @@ mod tests {
         let file = File::options().write(true).open(&path).unwrap();
         file.set_modified(began - Duration::from_millis(1)).unwrap();
         assert!(!is_since());
-        remove_dir_all(folder).unwrap();
     }
 }
