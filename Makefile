@@ -39,13 +39,19 @@ $(VENV)/.built: $(VENV)/.made $(SOURCES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# Only what the demo needs, built quickly: not the agent of another architecture, nor what tests and lint use.
+$(VENV)/.demo: $(SOURCES) | prerequisites
+	$(PYTHON) -m venv $(VENV)
+	HPROFILER_DEV_BUILD=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
 # The viewer's modules as one file, which reports are written into.
 hprofiler/_data/viewer/page.html: $(VENV)/.made $(wildcard flamegraph/viewer/* flamegraph/viewer/*/*)
 	@$(BIN)/python flamegraph/viewer/build.py $@
 
 build: $(VENV)/.built hprofiler/_data/viewer/page.html ## virtual environment, Rust binding, agents for both architectures, async-profiler
 
-demo: build ## profile a small sample JVM job on this machine
+demo: $(if $(wildcard $(VENV)/.built),build,$(VENV)/.demo) ## profile a small sample JVM job on this machine
 	@$(BIN)/hprofiler demo
 
 # These folders never look at the whole machine, so two of them run at a time. The others observe processes and files of the
@@ -123,14 +129,14 @@ test-fuzz: build nightly-prerequisites ## nightly: fuzz whatever reads foreign b
 
 CHAOS_RUNS ?= 200
 CHAOS_SEED ?= 1
-test-chaos: build nightly-prerequisites ## nightly: every fault once, then CHAOS_RUNS runs (200) with random ones; writes build/chaos.md
-	$(BIN)/python -m tests.lab.chaos --each --report build/chaos-each.md
-	$(BIN)/python -m tests.lab.chaos --interrupts --seed $(CHAOS_SEED) --report build/chaos-interrupts.md
-	$(BIN)/python -m tests.lab.chaos --runs $(CHAOS_RUNS) --seed $(CHAOS_SEED) --report build/chaos.md
+test-chaos: build nightly-prerequisites ## nightly: every fault once, then CHAOS_RUNS runs (200) with random ones
+	$(BIN)/python -m tests.lab.chaos --each
+	$(BIN)/python -m tests.lab.chaos --interrupts --seed $(CHAOS_SEED)
+	$(BIN)/python -m tests.lab.chaos --runs $(CHAOS_RUNS) --seed $(CHAOS_SEED)
 
 CHAOS_LOOPS ?= 500
 test-loops: build nightly-prerequisites ## nightly: record one JVM CHAOS_LOOPS times (500) with each engine; it must hold no more than before
-	$(BIN)/python -m tests.lab.chaos.loops --loops $(CHAOS_LOOPS) --report build/chaos-loops.md
+	$(BIN)/python -m tests.lab.chaos.loops --loops $(CHAOS_LOOPS)
 
 # Zig links against glibc 2.17. auditwheel names a wheel for the oldest glibc that it runs on.
 $(VENV)/.dist: $(VENV)/.made

@@ -14,8 +14,8 @@ from dataclasses import replace
 from hprofiler._flamegraph import WAIT_FRAMES, Profile
 from hprofiler.analysis.attribution import Attribution
 from hprofiler.analysis.facts import RunFacts
-from hprofiler.analysis.outliers import Compared, Unlike, sentence, who
-from hprofiler.analysis.subject import Evidence, Finding, Subject, Work, share_of_work
+from hprofiler.analysis.outliers import Compared, Unlike, shares_of, who
+from hprofiler.analysis.subject import Evidence, Finding, Part, Subject, Work, says, share_of_work
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Recording, Status
 from hprofiler.model.event_names import is_method
@@ -35,6 +35,11 @@ _DOER = 0.1
 _LONGEST_NAME = 200
 # Where stacks end in a class: who is behind it.
 _DOES = {"alloc": "Allocated most by", "live": "Allocated most by", "lock": "Waited for most in"}
+_GIL = {
+    "[holds the GIL]": "of their time with the GIL",
+    "[runs without the GIL]": "running without it",
+    "[waiting]": "waiting",
+}
 _FEW = 100
 _GARBAGE = 0.1
 _COMPILERS = 0.15
@@ -75,7 +80,7 @@ def findings_of_file(attribution: Attribution) -> list[Finding]:
     """What stands out in one profile with samples, of which nothing else is known."""
     subject = Subject(None, attribution.original, Compared(), None, (), attribution)
     if not subject.methods:
-        return [Finding("No stack has a frame.")]
+        return [says("no-frames", "No stack has a frame.")]
     found = [answer(subject), *kinds_of_wait(subject), *idle_threads(subject)]
     found += [*families(subject), *hottest_itself(subject)]
     return [_bounded(one) for one in found]
@@ -84,28 +89,38 @@ def findings_of_file(attribution: Attribution) -> list[Finding]:
 def _bounded(finding: Finding) -> Finding:
     if len(finding.text) <= _LONGEST:
         return finding
-    return replace(finding, text=f"{finding.text[:_LONGEST]}…")
+    room, parts = _LONGEST, []
+    for kind, text in finding.parts:
+        if len(text) > room:
+            parts.append((kind, f"{text[:room]}…"))
+            break
+        parts.append((kind, text))
+        room -= len(text)
+    return replace(finding, parts=tuple(parts))
 
 
 def answer(subject: Subject) -> Finding:
     """The method of the job's own that takes most, and on what; else the hottest method."""
     owner, hottest = subject.owner, subject.hottest
     if subject.attribution.only_profiler:
-        return Finding(f"Nothing but the profiler’s own work was sampled{subject.attribution.besides}.")
+        text = f"Nothing but the profiler’s own work was sampled{subject.attribution.besides}."
+        return says("only-profiler", text)
     if 0 < subject.samples < _FEWEST:
         what = "class" if subject.of_classes else "caller" if is_method(subject.event) else "method"
-        return about(f"Too few {subject.sampled} for shares: the hottest {what} is ", hottest.name, ".")
+        text = f"Too few {subject.sampled} for shares: the hottest {what} is "
+        return about("too-few-samples", hottest.name, text, ".")
     if owner is not None:
-        share = percent(owner.method.total_value, subject.total)
-        takes = f"{share}{_of(subject)} {_verb(subject)}"
-        points = f"{100 * owner.cost / subject.total:.1f} points {owner.family.points}"
-        return about(f"{takes} ", owner.method.name, f", of which {points}.", True, share)
-    share = percent(hottest.self_value, subject.total)
+        share = _share(owner.method.total_value, subject)
+        points = f", of which {100 * owner.cost / subject.total:.1f} points {owner.family.points}."
+        name = owner.method.name
+        takes = f"{_of(subject)} {_verb(subject)} "
+        return says("own-method", share, takes, _name(name), points, method=name, with_calls=True)
+    share, name = _share(hottest.self_value, subject), hottest.name
     if hottest.self_value < _WORTH_A_HEADLINE * subject.total:
-        takes = f", takes {share}{_of(subject)}."
-        return about("No method stands out: the hottest, ", hottest.name, takes, share=share)
-    takes = f"{share}{_of(subject)} {_verb(subject)} "
-    return about(takes, hottest.name, f"{_for_whom(subject)}.", share=share)
+        flat = "No method stands out: the hottest, "
+        return says("flat", flat, _name(name), ", takes ", share, f"{_of(subject)}.", method=name)
+    takes = f"{_of(subject)} {_verb(subject)} "
+    return says("hottest", share, takes, _name(name), f"{_for_whom(subject)}.", method=name)
 
 
 def _for_whom(subject: Subject) -> str:
@@ -124,7 +139,7 @@ def who_does_it(subject: Subject) -> list[Finding]:
     share = cost / subject.total
     if subject.surely(share) < _DOER:
         return []
-    return [about(f"{_DOES[subject.event]} ", name, f": {percent(share, 1)}.")]
+    return [about("done-most-by", name, f"{_DOES[subject.event]} ", f": {percent(share, 1)}.")]
 
 
 def families(subject: Subject) -> list[Finding]:
@@ -134,7 +149,8 @@ def families(subject: Subject) -> list[Finding]:
     named = subject.owner.family if subject.owner else None
     for family, cost in subject.walk.families.most_common(2):
         if family != named and subject.surely(cost / subject.total) >= _FAMILY:
-            return [Finding(f"{percent(cost, subject.total)}{_of(subject)} goes to {family.doing}.")]
+            share = percent(cost, subject.total)
+            return [says("known-code", f"{share}{_of(subject)} goes to {family.doing}.")]
     return []
 
 
@@ -146,13 +162,20 @@ def hottest_itself(subject: Subject) -> list[Finding]:
     if named or subject.surely(share) < _WORTH_A_HEADLINE:
         return []
     what = "hottest class" if subject.of_classes else "method with the highest self cost"
-    return [about(f"The {what} is ", hottest.name, f": {percent(share, 1)}.")]
+    return [about("hottest-itself", hottest.name, f"The {what} is ", f": {percent(share, 1)}.")]
 
 
-def about(before: str, name: str, after: str, with_calls: bool = False, share: str = "") -> Finding:
+def about(code: str, name: str, before: str, after: str) -> Finding:
     """A finding whose sentence has the method's name in it."""
-    text = f"{before}{shown(name)}{after}"
-    return Finding(text, name, with_calls=with_calls, at=len(before), share=share)
+    return says(code, before, _name(name), after, method=name)
+
+
+def _name(method: str) -> Part:
+    return ("method", shown(method))
+
+
+def _share(cost: int, subject: Subject) -> Part:
+    return ("share", percent(cost, subject.total))
 
 
 def shown(name: str) -> str:
@@ -181,7 +204,7 @@ def few_samples(subject: Subject) -> list[Finding]:
         "recorded" if each else "taken of threads that are not idle" if subject.attribution.idle else "taken"
     )
     more = "Record longer (-t)." if each else "Record longer (-t) or more often."
-    return [Finding(f"{only} {taken}: shares may be off by {points:.0f} points. {more}")]
+    return [says("few-samples", f"{only} {taken}: shares may be off by {points:.0f} points. {more}")]
 
 
 def kinds_of_wait(subject: Subject) -> list[Finding]:
@@ -191,7 +214,16 @@ def kinds_of_wait(subject: Subject) -> list[Finding]:
         return []
     waits.sort(key=lambda one: -one.total_value)
     kinds = ", ".join(f"{one.name} {percent(one.total_value, subject.total)}" for one in waits)
-    return [Finding(f"By kind of wait{subject.attribution.besides}: {kinds}.")]
+    return [says("kinds-of-wait", f"By kind of wait{subject.attribution.besides}: {kinds}.")]
+
+
+def gil(subject: Subject) -> list[Finding]:
+    """What Python's threads did, by the frames for it below the threads."""
+    times = [subject.methods[frame].total_value if frame in subject.methods else 0 for frame in _GIL]
+    if subject.event != "wall" or not sum(times):
+        return []
+    shares = [f"{percent(time, sum(times))} {what}" for time, what in zip(times, _GIL.values(), strict=True)]
+    return [says("gil", f"Python’s threads spend {', '.join(shares)}.")]
 
 
 def profiler(subject: Subject) -> list[Finding]:
@@ -200,7 +232,8 @@ def profiler(subject: Subject) -> list[Finding]:
     if not own:
         return []
     share = percent(own, subject.cluster.total())
-    return [Finding(f"The profiler’s own work, {share} of all {subject.measure.wider}, is {_LEFT_OUT}.")]
+    text = f"The profiler’s own work, {share} of all {subject.measure.wider}, is {_LEFT_OUT}."
+    return [says("profiler", text)]
 
 
 def missing(subject: Subject) -> list[Finding]:
@@ -218,7 +251,7 @@ def missing(subject: Subject) -> list[Finding]:
         return []
     one = len(silent) + found - recorded == 1
     text = f"{' and '.join(what)} {'is' if one else 'are'} missing here{_because(subject)}."
-    return [Finding(text)]
+    return [says("missing", text)]
 
 
 def _failed(host: HostRecord) -> bool:
@@ -260,21 +293,26 @@ def _because(subject: Subject) -> str:
 
 def unlike(subject: Subject) -> list[Finding]:
     """A host or process that is unlike the others, and why."""
-    odd = subject.compared.odd_hosts
-    if odd:
-        work = _work_of(subject, odd[0])
-        return [
-            Finding(work or sentence(subject.compared), _method(odd[0]) if not work else None, odd[0].host)
-        ]
-    processes = subject.compared.odd_processes
-    if not processes:
+    hosts, processes = subject.compared.odd_hosts, subject.compared.odd_processes
+    odd = hosts or processes
+    if not odd:
         return []
-    return [Finding(sentence(subject.compared), _method(processes[0]), processes[0].host)]
-
-
-def _method(one: Unlike) -> str | None:
-    most = one.most_different
-    return most.name if most and not most.name.startswith("(rare ") else None
+    first, code = odd[0], "unlike-host" if hosts else "unlike-process"
+    work = _work_of(subject, first) if hosts else ""
+    if work:
+        return [says(code, work, host=first.host)]
+    others = "the others" if hosts else "the other processes"
+    before = f"{who(first)} is unlike {others}: "
+    if len(odd) > 1:
+        number, what = counted(len(odd) - 1, "hosts" if hosts else "processes").split()
+        before = f"{who(first)} and {number} more {what} are unlike {others}; the first: "
+    most = first.most_different
+    if most is None:
+        return []
+    name, after = most.name, f" {shares_of(most)}."
+    if name.startswith("(rare "):
+        return [says(code, f"{before}{shown(name)}{after}", host=first.host)]
+    return [says(code, before, _name(name), after, method=name, host=first.host)]
 
 
 def _work_of(subject: Subject, odd: Unlike) -> str:
@@ -305,7 +343,7 @@ def broken(subject: Subject) -> list[Finding]:
     if not off or lost < 0.02 * taken:
         return []
     text = f"About {100 * lost / taken:.0f}\u202f% of the stacks are broken: PreserveFramePointer is off"
-    return [Finding(f"{text} on {counted(off, 'processes')}.")]
+    return [says("broken-stacks", f"{text} on {counted(off, 'processes')}.")]
 
 
 def _broken_share(outcome: Outcome, event: str) -> float:
@@ -335,15 +373,15 @@ def kernel(subject: Subject) -> list[Finding]:
     # Frames that pruning put together have no known caller.
     ((caller, cost),) = subject.walk.kernel_callers.most_common(1) or [("", 0)]
     named = caller and 2 * cost > sum(subject.walk.kernel_callers.values())
-    called = f", most of it called by {shown(caller)}" if named else ""
-    text = f"Kernel code takes {share} of CPU time{called}"
-    at = len(text) - len(shown(caller))
-    return [Finding(f"{text}.", caller, at=at) if named else Finding(f"{text}.")]
+    text = f"Kernel code takes {share} of CPU time"
+    if not named:
+        return [says("kernel", f"{text}.")]
+    return [about("kernel", caller, f"{text}, most of it called by ", ".")]
 
 
 def _own_work(subject: Subject, kind: str, least: float, text: str) -> list[Finding]:
     share = _share_of_own_work(subject, kind, least)
-    return [Finding(text.format(share=share))] if share else []
+    return [says(kind, text.format(share=share))] if share else []
 
 
 def _share_of_own_work(subject: Subject, kind: str, least: float) -> str:
@@ -365,7 +403,8 @@ def idle_threads(subject: Subject) -> list[Finding]:
         idle_ones, all_ones = ((every.total(value) - busy.total(value)) / each, every.total(value) / each)
         threads = f": about {idle_ones:.0f} of {all_ones:.0f} threads"
     share = percent(left, every.total())
-    return [Finding(f"Idle threads, {share} of all {subject.measure.wider}, are {_LEFT_OUT}{threads}.")]
+    text = f"Idle threads, {share} of all {subject.measure.wider}, are {_LEFT_OUT}{threads}."
+    return [says("idle-threads", text)]
 
 
 def idle(subject: Subject) -> list[Finding]:
@@ -378,7 +417,7 @@ def idle(subject: Subject) -> list[Finding]:
         return []
     average = " on average" if len(recordings) > 1 else ""
     text = f"Mostly idle: {counted(len(recordings), 'processes')} used {cpu / seconds:.2g} CPUs{average}."
-    return [Finding(f"{text} What they wait for: -e offcpu.")]
+    return [says("idle", f"{text} What they wait for: -e offcpu.")]
 
 
 def _seconds(recordings: list[Recording]) -> tuple[float, float]:
@@ -387,6 +426,7 @@ def _seconds(recordings: list[Recording]) -> tuple[float, float]:
 
 RULES: tuple[Callable[[Subject], list[Finding]], ...] = (
     kinds_of_wait,
+    gil,
     few_samples,
     missing,
     idle_threads,

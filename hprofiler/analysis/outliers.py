@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hprofiler._flamegraph import Difference, Distance, Outliers, Profile
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.model import HostRecord, Recording
-from hprofiler.model.measures import counted, measure_of
+from hprofiler.model.measures import measure_of
 
 # What is compared where the first column of the event is an estimate; a sample stands for bytes, not objects.
 _COMPARED = {"alloc": "alloc_space", "live": "inuse_space"}
@@ -132,22 +132,8 @@ def who(one: Unlike) -> str:
 def what_differs(one: Unlike) -> str:
     """ "GC.copy 31 % here, 9 % usually"; "" where nothing differs."""
     most = one.most_different
-    if most is None:
-        return ""
-    shares = f"{percent(most.share, 1)} here, {percent(most.usual, 1)} usually"
-    return f"{short_name(most.name)} {shares}"
+    return f"{short_name(most.name)} {shares_of(most)}" if most else ""
 
 
-def sentence(compared: Compared) -> str:
-    """ "host7 is unlike the others: GC.copy 31 % here, 9 % usually."; "" without an outlier.
-
-    Hosts before processes: processes are named where all hosts are alike.
-    """
-    odd = compared.odd_hosts or compared.odd_processes
-    if not odd:
-        return ""
-    others = "the others" if compared.odd_hosts else "the other processes"
-    if len(odd) == 1:
-        return f"{who(odd[0])} is unlike {others}: {what_differs(odd[0])}."
-    number, what = counted(len(odd) - 1, "hosts" if compared.odd_hosts else "processes").split()
-    return f"{who(odd[0])} and {number} more {what} are unlike {others}; the first: {what_differs(odd[0])}."
+def shares_of(most: Difference) -> str:
+    return f"{percent(most.share, 1)} here, {percent(most.usual, 1)} usually"

@@ -19,7 +19,7 @@ from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
 from hprofiler.analysis.spark_findings import judge, sentence
 from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
-from hprofiler.analysis.subject import Evidence, Finding
+from hprofiler.analysis.subject import Evidence, Finding, says
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.analysis.work import EventWork, WorkSums
 from hprofiler.base.errors import UsageError
@@ -298,12 +298,13 @@ def analyze_event(
     if cluster is not None and of_cluster is not None:
         found = findings(facts, cluster, of_cluster, compared, evidence, problems)
         of_job = facts.job.findings if facts.job else ()
-        more = [Finding(sentence(of_job))] if of_job else []
+        more = [says("spark", sentence(of_job))] if of_job else []
         of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)
         if of_stage and not any(one.code == "stage-share" for one in of_job):
             more.append(of_stage)
         if of_machines and facts.event in _OF_TIME:
-            more.append(Finding(of_machines[0].text, host=of_machines[0].host))
+            first = of_machines[0]
+            more.append(says(first.code, first.text, host=first.host))
         found = [found[0], *more, *found[1:]][:MOST]
         analysis = replace(
             analysis,
@@ -373,7 +374,7 @@ def _second_line(
     odd = compared.odd_hosts[0].most_different if compared.odd_hosts else None
     # What is said of the odd host says how the answer's method spreads over the hosts.
     same_matter = odd is not None and odd.name == answer.method and not answer.with_calls
-    if not answer.share or same_matter:
+    if not answer.has_share or same_matter:
         return ""
     if len(hosts) < 2:
         return methods_that_follow(attribution, answer)
@@ -389,7 +390,7 @@ def _second_line(
 def methods_that_follow(attribution: Attribution, answer: Finding) -> str:
     """The methods after the answer's by their own cost; "" where the answer has another measure."""
     hottest = attribution.methods[:3]
-    if answer.with_calls or not hottest or answer.method != hottest[0].name or not answer.share:
+    if answer.with_calls or not hottest or answer.method != hottest[0].name or not answer.has_share:
         return ""
     shares = ((one.name, one.self_value / attribution.attributed) for one in hottest[1:])
     named = [f"{short_name(name)} ({percent(share, 1)})" for name, share in shares if share >= 0.01]

@@ -11,7 +11,7 @@ from statistics import median
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.blocked_stacks import EVENTS, BlockedRules, most_first
 from hprofiler.analysis.facts import PYSPY, RunFacts
-from hprofiler.analysis.subject import Finding
+from hprofiler.analysis.subject import Finding, says
 from hprofiler.analysis.words import percent
 from hprofiler.model import PARENT, HostRecord, Recording
 from hprofiler.model.measures import duration
@@ -338,7 +338,7 @@ def stage_finding(spark: SparkFacts | None, shares: StageShares | None, share_of
     if slowest:
         parts.append(slowest)
     text = "; ".join(parts)
-    return Finding(f"{text[:1].upper()}{text[1:]}.")
+    return says("stage", f"{text[:1].upper()}{text[1:]}.")
 
 
 def _slowest(spark: SparkFacts, name: str) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from hprofiler._flamegraph import Method, Profile
 from hprofiler.analysis.attribution import Attribution
@@ -130,21 +130,43 @@ class Walk:
         return _Place(name, None, caller) if own else _Place(above.owner, above.family or family, caller)
 
 
+Part = tuple[Literal["", "method", "share"], str]
+
+
 @dataclass(frozen=True)
 class Finding:
-    """A sentence; the whole name of the method that it speaks of, and its host's key in the run folder.
+    """What stands out: a code, and a sentence in parts; the whole name of the method that it speaks of, and
+    its host's key in the run folder.
 
-    A method stands in the text by its name without the package; `with_calls` says that its share is that of
-    all it calls, too, and `at` where in the text it stands: a word may be called like a method. `share` is
-    the method's share as it stands in the text, if it does.
+    The part "method" is that method's name without the package, and "share" its share. `with_calls` says that
+    the share is that of all it calls, too.
     """
 
-    text: str
+    code: str
+    parts: tuple[Part, ...]
     method: str | None = None
     host: str | None = None
     with_calls: bool = False
-    at: int | None = None
-    share: str = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(text for _, text in self.parts)
+
+    @property
+    def has_share(self) -> bool:
+        return any(kind == "share" for kind, _ in self.parts)
+
+
+def says(
+    code: str,
+    *parts: str | Part,
+    method: str | None = None,
+    host: str | None = None,
+    with_calls: bool = False,
+) -> Finding:
+    """A finding whose text is these parts, most of which are plain text."""
+    marked: list[Part] = [("", one) if isinstance(one, str) else one for one in parts]
+    return Finding(code, tuple(marked), method, host, with_calls)
 
 
 @dataclass(frozen=True)

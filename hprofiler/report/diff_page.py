@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.diff import Changes, MethodChange
-from hprofiler.analysis.findings import MOST, about
-from hprofiler.analysis.subject import Finding
+from hprofiler.analysis.findings import MOST, shown
+from hprofiler.analysis.subject import Finding, Part, says
 from hprofiler.analysis.words import percent
 from hprofiler.base.text import printable
 from hprofiler.model import HostRecord, Recording
@@ -109,8 +109,9 @@ def _findings(changes: Changes) -> list[Finding]:
 
 def _nothing(changes: Changes) -> Finding:
     if changes.noise.known:
-        return Finding("No method changed beyond noise.")
-    return Finding("What is noise is not known: the profiles do not say how many samples they have.")
+        return says("unchanged", "No method changed beyond noise.")
+    text = "What is noise is not known: the profiles do not say how many samples they have."
+    return says("unknown-noise", text)
 
 
 def _amount(changes: Changes, value: float) -> str:
@@ -125,8 +126,10 @@ def _finding(changes: Changes, one: MethodChange, kind: str) -> Finding:
     calls = " with all it calls" if kind == "total" else ""
     before, after = _amount(changes, moved.before), _amount(changes, moved.after)
     of = "" if changes.absolute else f" of {measure_of(changes.event).share_of}"
-    text = f" takes {size} {more}{of}{calls}: {after} after {before}."
-    return about("", one.name, text, share="" if changes.absolute else after)
+    takes = f" takes {size} {more}{of}{calls}: "
+    share: Part = ("", after) if changes.absolute else ("share", after)
+    name: Part = ("method", shown(one.name))
+    return says("changed", name, takes, share, f" after {before}.", method=one.name)
 
 
 def in_picture(changes: Changes) -> str:

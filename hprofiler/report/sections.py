@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from hprofiler.analysis.result import (
     stands_out,
 )
 from hprofiler.analysis.subject import Finding
-from hprofiler.analysis.words import SEE_WHAT_IS_THERE, moment, short_name
+from hprofiler.analysis.words import SEE_WHAT_IS_THERE, moment
 from hprofiler.base.bounded_json import members
 from hprofiler.model import HostRecord, Outcome, Recording, Status
 from hprofiler.model.event_names import is_each_one, is_method
@@ -104,19 +103,7 @@ def file_summary(attribution: Attribution, findings: Sequence[Finding]) -> Recor
 
 
 def finding_record(finding: Finding) -> Record:
-    """The text in parts: the method's short name and its share are parts of their own."""
-    text = finding.text
-    short = re.escape(short_name(finding.method)) if finding.method else ""
-    method = re.compile(rf"(?<![\w.$]){short}(?![\w$])").search(text, finding.at or 0) if short else None
-    share = re.search(re.escape(finding.share), text) if finding.share else None
-    marked = [(*one.span(), kind) for one, kind in ((method, "method"), (share, "share")) if one]
-    parts: list[tuple[str, str]] = []
-    done = 0
-    for start, end, kind in sorted(marked):
-        if start >= done:  # a name may look like a share
-            parts += [("", text[done:start]), (kind, text[start:end])]
-            done = end
-    return {"method": finding.method, "parts": [*parts, ("", text[done:])]}
+    return {"method": finding.method, "parts": finding.parts}
 
 
 def summary(

@@ -5,7 +5,7 @@ Times are milliseconds, shares parts of one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -27,22 +27,24 @@ from hprofiler.spark.stragglers import Stragglers
 from hprofiler.spark.timeline import timeline
 
 
-def application_members(judged: Judged, found: Figures) -> Iterator[tuple[str, Any]]:
-    """The members of the object. Lists that may be long are iterators."""
+def answer_record(judged: Judged, found: Figures) -> dict[str, Any]:
+    """The whole object. Lists that may be long are iterators."""
     application = judged.application
     record = application_record(application)
-    yield "application", {**record, "figures": found.record(), "properties": application.properties}
-    yield "findings", findings_record(judged.findings)
-    yield "stages", map(stage_record, newest_first(found))
-    yield "jobs", job_records(application, found)
-    yield "blocked", blocked_record(judged.blocked)
-    yield "stragglers", stragglers_record(judged.stragglers)
-    yield "executors", executor_records(application)
-    yield "memory", _memory_record(application_memory(application))
-    yield "sql", (rest_execution(one, application.until) for one in application.sql.values())
-    yield "timeline", timeline(application).record()
     notes = ((one, note_text(one)) for one in application.notes)
-    yield "notes", [{**members(one, "code", "count", "detail"), "text": text} for one, text in notes]
+    return {
+        "application": {**record, "figures": found.record(), "properties": application.properties},
+        "findings": findings_record(judged.findings),
+        "stages": map(stage_record, newest_first(found)),
+        "jobs": job_records(application, found),
+        "blocked": blocked_record(judged.blocked),
+        "stragglers": stragglers_record(judged.stragglers),
+        "executors": executor_records(application),
+        "memory": _memory_record(application_memory(application)),
+        "sql": (rest_execution(one, application.until) for one in application.sql.values()),
+        "timeline": timeline(application).record(),
+        "notes": [{**members(one, "code", "count", "detail"), "text": text} for one, text in notes],
+    }
 
 
 def findings_record(found: Sequence[SparkFinding]) -> list[dict[str, object]]:

@@ -528,9 +528,9 @@ def task_summary(table: TaskTable) -> dict[str, Any] | None:
     }
 
 
-def executor_records(application: Application) -> list[dict[str, Any]]:
+def executor_records(application: Application) -> Iterator[dict[str, Any]]:
     """`/applications/ID/allexecutors`. As there, times of the driver are those of the whole application."""
-    return [_executor_record(application, one) for one in application.executors.values()]
+    return (_executor_record(application, one) for one in application.executors.values())
 
 
 def _executor_record(application: Application, one: Executor) -> dict[str, Any]:

@@ -34,7 +34,6 @@ BENCHES: dict[str, Callable[[], list[Row]]] = {
     "yarn": clusters.on_yarn,
     "spark-stages": clusters.spark_stages,
     "kubernetes": clusters.on_kubernetes,
-    "agreement": one_jvm.agreement,
     "engine-overhead": one_jvm.overhead,
     "engine-agent": one_jvm.agent_cost,
     "engine-timeline": one_jvm.timeline,

@@ -5,21 +5,17 @@ The last day is of another made-up cluster, so that most methods grew or shrank 
 
 from __future__ import annotations
 
-import os
-import sys
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime, timedelta
 from multiprocessing import get_context
 from pathlib import Path
 
 from hprofiler.archive.add import add
-from tests.bench.commands import BenchError
+from tests.bench.commands import COMMAND, BenchError, Measured, measure
 from tests.bench.table import Row, under
 from tests.bench.viewer_cluster import Size, cluster_run
-from tests.lab import cache
 from tests.viewer.made_run import content_of, rewrite
 
 _RUNS, _FEW = 1000, 100
@@ -28,6 +24,7 @@ _START = datetime(2026, 9, 1)
 # 100 hosts with 200 stacks of all and 200 of their own: 20,200 distinct ones.
 _CLUSTER, _CHANGED = Size("first", 100, 400), Size("changed", 100, 402)
 _LIMIT = 2
+_MB = 1 << 20
 _MOST_MEMORY = 400
 # A method of both clusters.
 _METHOD = "merge_5179::call"
@@ -46,14 +43,19 @@ def rows() -> list[Row]:
         # A process of its own: what it needs at most would count as that of each command started by this one.
         with ProcessPoolExecutor(1, get_context("spawn")) as adding:
             adding.submit(_add, Path(folder), place, range(_FEW)).result()
-            memory_of_few = max(mb for _, mb in _answers(place, _FEW).values())
+            memory_of_few = _most_memory(_answers(place, _FEW))
             adding.submit(_add, Path(folder), place, range(_FEW, _RUNS)).result()
         answers = _answers(place, _RUNS)
-    memory = max(mb for _, mb in answers.values())
+    memory = _most_memory(answers)
     return [
         *(
-            under(_LIMIT, f"`{name}` over {_RUNS:,} runs of 100 hosts", seconds, f"({mb:,.0f} MB)")
-            for name, (seconds, mb) in answers.items()
+            under(
+                _LIMIT,
+                f"`{name}` over {_RUNS:,} runs of 100 hosts",
+                answer.seconds,
+                f"({answer.peak_bytes / _MB:,.0f} MB)",
+            )
+            for name, answer in answers.items()
         ),
         Row(
             f"memory of the largest answer (over {_FEW} runs: {memory_of_few:,.0f} MB)",
@@ -75,31 +77,20 @@ def _add(folder: Path, place: Path, numbers: range) -> None:
         (added,) = add([cluster.path], str(place))
         if added.failure or added.problems:
             raise BenchError(str(added))
-    _command(["archive", "compact", str(place)])
+    measure([*COMMAND, "archive", "compact", str(place)])
 
 
-def _answers(place: Path, runs: int) -> dict[str, tuple[float, float]]:
-    """Seconds, start-up and all, and MB of each question."""
+def _answers(place: Path, runs: int) -> dict[str, Measured]:
+    """The fastest of three answers to each question."""
     since = f"{_START + timedelta(hours=runs - _LATER):%Y-%m-%d}"
     given = {"grew": ["--since", since]}
-    return {
-        name: min(_command([*words, *given.get(name, ()), "--in", str(place)]) for _ in range(3))
-        for name, words in _QUESTIONS.items()
-    }
+    answers = {}
+    for name, words in _QUESTIONS.items():
+        command = [*COMMAND, *words, *given.get(name, ()), "--in", str(place)]
+        answers[name] = min((measure(command) for _ in range(3)), key=lambda answer: answer.seconds)
+    return answers
 
 
-def _command(words: Sequence[str]) -> tuple[float, float]:
-    """Seconds and MB of a command that succeeds."""
-    begin = time.monotonic()
-    null = os.open(os.devnull, os.O_WRONLY)
-    pid = os.posix_spawn(
-        sys.executable,
-        [sys.executable, "-m", "hprofiler", *words],
-        {**os.environ, "PYTHONPATH": str(cache.CHECKOUT)},
-        file_actions=[(os.POSIX_SPAWN_DUP2, null, 1)],
-    )
-    os.close(null)
-    _, status, used = os.wait4(pid, 0)
-    if status:
-        raise BenchError(f"hprofiler {' '.join(words)}: status {os.waitstatus_to_exitcode(status)}")
-    return time.monotonic() - begin, used.ru_maxrss / 1024
+def _most_memory(answers: Mapping[str, Measured]) -> float:
+    """Of the largest answer, in MB."""
+    return max(answer.peak_bytes for answer in answers.values()) / _MB

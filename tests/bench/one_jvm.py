@@ -1,11 +1,10 @@
-"""What profiling costs one busy JVM and its host, and whether it agrees with async-profiler by hand."""
+"""What profiling costs one busy JVM and its host."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import os
-import re
 import statistics
 import subprocess
 import tempfile
@@ -24,7 +23,7 @@ from tests.bench.table import Row, under
 from tests.burners import build
 from tests.burners.burner import Burner, Program
 from tests.burners.counting import Truth
-from tests.lab import attach, procs
+from tests.lab import procs
 
 ENGINES = ("async-profiler", "perf")
 FREQUENCY = 300
@@ -35,9 +34,6 @@ RAISED = FREQUENCY * THREADS // min(THREADS, os.cpu_count() or 1)
 WINDOW = 2.0
 PAIRS = 32
 """Even: as many begin with the profiler as without."""
-TRUTH_SECONDS = 10
-TRUTH_ROUNDS = 3
-HOTTEST = 5
 FOLLOWER = "hprofiler threa"
 """The thread that looks at the names of others, as the kernel cuts its name."""
 NAMES_PERCENT = 0.5
@@ -272,51 +268,6 @@ def _metrics_nanos() -> int:
             if name.read_text() == "metrics\n":
                 found += int(name.with_name("schedstat").read_text().split()[0])
     return found
-
-
-# Whether it tells the truth
-
-
-def agreement() -> list[Row]:
-    """Shares of the five methods async-profiler by hand finds hottest, beside those of the run folder."""
-    ours: Counter[str] = Counter()
-    by_hand: Counter[str] = Counter()
-    with ended(Burner("mixed")) as jvm:
-        for _ in range(TRUTH_ROUNDS):
-            with recording(jvm, TRUTH_SECONDS) as (run, folder):
-                run.result()
-                ours += _self_counts((folder / "cluster/cpu.folded").read_text())
-            by_hand += _by_hand(jvm)
-
-    def share(counts: Counter[str], method: str) -> float:
-        return 100 * counts[method] / max(1, counts.total())
-
-    hottest = [method for method, _ in by_hand.most_common(HOTTEST)]
-    pairs = [(method, share(ours, method), share(by_hand, method)) for method in hottest]
-    worst = max(abs(mine - other) for _, mine, other in pairs)
-    listed = ", ".join(f"{method} {mine:.1f}/{other:.1f}" for method, mine, other in pairs)
-    measured = f"{worst:.1f} points at most ({listed} %)"
-    return [Row("five hottest methods beside async-profiler by hand", measured, "3 points", worst <= 3)]
-
-
-def _by_hand(jvm: Program) -> Counter[str]:
-    """Through the library hprofiler left mapped: a second copy would be a second profiler in the JVM."""
-    (library,) = attach.profiler_libraries(jvm.outer.pid)
-    attach.execute(jvm.outer.pid, "load", library, "true", f"start,event=cpu,interval={10**9 // FREQUENCY}")
-    time.sleep(TRUTH_SECONDS)
-    with tempfile.NamedTemporaryFile(suffix=".folded") as folded:
-        attach.execute(jvm.outer.pid, "load", library, "true", f"stop,file={folded.name},collapsed")
-        return _self_counts(Path(folded.name).read_text())
-
-
-def _self_counts(folded: str) -> Counter[str]:
-    """Samples by leaf method; names as `java.util.HashMap.put`, without tier."""
-    counts: Counter[str] = Counter()
-    for line in folded.splitlines():
-        stack, _, count = line.rpartition(" ")
-        leaf = re.sub(r"_\[[0-9a-z]\]$", "", stack.rpartition(";")[2])
-        counts[leaf.replace("/", ".")] += int(count)
-    return counts
 
 
 # What the agent takes, and how long a profile takes

@@ -19,7 +19,6 @@ from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
 from tests.bench.core_cluster import SEED, Maker
 from tests.timed_profile import Row, timed_profile
-from tests.viewer.made_profile import message, number, varint
 from tests.viewer.made_run import MadeHost, make_run
 
 PROCESSES = 4
@@ -35,7 +34,6 @@ THREADS = (
         "task-result-getter-N",
     ),
 )
-_COLUMNS = (("samples", "count"), ("cpu", "nanoseconds"))
 _NANOSECONDS = 10**9 // 300
 
 
@@ -62,8 +60,8 @@ def cluster_run(path: Path, size: Size) -> RunFolder:
     """The run folder of such a cluster, without a report; one that is there is made anew."""
     shutil.rmtree(path, ignore_errors=True)
     maker = Maker(size.stacks)
-    coder = _Coder({text[1:] for text, _, _ in maker.common})
-    return make_run(path, [_host(maker, coder, n, size.timed) for n in range(1, size.hosts + 1)])
+    common = {text[1:] for text, _, _ in maker.common}
+    return make_run(path, [_host(maker, common, n, size.timed) for n in range(1, size.hosts + 1)])
 
 
 def cluster_page(path: Path, size: Size) -> Path:
@@ -71,18 +69,22 @@ def cluster_page(path: Path, size: Size) -> Path:
     return make_report(cluster_run(path, size).path).page
 
 
-def _host(maker: Maker, coder: _Coder, host: int, timed: bool) -> MadeHost:
+def _host(maker: Maker, common: set[bytes], host: int, timed: bool) -> MadeHost:
     """A host whose processes have their own share of its samples."""
     dice = random.Random(f"{SEED} processes {host}")
     parts: list[list[tuple[bytes, int]]] = [[] for _ in range(PROCESSES)]
     for place, line in enumerate(maker.host(host)):
         stack, count = line.rsplit(b" ", 1)
-        owners = parts if stack in coder.common else [parts[place % PROCESSES]]
+        owners = parts if stack in common else [parts[place % PROCESSES]]
         for part in owners:
             part.append((stack, max(1, round(int(count) * dice.uniform(0.5, 1.5) / len(owners)))))
     pids = (1000 * host + process for process in range(1, PROCESSES + 1))
-    content = [_timed(part, dice) if timed else coder.pprof(part) for part in parts]
+    content = [_timed(part, dice) if timed else _folded(part) for part in parts]
     return MadeHost(f"node{host:03}.example", dict(zip(pids, content, strict=False)))
+
+
+def _folded(stacks: Iterable[tuple[bytes, int]]) -> str:
+    return "\n".join(f"[{_thread_of(stack)}];{stack.decode()} {count}" for stack, count in stacks)
 
 
 def _timed(stacks: Iterable[tuple[bytes, int]], dice: random.Random) -> bytes:
@@ -99,49 +101,6 @@ def _timed(stacks: Iterable[tuple[bytes, int]], dice: random.Random) -> bytes:
 
 def _thread_of(stack: bytes) -> str:
     return THREADS[sum(stack[-9:]) % len(THREADS)]
-
-
-class _Coder:
-    """Stacks as pprof; what many processes share is encoded once."""
-
-    def __init__(self, common: set[bytes]) -> None:
-        self.common = common
-        self._frames: dict[bytes, int] = {}
-        self._known: dict[bytes, tuple[list[int], bytes]] = {}
-
-    def pprof(self, stacks: Iterable[tuple[bytes, int]]) -> bytes:
-        strings: dict[bytes, int] = {b"": 0}
-
-        def text(word: bytes) -> int:
-            return strings.setdefault(word, len(strings))
-
-        out = [
-            message(1, number(1, text(name.encode())) + number(2, text(unit.encode())))
-            for name, unit in _COLUMNS
-        ]
-        used: set[int] = set()
-        for stack, count in stacks:
-            frames, locations = self._stack(stack)
-            used.update(frames)
-            thread = _thread_of(stack).encode()
-            label = message(3, number(1, text(b"thread")) + number(2, text(thread)))
-            values = message(2, varint(count) + varint(count * _NANOSECONDS))
-            out.append(message(2, locations + values + label))
-        for frame, place in self._frames.items():
-            if place in used:
-                out.append(message(4, number(1, place) + message(4, number(1, place))))
-                out.append(message(5, number(1, place) + number(2, text(frame))))
-        return b"".join([*out, *(message(6, word) for word in strings)])
-
-    def _stack(self, stack: bytes) -> tuple[list[int], bytes]:
-        """The numbers of its frames, and the field that holds them."""
-        known = self._known.get(stack)
-        if known is None:
-            frames = [self._frames.setdefault(frame, len(self._frames) + 1) for frame in stack.split(b";")]
-            known = frames, message(1, b"".join(map(varint, reversed(frames))))
-            if stack in self.common:
-                self._known[stack] = known
-        return known
 
 
 def main() -> None:

@@ -72,50 +72,6 @@ public final class Burner {
         }
     }
 
-    static final class Alpha extends Work {
-        Alpha() {
-            super(70);
-        }
-
-        @Override
-        long burn(long until) {
-            return hotAlpha(until);
-        }
-    }
-
-    static final class Beta extends Work {
-        Beta() {
-            super(70);
-        }
-
-        @Override
-        long burn(long until) {
-            return hotBeta(until);
-        }
-    }
-
-    static final class Gamma extends Work {
-        Gamma() {
-            super(70);
-        }
-
-        @Override
-        long burn(long until) {
-            return hotGamma(until);
-        }
-    }
-
-    static final class Alloc extends Work {
-        Alloc() {
-            super(70);
-        }
-
-        @Override
-        long burn(long until) {
-            return hotAlloc(until);
-        }
-    }
-
     static long cpuNanos() {
         return THREADS.getCurrentThreadCpuTime();
     }
@@ -207,13 +163,33 @@ public final class Burner {
     private static Work hotFor(String role) {
         switch (role) {
             case "alpha":
-                return new Alpha();
+                return new Work(70) {
+                    @Override
+                    long burn(long until) {
+                        return hotAlpha(until);
+                    }
+                };
             case "beta":
-                return new Beta();
+                return new Work(70) {
+                    @Override
+                    long burn(long until) {
+                        return hotBeta(until);
+                    }
+                };
             case "gamma":
-                return new Gamma();
+                return new Work(70) {
+                    @Override
+                    long burn(long until) {
+                        return hotGamma(until);
+                    }
+                };
             case "alloc":
-                return new Alloc();
+                return new Work(70) {
+                    @Override
+                    long burn(long until) {
+                        return hotAlloc(until);
+                    }
+                };
             case "mixed":
                 return new Mixed();
             default:

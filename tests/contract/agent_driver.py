@@ -413,12 +413,6 @@ class Agent:
         failed = [entry for entry in event["entries"] if entry["result"] == "failed"]
         return {**done, "failed": [*failed, *event["failed"]]}
 
-    def audited(self) -> list[Event]:
-        """What was told since this was last called. An answer comes after what was done before."""
-        self.list()
-        told, self.acts = self.acts, []
-        return told
-
     # The end
 
     def wait(self, timeout: float = procs.PATIENCE) -> int:

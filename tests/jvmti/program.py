@@ -14,7 +14,7 @@ from tests.jvmti import library
 
 @dataclass(frozen=True)
 class Holdings:
-    """Threads, open files, mapped pieces of our library, bytes of address space of a process.
+    """Threads, open files and mapped pieces of our library of a process.
 
     Sockets do not count: they come and go with each attach.
     """
@@ -22,7 +22,6 @@ class Holdings:
     threads: int
     files: int
     library_pieces: int
-    address_space: int
 
     @classmethod
     def of(cls, pid: int) -> Holdings:
@@ -32,8 +31,7 @@ class Holdings:
                 files += not os.readlink(link).startswith("socket:")
         maps = (process / "maps").read_text().splitlines()
         pieces = sum("/libhprofiler" in line for line in maps)
-        pages = int((process / "statm").read_text().split()[0])
-        return cls(len(list((process / "task").iterdir())), files, pieces, pages * 4096)
+        return cls(len(list((process / "task").iterdir())), files, pieces)
 
 
 class JavaProgram(Program):

@@ -150,16 +150,6 @@ def test_another_users_jvm(java17, start, open_folder):
     assert map_file.read(path).codes
 
 
-@pytest.fixture
-def small(tmp_path):
-    """A file system of 16 kB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", str(folder)], check=True)
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
 def test_failures_leave_the_jvm_as_it_was(java, start, take, tmp_path, small):
     program = start(java, "Inlined")
     take(program.pid)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -86,16 +85,6 @@ def test_it_ends_after_its_time(stages, tmp_path):
     found = names_file.read(path)
     assert found.ended and found.milliseconds == 20
     assert found.polls[-1][1] - found.polls[0][1] < 1_000_000_000
-
-
-@pytest.fixture
-def small(tmp_path):
-    """A file system of 4 kB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", str(folder)], check=True)
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_failures_leave_the_jvm_as_it_was(java17, start, tmp_path, small):

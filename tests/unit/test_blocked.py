@@ -9,7 +9,7 @@ import pytest
 
 from hprofiler.analysis.spark_findings import judge, sentence
 from hprofiler.cli.commands.spark import print_answer
-from hprofiler.cli.terminal.lines import print_json_members
+from hprofiler.cli.terminal.lines import print_json
 from hprofiler.report.spark_blocked import blocked_lines
 from hprofiler.report.spark_record import blocked_record
 from hprofiler.spark.application import FAILED
@@ -138,5 +138,5 @@ def test_sections_of_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
 def test_long_lists_are_printed_item_by_item(capsys: pytest.CaptureFixture[str]) -> None:
     whole = {"one": 1, "none": [], "empty": {}, "part": {"rows": [1, {"of": [2]}], "last": None}}
     members = {**whole, "none": iter([]), "part": {"rows": iter([1, {"of": [2]}]), "last": None}}
-    print_json_members(members.items())
+    print_json(members)
     assert capsys.readouterr().out == json.dumps(whole, indent=2) + "\n"

@@ -72,6 +72,7 @@ def test_a_difference_is_of_shares_or_of_counts(job):
         (["-o", "x.svg", "--time", "5-2"], "not FROM-TO in seconds"),
         (["-o", "x.svg", "--flamechart", "--kernel"], "--kernel cannot be combined with --flamechart"),
         (["-o", "x.svg", "--flamechart", "--prune", "9"], "--prune cannot be combined with --flamechart"),
+        (["-o", "x.svg", "--flamechart", "--by", "category"], "--by cannot be combined with --flamechart"),
         (["-o", "x.svg", "--flamechart", "--negate"], "--negate cannot be combined with --flamechart"),
         (["other", "-o", "x.svg", "--flamechart"], "--flamechart draws one file"),
         (["-o", "x.folded", "--flamechart"], "--flamechart is for pictures"),

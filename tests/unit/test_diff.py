@@ -36,7 +36,7 @@ def compare(before, after, event=None, absolute=False):
     return compare_paths(Path(before), Path(after), event, absolute, nobody)
 
 
-def run_of(path, *folded, **events):
+def run_of(path, *folded):
     """A run folder with a host and a process for each text."""
     hosts = [MadeHost(f"h{n}", {n + 1: text}) for n, text in enumerate(folded)]
     return make_run(path, hosts).path

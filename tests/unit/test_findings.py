@@ -22,7 +22,7 @@ def texts(found):
     return [one.text.replace("\u202f", " ") for one in found]
 
 
-def run_of(tmp_path, *folded, **options):
+def run_of(tmp_path, *folded):
     return make_run(tmp_path / "run", [MadeHost(f"h{n}", {n + 1: text}) for n, text in enumerate(folded)])
 
 
@@ -45,6 +45,9 @@ def test_the_findings_of_a_cluster(tmp_path):
         "java/util/regex/Pattern.sequence",
     ]
     assert [one.host for one in found] == [None, None, "worker08.prod.example", None, None]
+    assert [one.code for one in found] == ["own-method", "missing", "unlike-host", "gc", "hottest-itself"]
+    assert found[0].parts[0] == ("share", "30.1\u202f%")
+    assert found[0].parts[2] == ("method", "AvroUtil.toAvroIdentifier")
 
 
 def test_the_answer_names_the_hottest_method_of_the_job(tmp_path):
@@ -122,6 +125,18 @@ def test_findings_of_alloc_and_lock(tmp_path):
     few = texts(of(folder, "lock"))
     assert few[0] == "Too few samples for shares: the hottest class is Pool."
     assert few[1].startswith("Only 2 samples were taken")
+
+
+def test_what_pythons_threads_did(tmp_path):
+    """Beside a JVM's thread."""
+    stacks = "[T];[holds the GIL];f (a.py) 3000000000\n[T];[runs without the GIL];g (a.py) 1000000000\n"
+    stacks += f"[T];[waiting];f (a.py) 6000000000\n{JOB};com/acme/Job.a_[j] 9000000000\n"
+    folder = make_run(tmp_path / "run", [MadeHost("h", events={"wall": {1: stacks}})], events=("wall",))
+    (finding,) = [one for one in of(folder, "wall") if one.code == "gil"]
+    (text,) = texts([finding])
+    assert text == (
+        "Python’s threads spend 30.0 % of their time with the GIL, 10.0 % running without it, 60.0 % waiting."
+    )
 
 
 def test_idle_threads_are_left_out_and_counted(tmp_path):

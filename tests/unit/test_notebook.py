@@ -47,10 +47,6 @@ class Context:
         self._jvm = SimpleNamespace(java=SimpleNamespace(io=SimpleNamespace(File=lambda path: file)))
 
 
-def session(*arguments: Any, **settings: str) -> Session:
-    return read_session(SimpleNamespace(sparkContext=Context(*arguments, **settings)))
-
-
 TWO = {
     "yarn.http.policy": "HTTPS_ONLY",
     "yarn.resourcemanager.ha.enabled": "true",

@@ -12,8 +12,6 @@ import pytest
 from hprofiler.agent import Ended, ProcessOutcome
 from hprofiler.analysis.coverage import coverage
 from hprofiler.analysis.facts import read_facts
-from hprofiler.analysis.findings import about
-from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import moment
 from hprofiler.collect.ledger import Ledger
 from hprofiler.model import HostRecord, Outcome, Process, Recording, Samples, Status
@@ -26,7 +24,6 @@ from hprofiler.model.measures import (
     size,
 )
 from hprofiler.report import make_report
-from hprofiler.report.sections import finding_record
 from hprofiler.runfolder import RunFolder
 from tests.viewer.block import described
 from tests.viewer.made_run import MadeHost, content_of, coverage_of, make_run, record_of, rewrite
@@ -225,15 +222,3 @@ def cut_short(name: str, *seconds: float | None) -> dict[str, Any]:
 def test_coverage_names_hosts_that_were_cut_short(hosts: list[dict[str, Any]], told: str) -> None:
     facts = read_facts(record_of({"sampling": {"events": ["cpu"], "duration": 60}, "hosts": hosts}))
     assert coverage(facts)[:2] == (told, False)
-
-
-def test_the_page_marks_the_method_and_its_share() -> None:
-    """A method may be called like a word of the sentence, or like a share."""
-    takes = about("52.0\u202f% takes the method ", "the", ", of which 10.5 points", share="52.0\u202f%")
-    assert finding_record(takes)["parts"] == [
-        ("", ""), ("share", "52.0\u202f%"), ("", " takes the method "), ("method", "the"),
-        ("", ", of which 10.5 points"),
-    ]  # fmt: skip
-    same = about("", "52.0\u202f%", " takes 52.0\u202f%", share="52.0\u202f%")
-    assert finding_record(same)["parts"] == [("", ""), ("method", "52.0\u202f%"), ("", " takes 52.0\u202f%")]
-    assert finding_record(Finding("No stack has a frame."))["parts"] == [("", "No stack has a frame.")]

@@ -73,14 +73,19 @@ def test_nothing_but_texts_differs(
     usual = outcome_of_a_run(tmp_path / "usual", capsys)
     chance = random.Random(8)
 
+    def words() -> str:
+        return "".join(chance.choices("abc 7%;:()", k=40))
+
     def reworded(cls: type) -> None:
         made = cls.__init__
 
         def init(self: Any, *args: Any, **members: Any) -> None:
             made(self, *args, **members)
-            for name in ("reason", "remedy", "text"):
+            for name in ("reason", "remedy"):
                 if getattr(self, name, ""):
-                    object.__setattr__(self, name, "".join(chance.choices("abc 7%;:()", k=40)))
+                    object.__setattr__(self, name, words())
+            if isinstance(self, Finding):
+                object.__setattr__(self, "parts", tuple((kind, words()) for kind, _ in self.parts))
 
         monkeypatch.setattr(cls, "__init__", init)
 

@@ -103,10 +103,6 @@ def test_a_table_with_some_speculative_tasks_is_read_again() -> None:
     assert [row["speculative"] for row in TaskTable.unpacked(TaskTable.of(rows).packed()).rows()] == [1, 0]
 
 
-def test_peaks_of_a_stage() -> None:
-    assert Stage(1).peaks == {}
-
-
 @pytest.mark.parametrize("code", NOTES)
 def test_every_note_has_a_text(code: str) -> None:
     assert "{" not in note_text(Note(code, 3, "x"))

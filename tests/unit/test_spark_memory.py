@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from hprofiler.report.spark_words import VERDICTS, verdict_text
+from hprofiler.report.spark_words import verdict_text
 from hprofiler.spark.application import Application, Executor, Stage, TaskTable
 from hprofiler.spark.memory import Memory, application_memory, size
 
@@ -166,8 +166,3 @@ def test_the_driver_is_shown_where_it_was_sampled_and_not_judged() -> None:
     assert [one.id for one in memory.executors] == ["driver", "1"] and memory.verdicts == []
     application.executors["driver"].peak = {}
     assert [one.id for one in application_memory(application).executors] == ["1"]
-
-
-def test_every_verdict_has_a_test() -> None:
-    (mark,) = test_verdicts.pytestmark  # type: ignore[attr-defined]
-    assert {code for code, _ in mark.args[1]} == VERDICTS.keys()

@@ -308,7 +308,8 @@ def _event_record(event: EventAnalysis) -> dict[str, object]:
         "unit": unit,
         "left_out": event.left_out,
         "findings": [
-            {"text": plain(one.text), "method": one.method, "host": one.host} for one in event.findings
+            {"code": one.code, "text": plain(one.text), "method": one.method, "host": one.host}
+            for one in event.findings
         ],
         "hottest": methods,
         "hottest_of": event.attributed,

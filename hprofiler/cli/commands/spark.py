@@ -10,7 +10,7 @@ from hprofiler.base.errors import writing
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.cli.terminal.lines import print_json_members
+from hprofiler.cli.terminal.lines import print_json
 
 if TYPE_CHECKING:
     from hprofiler.spark.application import Application
@@ -34,7 +34,7 @@ def print_answer(application: Application, found: Figures, as_json: bool, page: 
     from hprofiler.analysis.spark_findings import judge
     from hprofiler.report.spark_job import answer_parts
     from hprofiler.report.spark_page import write_page
-    from hprofiler.report.spark_record import application_members
+    from hprofiler.report.spark_record import answer_record
     from hprofiler.report.spark_text import headline, stage_lines
     from hprofiler.spark.replay import Replay
 
@@ -46,7 +46,7 @@ def print_answer(application: Application, found: Figures, as_json: bool, page: 
         with writing(page):
             write_page(application, found, [head, first, *others], page)
     if as_json:
-        print_json_members(application_members(judged, found))
+        print_json(answer_record(judged, found))
     else:
         parts = filter(None, [head, first, stage_lines(found), *others])
         print("\n\n".join("\n".join(lines) for lines in parts))

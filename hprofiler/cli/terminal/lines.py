@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
 from hprofiler.base.text_table import table_lines
@@ -58,41 +58,29 @@ def age(seconds: float) -> str:
 
 
 def print_json(value: object) -> None:
-    print(json.dumps(value, indent=2))
-
-
-def print_json_members(members: Iterable[tuple[str, object]]) -> None:
-    """The same for an object of any size: iterators in it are lists, printed item by item."""
-    for piece in _object(members, "\n"):
+    """Print a value of any size: iterators in it are lists, printed item by item."""
+    for piece in _json(value, "\n"):
         print(piece, end="")
     print()
 
 
-def _object(members: Iterable[tuple[str, object]], newline: str) -> Iterator[str]:
-    before = "{"
-    for name, value in members:
-        yield f"{before}{newline}  {json.dumps(name)}: "
-        yield from _value(value, newline + "  ")
-        before = ","
-    yield f"{newline}}}" if before == "," else "{}"
-
-
-def _list(items: Iterable[object], newline: str) -> Iterator[str]:
-    before = "["
-    for item in items:
-        yield f"{before}{newline}  "
-        yield from _value(item, newline + "  ")
-        before = ","
-    yield f"{newline}]" if before == "," else "[]"
-
-
-def _value(value: object, newline: str) -> Iterator[str]:
+def _json(value: object, newline: str) -> Iterator[str]:
+    items: Iterator[tuple[str, object]]
     if isinstance(value, Mapping):
-        yield from _object(value.items(), newline)
+        opening, closing = "{", "}"
+        items = ((f"{json.dumps(str(name))}: ", item) for name, item in value.items())
     elif isinstance(value, Iterator):
-        yield from _list(value, newline)
+        opening, closing = "[", "]"
+        items = (("", item) for item in value)
     else:
         yield json.dumps(value, indent=2).replace("\n", newline)
+        return
+    before = opening
+    for head, item in items:
+        yield f"{before}{newline}  {head}"
+        yield from _json(item, newline + "  ")
+        before = ","
+    yield f"{newline}{closing}" if before == "," else opening + closing
 
 
 def columns_of(out: TextIO) -> int | None:

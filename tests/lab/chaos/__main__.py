@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import random
 import signal
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
-from pathlib import Path
 
 from tests.lab import hosts
 from tests.lab.chaos import ground as grounds
@@ -22,8 +18,6 @@ from tests.lab.chaos.trial import Verdict, take
 
 TWO_AT_ONCE = 0.25
 _TRIES = 10
-_SHOWN = 600
-"""Characters of a complaint; the report has all of it."""
 
 Drawn = Callable[[Ground], Sequence[Fault]]
 
@@ -84,7 +78,6 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--only", action="append", default=[], choices=sorted(ALL), help="nothing but this")
     parser.add_argument("--each", action="store_true", help="instead of random runs each fault once, alone")
     parser.add_argument("--interrupts", action="store_true", help="Ctrl-C in each of ten parts of a run")
-    parser.add_argument("--report", type=Path, help="FILE.md, and FILE.json beside it")
     options = parser.parse_args(words)
     if reason := hosts.why_not():
         print(reason, file=sys.stderr)
@@ -96,12 +89,7 @@ def main(words: Sequence[str]) -> int:
         ground = stack.enter_context(grounds.made())
         for number, draw in trials(options):
             verdict = verdicts[number] = _take(ground, draw, _TRIES if options.interrupts else 1)
-            word = "ok" if verdict.passed else "FAILED"
-            print(f"{number:4} {word} {verdict.seconds:5.1f} s  {' + '.join(verdict.faults)}", flush=True)
-            for complaint in verdict.complaints:
-                print(f"     {complaint[:_SHOWN]}", flush=True)
-            if options.report:
-                _write(options.report, options.seed, verdicts)
+            print(f"{number:4} {verdict}", flush=True)
             if verdict.spoilt:
                 stack.close()
                 ground = stack.enter_context(grounds.made())
@@ -119,30 +107,6 @@ def _take(ground: Ground, draw: Drawn, tries: int) -> Verdict:
     if tries > 1 and not verdict.happened:
         verdict.complaints.append(f"it was over before that moment, {tries} times")
     return verdict
-
-
-def _write(path: Path, seed: int, verdicts: dict[int, Verdict]) -> None:
-    """`path` as Markdown, and the same with the suffix .json."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    drawn = Counter(name for verdict in verdicts.values() for name in verdict.names)
-    failed = Counter(name for verdict in verdicts.values() if not verdict.passed for name in verdict.names)
-    minutes = sum(verdict.seconds for verdict in verdicts.values()) / 60
-    bad = sum(not verdict.passed for verdict in verdicts.values())
-    lines = [
-        f"# Chaos runs\n\n{len(verdicts)} runs of seed {seed} in {minutes:.0f} min; {bad} failed.\n",
-        "| fault | runs | of them failed |\n|---|---|---|",
-        *(f"| {name} | {drawn[name]} | {failed[name]} |" for name in sorted(drawn)),
-        "\n| run | faults | excused | exit | seconds | quiet after | verdict |",
-        "|---" * 7 + "|",
-    ]
-    for number, verdict in verdicts.items():
-        word = "ok" if verdict.passed else "**" + "; ".join(verdict.complaints).replace("\n", " ") + "**"
-        figures = f"{verdict.code} | {verdict.seconds:.1f} | {verdict.quiet_after:.1f}"
-        lines.append(f"| {number} | {' + '.join(verdict.faults)} | {verdict.excused} | {figures} | {word} |")
-    path.write_text("\n".join(lines) + "\n")
-    path.with_suffix(".json").write_text(
-        json.dumps({n: asdict(one) for n, one in verdicts.items()}, indent=1)
-    )
 
 
 if __name__ == "__main__":

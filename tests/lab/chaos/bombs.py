@@ -57,26 +57,6 @@ def zeros(size: int) -> bytes:
     return b"".join((*pieces, packer.flush()))
 
 
-def modules(names: int, count: int) -> bytes:
-    """`names` empty names on one node, and `count` modules with one name."""
-    tree = (b"\1\0", b"\0", b"\0", b"\0\1", b"\0\1")
-    parts = map(piece, (bytes(names), bytes(names), b"", *tree))
-    behind = number(count) + text("a") * count + piece(bytes(names)) * 2
-    return packed(_values() + number(0) + number(names) + b"".join(parts) + behind)
-
-
-def long_names(count: int, length: int) -> bytes:
-    """`count` names of this length with a common beginning, each in frames of every kind."""
-    begin, rest = b"x" * (length - 6), b"".join(b"%06d" % name for name in range(count))
-    shared = number(0) + number(len(begin)) * (count - 1)
-    frames = [name << 3 | kind for name in range(count) for kind in range(7)]
-    selves = [0] + [1] * len(frames)
-    pieces = (shared, number(length) + b"\6" * (count - 1), begin + rest)
-    columns = ([len(frames)] + [0] * len(frames), [0] * len(frames), frames, selves, selves)
-    parts = (*map(piece, pieces), *map(_numbers, columns))
-    return packed(_values() + number(0) + number(count) + b"".join(parts))
-
-
 def claims(names: int) -> bytes:
     """A profile that announces names, and ends."""
     return packed(_values() + number(0) + number(names) + piece(b"") * 3)

@@ -1,6 +1,6 @@
 """Attaches, records and detaches a thousand times on one JVM, without lasting effects.
 
-python -m tests.lab.chaos.loops [--loops 1000] [--jdk 17] [--engine async-profiler|perf] [--report FILE]
+python -m tests.lab.chaos.loops [--loops 1000] [--jdk 17] [--engine async-profiler|perf]
 """
 
 from __future__ import annotations
@@ -147,16 +147,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--loops", type=int, default=1000)
     parser.add_argument("--jdk", type=int, action="append", choices=jdks.VERSIONS)
     parser.add_argument("--engine", action="append", choices=sorted(EVENTS))
-    parser.add_argument("--report", type=Path)
     options = parser.parse_args(arguments)
-    done = []
+    all_good = True
     for jdk in options.jdk or [17]:
         for engine in options.engine or sorted(EVENTS):
-            done.append(loops(jdk, engine, options.loops))
-            print(done[-1][0], flush=True)
-    if options.report:
-        options.report.write_text("\n".join(words for words, _ in done), encoding="utf-8")
-    return 0 if all(good for _, good in done) else 1
+            text, good = loops(jdk, engine, options.loops)
+            print(text, flush=True)
+            all_good = all_good and good
+    return 0 if all_good else 1
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ A_LITTLE = 15.0
 class Verdict:
     """The result of a trial. `complaints` is empty if all guarantees held."""
 
-    names: list[str]
     faults: list[str] = field(default_factory=list)
     excused: str = ""
     code: int = 0
@@ -43,11 +42,20 @@ class Verdict:
     def passed(self) -> bool:
         return not self.complaints
 
+    def __str__(self) -> str:
+        """A line; of a failed trial also all complaints and the run's output."""
+        word = "ok" if self.passed else "FAILED"
+        seconds = f"{self.seconds:5.1f} s, quiet after {self.quiet_after:4.1f} s"
+        line = f"{word} {seconds}, exit code {self.code}  {' + '.join(self.faults)}"
+        if self.passed:
+            return line
+        return "\n     ".join([line, f"excused: {self.excused}", *self.complaints, self.said])
+
 
 def take(ground: Ground, faults: Sequence[Fault]) -> Verdict:
     """Run once with these faults, and judge. The ground is mended afterwards."""
     began = time.monotonic()
-    verdict = Verdict([fault.name for fault in faults])
+    verdict = Verdict()
     try:
         for fault in faults:
             if fault.kind.settle:

@@ -40,21 +40,9 @@ KEYWORDS = {
 }
 
 
-# Options of convert that have no effect on a flame chart, and why.
-# fmt: off
-NOT_OF_A_CHART = {
-    **dict.fromkeys(
-        ["value", "threads", "time", "mean", "canonical", "include", "exclude", "focus", "trim",
-         "invert", "merge_tiers", "prune"],
-        "it would merge the stacks",
-    ),
-    **dict.fromkeys(
-        ["pid", "tid", "kernel", "jit", "all", "addrs", "event_filter"],
-        "a flame chart is drawn from folded text; this option is for perf input",
-    ),
-    **dict.fromkeys(["negate", "width_from"], "this option is for differences"),
-}
-# fmt: on
+# Options of convert that a flame chart may have, and what the parser adds.
+_OF_A_CHART = {"inputs", "output", "to", "title", "from_format", "flamechart", "command", "words", *KEYWORDS}
+_OF_A_CHART -= {"negate", "width_from"}
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -169,9 +157,10 @@ def _check_chart(options: argparse.Namespace) -> None:
     if options.from_format not in (None, "folded"):
         reason = f"--from {options.from_format} cannot be combined with --flamechart, which reads folded text"
         raise UsageError(reason)
-    for name, why in NOT_OF_A_CHART.items():
-        if getattr(options, name):
-            raise UsageError(f"{_option(name)} cannot be combined with --flamechart: {why}")
+    without = next((name for name, value in vars(options).items() if value and name not in _OF_A_CHART), None)
+    if without is not None:
+        why = "a flame chart draws the lines of a folded file as they are"
+        raise UsageError(f"{_option(without)} cannot be combined with --flamechart: {why}")
 
 
 def check_one_sided(options: argparse.Namespace) -> None:
