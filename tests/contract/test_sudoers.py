@@ -14,7 +14,6 @@ import pytest
 from hprofiler.base import resources
 from hprofiler.base.errors import HostError
 from tests.contract import real
-from tests.contract.agent_driver import Agent, good, shipped
 from tests.contract.machine import Machine
 
 pytestmark = [
@@ -87,36 +86,6 @@ def test_another_file_in_its_place_is_refused(prof, swap):
     agent = prof.agent()
     assert prof.run(swap.format(agent=agent, uid=UID)).returncode == 0
     prof.refuses(agent)
-
-
-@pytest.fixture
-def spoken_to(prof):
-    """The agent that sudo runs, as `prof` may talk to it without a coordinator."""
-    agent = Agent(["sh", "-c", prof.wrapped(f"exec sudo -n {prof.agent()}")])
-    assert agent.hello()["host"]["uid"] == 0
-    yield agent
-    agent.end()
-
-
-def test_a_library_of_his_own_is_loaded_into_no_jvm(spoken_to, untouched):
-    """It would do there what it likes, with the rights of the JVM's user: root."""
-    sent = spoken_to.put(shipped("async-profiler").read_bytes() + b"and more")
-    spoken_to.send("prepare", **spoken_to.request([untouched], {}), blobs={"async-profiler": sent})
-    assert "not the one of the package" in spoken_to.error()
-    assert "libasyncProfiler" not in Path(f"/proc/{untouched.outer.pid}/maps").read_text()
-
-
-def test_the_packages_library_is_loaded_into_any(spoken_to, burn):
-    assert good(spoken_to.record(burn()).outcome)
-
-
-@pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
-@pytest.mark.parametrize("event", ["tmp/mine.c:u", "tmp/mine.o//", "software/../tmp/mine.o//"])
-def test_no_program_of_his_own_is_loaded_into_the_kernel(prof, spoken_to, untouched, event):
-    """perf before 6.5 takes a file of such a name for one, in an event's place."""
-    assert prof.run("for end in obj c o; do echo x >/tmp/mine.$end; done").returncode == 0
-    outcome = spoken_to.refuse(untouched, engine="perf", events=[event])
-    assert re.search(f"(no event|cannot count) {re.escape(event)}", outcome["reason"]), outcome
 
 
 def test_without_the_lines_sudos_words_are_reported(tmp_path):

@@ -150,7 +150,7 @@ fn seen(
         jvm,
     };
     // The pid may belong to another process by now.
-    let after = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
+    let after = stat::of(pid)?;
     (seen.start_time == after.start_time).then_some(seen)
 }
 
@@ -168,7 +168,7 @@ impl Memory {
     /// None: it has no command line, like a kernel thread. `room`: the bytes left for command lines.
     fn read(pid: i32, room: &AtomicUsize) -> Option<Self> {
         let dir = format!("/proc/{pid}");
-        let stat = stat::parse(&read_text(format!("{dir}/stat"), 4096)?)?;
+        let stat = stat::of(pid)?;
         let left = room.load(Ordering::Relaxed);
         let limit = left.clamp(LEAST_COMMAND, MAX_COMMAND);
         let bytes = read_bounded(format!("{dir}/cmdline"), limit as u64 + 1)?;
@@ -311,10 +311,7 @@ pub fn own_ancestry() -> HashSet<i32> {
     let mut pids = HashSet::new();
     let mut pid = std::process::id() as i32;
     while pid > 0 && pids.insert(pid) {
-        let stat = read_text(format!("/proc/{pid}/stat"), 4096);
-        pid = stat
-            .and_then(|text| stat::parse(&text))
-            .map_or(0, |stat| stat.ppid);
+        pid = stat::of(pid).map_or(0, |stat| stat.ppid);
     }
     pids
 }

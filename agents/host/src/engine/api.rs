@@ -9,13 +9,16 @@ use flamegraph::Profile;
 use serde_json::Value;
 
 use crate::engine::{perf, pyspy};
+use crate::jvm::attach::Reply;
 use crate::jvm::pauses::PauseLog;
 use crate::jvm::preflight::Findings;
 use crate::os::host::processors;
+use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::turns::{Turn, Turns};
 use crate::resources::folding::Folding;
 use crate::resources::limits::Limits;
+use crate::staging::folders::{is_library_file, stage_library, Held, Named};
 use crate::wire::outcome::{Code, Failure, Parameters};
 use crate::wire::requests::{Chosen, SliceRule};
 use crate::wire::sampling::Sampling;
@@ -247,6 +250,39 @@ impl Shared {
 pub struct Library {
     pub sha256: String,
     pub bytes: Vec<u8>,
+}
+
+impl Library {
+    /// Put it into the first of these folders from which the JVM loads it. `load` gets its path there. Err says why the
+    /// JVM loads it from none.
+    pub fn load_from_first<T>(
+        &self,
+        names: &Named,
+        namespaces: &Namespaces,
+        bases: &[String],
+        load: impl Fn(&str) -> Result<Reply<T>, Failure>,
+    ) -> Result<(Held, Result<T, Failure>), String> {
+        let mut tried = Vec::new();
+        for base in bases {
+            let held = match stage_library(namespaces, names, base, &self.sha256, &self.bytes) {
+                Ok(held) => held,
+                Err(reason) => {
+                    tried.push(reason);
+                    continue;
+                }
+            };
+            match load(&format!("{}/{}", held.path, names.file)) {
+                Ok(Reply::Returned(value)) => return Ok((held, Ok(value))),
+                Ok(Reply::Refused(text)) => {
+                    tried.push(format!("{}: {text}", held.path));
+                    // `clean` will find what cannot be deleted now.
+                    let _ = held.release(is_library_file);
+                }
+                Err(failure) => return Ok((held, Err(failure))),
+            }
+        }
+        Err(tried.join("; "))
+    }
 }
 
 /// The files that engines load. One that no engine needs may be missing.

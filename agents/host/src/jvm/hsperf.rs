@@ -134,7 +134,7 @@ fn until_zero(bytes: &[u8]) -> &[u8] {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use std::io::Write;
+    use crate::os::files::tests::Folder;
 
     /// What a JVM with these entries publishes.
     pub fn content(entries: &[(&str, &[u8])]) -> Vec<u8> {
@@ -155,16 +155,12 @@ pub mod tests {
     }
 
     /// A file of it, whose name is gone.
-    pub fn published(name: &str, entries: &[(&str, &[u8])]) -> (File, Vec<u8>) {
+    pub fn published(entries: &[(&str, &[u8])]) -> (File, Vec<u8>) {
         let bytes = content(entries);
-        let name = format!("hprofiler-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let folder = Folder::new();
         let mut options = File::options();
-        let open = options.read(true).write(true).create(true).truncate(true);
-        let mut file = open.open(&path).unwrap();
-        std::fs::remove_file(path).unwrap();
-        file.write_all(&bytes).unwrap();
-        (file, bytes)
+        let open = options.read(true).write(true);
+        (open.open(folder.put("7", &bytes)).unwrap(), bytes)
     }
 
     fn file(entries: &[(&str, &str)]) -> Vec<u8> {

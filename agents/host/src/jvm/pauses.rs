@@ -134,17 +134,14 @@ mod tests {
     use crate::jvm::hsperf::tests::published;
 
     /// The times of two collectors.
-    fn of_two(name: &str) -> (File, Vec<u8>) {
-        published(
-            name,
-            &[
-                ("sun.gc.collector.0.name", b"young"),
-                ("sun.gc.collector.0.time", &7_000u64.to_ne_bytes()),
-                ("sun.gc.collector.2.name", b"full"),
-                ("sun.gc.collector.2.time", &0u64.to_ne_bytes()),
-                ("sun.os.hrt.frequency", &1_000_000_000u64.to_ne_bytes()),
-            ],
-        )
+    fn of_two() -> (File, Vec<u8>) {
+        published(&[
+            ("sun.gc.collector.0.name", b"young"),
+            ("sun.gc.collector.0.time", &7_000u64.to_ne_bytes()),
+            ("sun.gc.collector.2.name", b"full"),
+            ("sun.gc.collector.2.time", &0u64.to_ne_bytes()),
+            ("sun.os.hrt.frequency", &1_000_000_000u64.to_ne_bytes()),
+        ])
     }
 
     fn set(file: &File, bytes: &[u8], collector: usize, nanoseconds: u64) {
@@ -155,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_pause_is_what_a_collectors_time_grew_by() {
-        let (file, bytes) = of_two("steps");
+        let (file, bytes) = of_two();
         let mut log = PauseLog::of(file.try_clone().unwrap(), &bytes, 1).unwrap();
         log.look();
         set(&file, &bytes, 0, 5_007_999);
@@ -181,7 +178,7 @@ mod tests {
 
     #[test]
     fn neither_many_jvms_nor_many_pauses_cost_much() {
-        let (file, bytes) = of_two("many");
+        let (file, bytes) = of_two();
         let mut log = PauseLog::of(file.try_clone().unwrap(), &bytes, 512).unwrap();
         assert_eq!(log.every, 26 * EVERY);
         assert_eq!(log.most, 2048);

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::host::{pairs, Reread};
 use super::process::Process;
 use super::table::{id_of, Kind, Reading};
+use crate::os::proc::group;
 
 const LONGEST: u64 = 16 << 10;
 /// A group may have limits of its own, and all above it.
@@ -59,10 +60,10 @@ fn open(root: &Path, text: &str, own: &str) -> Vec<Group> {
         .iter()
         .map(|name| root.join(name))
         .find(|folder| folder.is_dir());
-    let Some(folder) = of_cpu.filter(|_| path_in(text, "cpu").is_some()) else {
-        let group = seen(root, text, own, "").map(|path| limited(root, path));
+    let Some(folder) = of_cpu.filter(|_| group(text, "cpu").is_some()) else {
+        let found = seen(root, text, own, "").map(|path| limited(root, path));
         let open = |path: &Path| Group::open(path, Some(root), Some(root), VERSION_2);
-        return group.into_iter().map(open).collect();
+        return found.into_iter().map(open).collect();
     };
     let cpu = seen(&folder, text, own, "cpu").map(|path| limited(&folder, path));
     let root = root.join("memory");
@@ -75,24 +76,15 @@ fn open(root: &Path, text: &str, own: &str) -> Vec<Group> {
     cpu.into_iter().chain(memory).collect()
 }
 
-/// The path of a group in one tree: of version 1 by a controller, of version 2 by "".
-fn path_in<'a>(text: &'a str, tree: &str) -> Option<&'a str> {
-    let mut lines = text.lines().filter_map(|line| {
-        let (_, rest) = line.split_once(':')?;
-        rest.split_once(':')
-    });
-    let found = lines.find(|(trees, _)| trees.split(',').any(|one| one == tree));
-    found.map(|(_, path)| path.trim_start_matches('/'))
-}
-
 /// The process's group below `root`, if the agent sees it. In a container the root is the agent's own group.
 fn seen<'a>(root: &Path, text: &'a str, own: &str, tree: &str) -> Option<&'a Path> {
-    let path = path_in(text, tree)?;
+    let path = group(text, tree)?;
+    let below = path.trim_start_matches('/');
     let is_below = !path.split('/').any(|part| part == "..");
-    if is_below && root.join(path).is_dir() {
-        return Some(Path::new(path));
+    if is_below && root.join(below).is_dir() {
+        return Some(Path::new(below));
     }
-    (path_in(own, tree) == Some(path)).then_some(Path::new(""))
+    (group(own, tree) == Some(path)).then_some(Path::new(""))
 }
 
 /// The innermost group with a CPU limit, else the process's own. Only such a group counts periods.
@@ -166,60 +158,41 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
     use crate::metrics::host::tests::told;
+    use crate::os::files::tests::Folder;
 
-    /// A tree of files, removed with the value.
-    struct Tree(PathBuf);
-
-    impl Tree {
-        fn of(name: &str, files: &[(&str, &str)]) -> Self {
-            let root = std::env::temp_dir()
-                .join(format!("hprofiler-cgroup-{name}-{}", std::process::id()));
-            for (path, text) in files {
-                let path = root.join(path);
-                fs::create_dir_all(path.parent().unwrap()).unwrap();
-                fs::write(path, text).unwrap();
-            }
-            Self(root)
+    fn tree(files: &[(&str, &str)]) -> Folder {
+        let tree = Folder::new();
+        for (path, text) in files {
+            tree.put(path, text);
         }
-
-        fn read(&self, text: &str, own: &str) -> Vec<String> {
-            let mut to = Vec::new();
-            open(&self.0, text, own)
-                .iter_mut()
-                .for_each(|group| group.read(&mut to));
-            told(&to)
-        }
+        tree
     }
 
-    impl Drop for Tree {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
+    fn read(tree: &Path, text: &str, own: &str) -> Vec<String> {
+        let mut to = Vec::new();
+        let mut groups = open(tree, text, own);
+        groups.iter_mut().for_each(|group| group.read(&mut to));
+        told(&to)
     }
 
     #[test]
     fn version_1_has_a_tree_for_each_controller() {
-        let tree = Tree::of(
-            "one",
-            &[
-                (
-                    "cpu,cpuacct/a/b/cpu.stat",
-                    "nr_periods 10\nnr_throttled 4\nthrottled_time 5000\n",
-                ),
-                ("memory/m/memory.usage_in_bytes", "77\n"),
-                ("memory/m/memory.limit_in_bytes", "9223372036854771712\n"),
-                (
-                    "memory/m/memory.oom_control",
-                    "oom_kill_disable 0\noom_kill 2\n",
-                ),
-            ],
-        );
+        let tree = tree(&[
+            (
+                "cpu,cpuacct/a/b/cpu.stat",
+                "nr_periods 10\nnr_throttled 4\nthrottled_time 5000\n",
+            ),
+            ("memory/m/memory.usage_in_bytes", "77\n"),
+            ("memory/m/memory.limit_in_bytes", "9223372036854771712\n"),
+            (
+                "memory/m/memory.oom_control",
+                "oom_kill_disable 0\noom_kill 2\n",
+            ),
+        ]);
         assert_eq!(
-            tree.read("4:memory:/m\n3:cpuacct,cpu:/a/b\n0::/\n", ""),
+            read(&tree, "4:memory:/m\n3:cpuacct,cpu:/a/b\n0::/\n", ""),
             [
                 "/a/b periods 10",
                 "/a/b throttled_periods 4",
@@ -233,25 +206,22 @@ mod tests {
 
     #[test]
     fn in_version_2_the_innermost_group_with_a_limit_counts() {
-        let tree = Tree::of(
-            "two",
-            &[
-                (
-                    "pod/cpu.stat",
-                    "usage_usec 5\nnr_periods 10\nnr_throttled 4\nthrottled_usec 5\n",
-                ),
-                ("pod/memory.current", "77\n"),
-                ("pod/memory.max", "max\n"),
-                ("pod/memory.events", "low 0\noom 1\noom_kill 1\n"),
-                (
-                    "pod/jvm/cpu.stat",
-                    "usage_usec 5\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n",
-                ),
-                ("pod/jvm/memory.current", "7\n"),
-            ],
-        );
+        let tree = tree(&[
+            (
+                "pod/cpu.stat",
+                "usage_usec 5\nnr_periods 10\nnr_throttled 4\nthrottled_usec 5\n",
+            ),
+            ("pod/memory.current", "77\n"),
+            ("pod/memory.max", "max\n"),
+            ("pod/memory.events", "low 0\noom 1\noom_kill 1\n"),
+            (
+                "pod/jvm/cpu.stat",
+                "usage_usec 5\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n",
+            ),
+            ("pod/jvm/memory.current", "7\n"),
+        ]);
         assert_eq!(
-            tree.read("0::/pod/jvm\n", "0::/\n"),
+            read(&tree, "0::/pod/jvm\n", "0::/\n"),
             [
                 "periods 10",
                 "throttled_periods 4",
@@ -265,10 +235,10 @@ mod tests {
 
     #[test]
     fn the_root_of_a_container_is_its_own_group_alone() {
-        let tree = Tree::of("three", &[("memory.current", "77\n")]);
+        let tree = tree(&[("memory.current", "77\n")]);
         let own = "0::/docker/one\n";
-        assert_eq!(tree.read(own, own), ["cgroup / memory_used 77"]);
-        assert_eq!(tree.read("0::/docker/two\n", own), [""; 0]);
-        assert_eq!(tree.read("0::/../other\n", "0::/\n"), [""; 0]);
+        assert_eq!(read(&tree, own, own), ["cgroup / memory_used 77"]);
+        assert_eq!(read(&tree, "0::/docker/two\n", own), [""; 0]);
+        assert_eq!(read(&tree, "0::/../other\n", "0::/\n"), [""; 0]);
     }
 }

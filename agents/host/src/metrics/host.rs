@@ -380,6 +380,7 @@ fn interfaces(text: &str, hardware: impl Fn(Vec<&str>) -> Vec<&str>, to: &mut Ve
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::os::files::tests::Folder;
 
     /// "of id name value" of each reading.
     pub fn told(readings: &[Reading]) -> Vec<String> {
@@ -469,7 +470,7 @@ pub mod tests {
 
     #[test]
     fn disks_and_cards_without_the_layers_above_them() {
-        let root = std::env::temp_dir().join(format!("hprofiler-sys-{}", std::process::id()));
+        let root = Folder::new();
         for folder in [
             "sda/slaves",
             "dm-0/slaves/sda",
@@ -481,12 +482,11 @@ pub mod tests {
         ] {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
-        fs::write(root.join("nvme0c0n1/hidden"), "1\n").unwrap();
+        root.put("nvme0c0n1/hidden", "1\n");
         let is = |name| is_disk(&root, name);
         let disks = ["sda", "sda1", "dm-0", "nvme0c0n1"].map(is);
         let cards = hardware(&root, vec!["lo", "eth0", "eth1", "bond0", "docker0"]);
         let of_a_container = hardware(&root, vec!["lo", "eth5", "veth1"]);
-        fs::remove_dir_all(&root).unwrap();
         assert_eq!(disks, [true, false, false, false]);
         assert_eq!(
             (cards, of_a_container),

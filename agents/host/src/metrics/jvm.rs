@@ -152,21 +152,18 @@ mod tests {
 
     #[test]
     fn what_a_jvm_publishes_is_read_again_and_never_believed() {
-        let (file, bytes) = published(
-            "metrics",
-            &[
-                ("sun.os.hrt.frequency", &1_000_000_000u64.to_ne_bytes()),
-                ("sun.gc.generation.0.space.0.name", b"eden"),
-                ("sun.gc.generation.0.space.0.used", &4096u64.to_ne_bytes()),
-                ("sun.gc.generation.1.space.0.name", b"eden"),
-                ("sun.gc.generation.1.space.0.used", &8192u64.to_ne_bytes()),
-                ("sun.gc.collector.0.name", b"Shenandoah cycles"),
-                ("sun.gc.collector.0.time", &5u64.to_ne_bytes()),
-                ("sun.gc.collector.1.name", b"G1 old"),
-                ("sun.gc.collector.1.time", &5_007_999u64.to_ne_bytes()),
-                ("sun.rt.safepoints", &3u64.to_ne_bytes()),
-            ],
-        );
+        let (file, bytes) = published(&[
+            ("sun.os.hrt.frequency", &1_000_000_000u64.to_ne_bytes()),
+            ("sun.gc.generation.0.space.0.name", b"eden"),
+            ("sun.gc.generation.0.space.0.used", &4096u64.to_ne_bytes()),
+            ("sun.gc.generation.1.space.0.name", b"eden"),
+            ("sun.gc.generation.1.space.0.used", &8192u64.to_ne_bytes()),
+            ("sun.gc.collector.0.name", b"Shenandoah cycles"),
+            ("sun.gc.collector.0.time", &5u64.to_ne_bytes()),
+            ("sun.gc.collector.1.name", b"G1 old"),
+            ("sun.gc.collector.1.time", &5_007_999u64.to_ne_bytes()),
+            ("sun.rt.safepoints", &3u64.to_ne_bytes()),
+        ]);
         let mut jvm = Jvm::open(file.try_clone().unwrap()).unwrap();
         let mut read = || {
             let mut to = Vec::new();

@@ -85,26 +85,27 @@ fn peak_bandwidth_of(folder: &Path) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::metrics::host::tests::told;
+    use crate::os::files::tests::Folder;
 
     #[test]
     fn nodes_of_a_machine_with_two() {
-        let folder = std::env::temp_dir().join(format!("hprofiler-nodes-{}", std::process::id()));
-        let put = |node: &str, text: &str| {
-            let node = folder.join(node);
-            fs::create_dir_all(&node).unwrap();
-            fs::write(node.join("numastat"), text).unwrap();
-        };
+        let folder = Folder::new();
         let read = || {
             let mut to = Vec::new();
             Nodes::of(&folder).read(&mut to);
             told(&to)
         };
-        put("node0", "numa_hit 5\nlocal_node 40\nother_node 2\n");
+        folder.put(
+            "node0/numastat",
+            "numa_hit 5\nlocal_node 40\nother_node 2\n",
+        );
         let alone = read();
-        put("node1", "numa_hit 5\nlocal_node 30\nother_node 20\n");
-        fs::create_dir_all(folder.join("power")).unwrap();
+        folder.put(
+            "node1/numastat",
+            "numa_hit 5\nlocal_node 30\nother_node 20\n",
+        );
+        fs::create_dir(folder.join("power")).unwrap();
         let both = read();
-        fs::remove_dir_all(&folder).unwrap();
         assert!(alone.is_empty());
         assert_eq!(
             both,
@@ -118,21 +119,15 @@ mod tests {
     }
     #[test]
     fn the_bandwidth_of_the_firmware() {
-        let folder = std::env::temp_dir().join(format!("hprofiler-hmat-{}", std::process::id()));
-        let put = |path: &str, text: &str| {
-            let path = folder.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        put("node0/cpulist", "0-15\n");
+        let folder = Folder::new();
+        folder.put("node0/cpulist", "0-15\n");
         let none = peak_bandwidth_of(&folder);
-        put("node0/access0/initiators/read_bandwidth", "200000\n");
-        put("node1/cpulist", "16-31\n");
+        folder.put("node0/access0/initiators/read_bandwidth", "200000\n");
+        folder.put("node1/cpulist", "16-31\n");
         let of_one = peak_bandwidth_of(&folder);
-        put("node1/access0/initiators/read_bandwidth", "180000\n");
-        put("node2/cpulist", "\n"); // memory without processors
+        folder.put("node1/access0/initiators/read_bandwidth", "180000\n");
+        folder.put("node2/cpulist", "\n"); // memory without processors
         let of_both = peak_bandwidth_of(&folder);
-        fs::remove_dir_all(&folder).unwrap();
         assert_eq!((none, of_one, of_both), (None, None, Some(380_000_000_000)));
     }
 }

@@ -5,7 +5,6 @@ use super::jvm::Jvm;
 use super::run_queue::RunQueue;
 use super::table::{Kind, Reading};
 use super::Chosen;
-use crate::os::proc::stat::parse;
 use crate::os::proc::target::Target;
 
 const LONGEST: u64 = 16 << 10;
@@ -30,8 +29,7 @@ impl Process {
 
     /// Nothing is read of a process that has ended.
     pub fn read(&mut self, to: &mut Vec<Reading>) {
-        let own = self.target.read("stat", LONGEST);
-        let Some(own) = own.filter(|text| parse(text).is_some_and(|stat| stat.lives())) else {
+        let Some(stat) = self.target.stat() else {
             return;
         };
         let mut put = |name: &'static str, kind, unit, value| {
@@ -44,7 +42,10 @@ impl Process {
                 value,
             });
         };
-        stat(&own, &mut put);
+        put("major_faults", Kind::Counter, "count", stat.major_faults);
+        put("user_ticks", Kind::Counter, "ticks", stat.user_ticks);
+        put("system_ticks", Kind::Counter, "ticks", stat.system_ticks);
+        put("threads", Kind::Gauge, "count", stat.threads);
         if let Some(text) = self.target.read("status", LONGEST) {
             status(&text, &mut put);
         }
@@ -64,26 +65,6 @@ impl Process {
 }
 
 type Put<'a> = &'a mut dyn FnMut(&'static str, Kind, &'static str, u64);
-
-/// The program's name may contain spaces and parentheses: fields are counted from the last closing one.
-fn stat(text: &str, put: Put<'_>) {
-    /// Name, kind, unit, and the field by the numbers of proc(5).
-    const FIELDS: [(&str, Kind, &str, usize); 4] = [
-        ("major_faults", Kind::Counter, "count", 12),
-        ("user_ticks", Kind::Counter, "ticks", 14),
-        ("system_ticks", Kind::Counter, "ticks", 15),
-        ("threads", Kind::Gauge, "count", 20),
-    ];
-    let Some(end) = text.rfind(')') else {
-        return;
-    };
-    let fields: Vec<&str> = text[end + 1..].split_ascii_whitespace().collect();
-    for (name, kind, unit, number) in FIELDS {
-        if let Some(value) = fields.get(number - 3).and_then(|word| word.parse().ok()) {
-            put(name, kind, unit, value);
-        }
-    }
-}
 
 fn status(text: &str, put: Put<'_>) {
     for (word, value) in pairs(text) {
@@ -122,17 +103,6 @@ mod tests {
 
     #[test]
     fn files_of_a_process() {
-        let line = "7 (a) b) S 12 1 1 0 -1 4194304 100 0 5 0 30 12 0 0 20 0 9 0 98765 1 2 3";
-        assert_eq!(
-            told(stat, line),
-            [
-                "major_faults 5",
-                "user_ticks 30",
-                "system_ticks 12",
-                "threads 9"
-            ]
-        );
-        assert_eq!(told(stat, "7 (a"), [""; 0]);
         assert_eq!(
             told(
                 status,

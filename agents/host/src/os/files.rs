@@ -211,3 +211,47 @@ pub fn is_at(dir: &OwnedFd, path: &str) -> bool {
 pub fn file_id(stat: &Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
+
+#[cfg(test)]
+pub mod tests {
+    use std::fs;
+    use std::ops::Deref;
+    use std::path::{Path, PathBuf};
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// An empty folder, until the end of the value.
+    pub struct Folder(PathBuf);
+
+    impl Folder {
+        pub fn new() -> Self {
+            static NUMBER: AtomicU32 = AtomicU32::new(0);
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let name = format!("hprofiler-test-{}-{number}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            fs::create_dir(&path).unwrap();
+            Self(path)
+        }
+
+        /// Write a file, and make the folders above it.
+        pub fn put(&self, path: impl AsRef<Path>, text: impl AsRef<[u8]>) -> PathBuf {
+            let path = self.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            path
+        }
+    }
+
+    impl Deref for Folder {
+        type Target = Path;
+
+        fn deref(&self) -> &Path {
+            &self.0
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}

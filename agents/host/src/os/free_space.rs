@@ -9,7 +9,7 @@ use rustix::fd::AsFd;
 use rustix::fs::{fstatfs, fstatvfs};
 
 use crate::os::proc::target::Target;
-use crate::os::proc::{number_after, read_text};
+use crate::os::proc::{group, number_after, read_text};
 
 /// tmpfs and ramfs.
 const OF_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
@@ -109,15 +109,7 @@ impl Memory {
 impl Kind {
     /// The groups of this kind that limit a process, from `/proc/PID/cgroup`: its own, and all above it.
     fn groups(&self, cgroup: &str) -> Vec<Group> {
-        let own = cgroup.lines().find_map(|line| {
-            let mut parts = line.splitn(3, ':').skip(1);
-            let mut controllers = parts.next()?.split(',');
-            let path = parts.next()?;
-            controllers
-                .any(|name| name == self.controller)
-                .then_some(path)
-        });
-        let Some(own) = own else {
+        let Some(own) = group(cgroup, self.controller) else {
             return Vec::new();
         };
         // A group outside the agent's view begins with dots. Only those above it are visible.
@@ -166,7 +158,7 @@ fn text(file: &File) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::{create_dir_all, remove_dir_all, write};
+    use crate::os::files::tests::Folder;
 
     const LIMITED: &[(&str, &str)] = &[
         ("memory.max", "1000\n"),
@@ -183,15 +175,13 @@ mod tests {
 
     #[test]
     fn a_group_and_those_above_it_limit_memory() {
-        let mount = std::env::temp_dir().join(format!("hprofiler-room-{}", std::process::id()));
-        let folder = mount.join("outer/inner");
-        create_dir_all(&folder).unwrap();
+        let mount = Folder::new();
         for (name, content) in LIMITED {
-            write(folder.join(name), content).unwrap();
+            mount.put(format!("outer/inner/{name}"), content);
         }
-        write(mount.join("outer/memory.max"), "max\n").unwrap();
-        write(mount.join("memory.max"), "600").unwrap();
-        write(mount.join("memory.current"), "450").unwrap();
+        mount.put("outer/memory.max", "max\n");
+        mount.put("memory.max", "600");
+        mount.put("memory.current", "450");
         let kind = kind(mount.to_str().unwrap());
         let free = |cgroup: &str| -> Vec<u64> {
             let groups = kind.groups(cgroup);
@@ -201,6 +191,5 @@ mod tests {
         assert_eq!(free("0::/../..\n"), [150]);
         assert_eq!(free("0::/gone\n"), [150]);
         assert!(free("4:memory:/outer/inner\n").is_empty());
-        remove_dir_all(mount).unwrap();
     }
 }

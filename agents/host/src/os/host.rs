@@ -1,6 +1,7 @@
 //! Facts about this machine.
 
 use std::fs;
+use std::ops::RangeInclusive;
 
 use rustix::process::geteuid;
 use rustix::system::uname;
@@ -52,17 +53,16 @@ pub fn load() -> Option<f64> {
 /// The host's processors, not only those that the agent may use. The load is that of all.
 pub fn processors() -> u64 {
     let text = read_text("/sys/devices/system/cpu/online", 4096).unwrap_or_default();
-    match text.trim().split(',').filter_map(counted).sum() {
+    match text.trim().split(',').filter_map(range).flatten().count() {
         0 => std::thread::available_parallelism().map_or(1, |own| own.get() as u64),
-        online => online,
+        online => online as u64,
     }
 }
 
-/// 4 of `0-3`.
-fn counted(range: &str) -> Option<u64> {
-    let (first, last) = range.split_once('-').unwrap_or((range, range));
-    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-    last.checked_sub(first)?.checked_add(1)
+/// `7` or `0-7`.
+pub fn range(text: &str) -> Option<RangeInclusive<i32>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    Some(first.parse().ok()?..=last.parse().ok()?)
 }
 
 /// 0: unknown.
@@ -84,11 +84,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processors_are_counted_by_ranges() {
-        assert_eq!(counted("0-3"), Some(4));
-        assert_eq!(
-            (counted("7"), counted("3-0"), counted("")),
-            (Some(1), None, None)
-        );
+    fn processors_are_listed_by_ranges() {
+        assert_eq!((range("0-3"), range("7")), (Some(0..=3), Some(7..=7)));
+        assert_eq!((range(""), range("-3"), range("x")), (None, None, None));
     }
 }

@@ -203,6 +203,7 @@ fn take_ids(uid: u32, gid: u32, groups: &[u32]) -> Result<(), Errno> {
 mod tests {
     use super::*;
     use crate::os::files::could_make_files;
+    use crate::os::files::tests::Folder;
     use std::os::unix::fs::PermissionsExt;
     use std::thread;
 
@@ -221,19 +222,16 @@ mod tests {
         if geteuid().as_raw() != 0 {
             return; // nobody else may become another user
         }
-        let folder =
-            std::env::temp_dir().join(format!("hprofiler-identity-{}", std::process::id()));
-        std::fs::create_dir(&folder).unwrap();
-        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
+        let folder = Folder::new();
+        std::fs::set_permissions(&*folder, PermissionsExt::from_mode(0o755)).unwrap();
         let path = folder.to_str().unwrap().to_owned();
         let roots = path.clone();
         assert_eq!(
             as_other(move || could_make_files(&roots)),
             Err(Errno::ACCESS)
         );
-        std::os::unix::fs::chown(&folder, Some(OTHER), None).unwrap();
+        std::os::unix::fs::chown(&*folder, Some(OTHER), None).unwrap();
         assert_eq!(as_other(move || could_make_files(&path)), Ok(()));
-        std::fs::remove_dir(&folder).unwrap();
         let status = as_other(|| std::fs::read_to_string("/proc/thread-self/status").unwrap());
         let ids: Vec<&str> = status
             .lines()

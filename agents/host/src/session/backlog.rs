@@ -95,7 +95,7 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
+    use crate::os::files::tests::Folder;
 
     fn all_from(backlog: &Backlog, mut at: u64) -> Vec<u8> {
         let (mut all, mut piece) = (Vec::new(), [0; 3]);
@@ -109,25 +109,13 @@ mod tests {
         }
     }
 
-    fn file_of(bytes: &[u8]) -> File {
-        let path = std::env::temp_dir().join(format!("hprofiler-backlog-{}", std::process::id()));
-        let mut file = File::options()
-            .create_new(true)
-            .read(true)
-            .write(true)
-            .open(&path)
-            .unwrap();
-        std::fs::remove_file(path).unwrap();
-        file.write_all(bytes).unwrap();
-        file
-    }
-
     #[test]
     fn it_is_read_from_anywhere() {
+        let file = File::open(Folder::new().put("file", "of a file")).unwrap();
         let mut backlog = Backlog::default();
         backlog.add(Chunk::Bytes(b"hello\n".to_vec()));
         backlog.add(Chunk::Bytes(Vec::new()));
-        backlog.add(Chunk::File(file_of(b"of a file"), 9));
+        backlog.add(Chunk::File(file, 9));
         backlog.add(Chunk::Bytes(b"end".to_vec()));
         let all = b"hello\nof a fileend";
         for at in 0..=all.len() {

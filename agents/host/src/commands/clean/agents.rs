@@ -11,10 +11,10 @@ use super::{names, FileId, Sweep};
 use crate::os::audit;
 use crate::os::lease;
 use crate::os::proc::maps::file_name;
+use crate::os::proc::read_bounded;
 use crate::os::proc::split_zero;
 use crate::os::proc::stat;
 use crate::os::proc::target::Target;
-use crate::os::proc::{read_bounded, read_text};
 use crate::os::worker_pool;
 use crate::wire::leftovers::{Done, Kind, Leftover, State};
 
@@ -56,7 +56,7 @@ fn look(sweep: &Sweep, pid: i32) -> Option<Found> {
     if !names::is_agent(file_name(&path)) {
         return None;
     }
-    let stat = stat::parse(&read_text(format!("/proc/{pid}/stat"), 4096)?)?;
+    let stat = stat::of(pid)?;
     let target = Target::open(pid, stat.start_time).ok()?;
     let started = stat.start_time / clock_ticks_per_second();
     let age = lease::since_boot().as_secs().saturating_sub(started);

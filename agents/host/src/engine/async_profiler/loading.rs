@@ -20,8 +20,8 @@ use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::resources::disk::DiskCap;
 use crate::staging::folders::{
-    self, is_in_use, is_library_file, is_usual, let_library_go, library_folder, refuse_staging,
-    refuse_unwritable, run_folder_in, stage_library, Held, ASYNC_PROFILER,
+    self, is_in_use, is_usual, let_library_go, library_folder, refuse_staging, refuse_unwritable,
+    run_folder_in, Held, ASYNC_PROFILER,
 };
 use crate::wire::outcome::{Code, Failure};
 
@@ -190,11 +190,10 @@ impl Entry<'_> {
                     false
                 }
                 None => sampled,
-                Some(run) => match self.status(library, run) {
-                    Ok(text) => !plan::is_idle(&text),
+                Some(run) => match self.status(library, run)? {
+                    Reply::Returned(status) => !plan::is_idle(&status),
                     // Its file is gone: one of ours would have its recording open.
-                    Err(Load::Refused(_)) => !ours,
-                    Err(Load::Failed(failure)) => return Err(failure),
+                    Reply::Refused(_) => !ours,
                 },
             };
             match (busy, ours) {
@@ -213,82 +212,56 @@ impl Entry<'_> {
 
     /// Put the library into the first folder from which the JVM loads it, and check that it is idle.
     fn stage_and_load(&self, bases: &[String]) -> Result<Option<Held>, Failure> {
-        let (namespaces, library) = (&self.looked.namespaces, self.looked.library);
-        let musl = self.findings.loaded.musl;
-        let mut tried = Vec::new();
-        for base in bases {
-            let hash = &library.sha256;
-            let Some(run) = self.run else {
-                match refuse_staging(namespaces, base) {
-                    Ok(()) => {
-                        return Attach::new(self.target, namespaces)
-                            .foresee()
-                            .map(|()| None)
-                    }
-                    Err(reason) => tried.push(reason),
-                }
-                continue;
-            };
-            let held = match stage_library(namespaces, &ASYNC_PROFILER, base, hash, &library.bytes)
-            {
-                Ok(held) => held,
-                Err(reason) => {
-                    tried.push(reason);
-                    continue;
-                }
-            };
-            match self.status(&format!("{}/{}", held.path, ASYNC_PROFILER.file), run) {
-                Ok(text) if plan::is_idle(&text) => return Ok(Some(held)),
-                Ok(_) => {
-                    let _ = let_library_go(held, musl);
-                    return Err(already_profiled(self.target.pid));
-                }
-                Err(Load::Failed(failure)) => {
-                    let _ = let_library_go(held, musl);
-                    return Err(failure);
-                }
-                Err(Load::Refused(text)) => {
-                    tried.push(format!("{}: {text}", held.path));
-                    let _ = held.release(is_library_file);
-                }
+        let (pid, namespaces) = (self.target.pid, &self.looked.namespaces);
+        let cannot_load = |tried: String| {
+            Failure::new(
+                format!("process {pid} cannot load async-profiler: {tried}"),
+                "the JVM's user needs a writable folder that is not mounted noexec, among /tmp, /var/tmp and /dev/shm",
+            )
+            .coded(Code::CannotLoad)
+        };
+        let Some(run) = self.run else {
+            let refused = bases
+                .iter()
+                .map(|base| refuse_staging(namespaces, base).err());
+            if let Some(tried) = refused.collect::<Option<Vec<String>>>() {
+                return Err(cannot_load(tried.join("; ")));
             }
-        }
-        Err(Failure::new(
-            format!(
-                "process {} cannot load async-profiler: {}",
-                self.target.pid,
-                tried.join("; ")
-            ),
-            "the JVM's user needs a writable folder that is not mounted noexec, among /tmp, /var/tmp and /dev/shm",
-        )
-        .coded(Code::CannotLoad))
+            return Attach::new(self.target, namespaces)
+                .foresee()
+                .map(|()| None);
+        };
+        let (library, load) = (self.looked.library, |path: &str| self.status(path, run));
+        let loaded = library.load_from_first(&ASYNC_PROFILER, namespaces, bases, load);
+        let (held, status) = loaded.map_err(cannot_load)?;
+        let failure = match status {
+            Ok(status) if plan::is_idle(&status) => return Ok(Some(held)),
+            Ok(_) => already_profiled(pid),
+            Err(failure) => failure,
+        };
+        let _ = let_library_go(held, self.findings.loaded.musl);
+        Err(failure)
     }
 
     /// Load a library and ask for its status. Loading it again does no harm.
-    fn status(&self, library: &str, run: &Held) -> Result<String, Load> {
+    fn status(&self, library: &str, run: &Held) -> Result<Reply<String>, Failure> {
         let name = status_file(self.target);
         let command = plan::status(&format!("{}/{name}", run.path));
         let namespaces = &self.looked.namespaces;
-        let reply = Attach::new(self.target, namespaces)
-            .load(library, &command, ANSWER)
-            .map_err(Load::Failed)?;
-        match reply {
-            Reply::Returned(0) => {}
-            Reply::Returned(code) => {
-                return Err(Load::Refused(format!("async-profiler returned {code}")))
+        let reply = Attach::new(self.target, namespaces).load(library, &command, ANSWER)?;
+        Ok(match reply {
+            Reply::Returned(0) => {
+                match read_regular(run.dir.as_fd(), &name, Some(namespaces.uid), MAX_LOG) {
+                    Ok(text) => Reply::Returned(String::from_utf8_lossy(&text).into_owned()),
+                    Err(error) => Reply::Refused(format!("no status was written: {error}")),
+                }
             }
+            Reply::Returned(code) => Reply::Refused(format!("async-profiler returned {code}")),
             Reply::Refused(text) if text.contains("not enabled") => {
-                return Err(Load::Failed(Failure::plain(text)))
+                return Err(Failure::plain(text))
             }
-            Reply::Refused(text) if text.is_empty() => {
-                return Err(Load::Refused("the JVM cannot load it".into()))
-            }
-            Reply::Refused(text) => return Err(Load::Refused(text)),
-        }
-        let text = read_regular(run.dir.as_fd(), &name, Some(namespaces.uid), MAX_LOG);
-        let text =
-            text.map_err(|error| Load::Refused(format!("no status was written: {error}")))?;
-        Ok(String::from_utf8_lossy(&text).into_owned())
+            Reply::Refused(text) => Reply::Refused(text),
+        })
     }
 }
 
@@ -314,11 +287,4 @@ fn already_profiled(pid: i32) -> Failure {
         "wait for its end; if that session was killed, run `hprofiler cleanup`",
     )
     .coded(Code::OtherSession)
-}
-
-enum Load {
-    /// This library, or its folder, does not work.
-    Refused(String),
-    /// No library works in this JVM.
-    Failed(Failure),
 }

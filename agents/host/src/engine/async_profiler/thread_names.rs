@@ -14,16 +14,14 @@ use super::jvm::ANSWER;
 use super::name_log::{NameLog, Rules, MOST_BYTES};
 use crate::discovery::selector::compile_glob;
 use crate::engine::api::{Job, Library, Note};
-use crate::jvm::attach::{Attach, Reply};
+use crate::jvm::attach::Attach;
 use crate::jvm::preflight::{last_set, Findings};
 use crate::os::audit;
 use crate::os::files::open_regular;
 use crate::os::identity::Namespaces;
 use crate::os::proc::named::Named;
 use crate::os::proc::target::Target;
-use crate::staging::folders::{
-    bases, is_library_file, let_library_go, stage_library, Held, THREAD_NAMES,
-};
+use crate::staging::folders::{bases, let_library_go, Held, THREAD_NAMES};
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::SliceRule;
 
@@ -96,41 +94,18 @@ impl ThreadNames {
         let (interval, prefixes) = (INTERVAL.as_millis(), &self.prefixes);
         let options = format!("{interval},{seconds},{prefixes},{}/{name}", run.path);
         let attach = Attach::new(target, namespaces);
-        let (hash, bytes) = (&self.library.sha256, &self.library.bytes);
-        let mut tried = Vec::new();
-        for base in bases(namespaces) {
-            let held = match stage_library(namespaces, &THREAD_NAMES, &base, hash, bytes) {
-                Ok(held) => held,
-                Err(reason) => {
-                    tried.push(reason);
-                    continue;
-                }
-            };
-            let path = format!("{}/{}", held.path, THREAD_NAMES.file);
-            match attach.load(&path, &options, ANSWER) {
-                Ok(Reply::Returned(0)) => {
-                    self.held = Some(held);
-                    return Ok(());
-                }
-                Ok(Reply::Returned(code)) => {
-                    self.held = Some(held);
-                    let reason = format!("its library returned {code}");
-                    return Err(Failure::plain(reason));
-                }
-                Ok(Reply::Refused(text)) => {
-                    tried.push(text);
-                    let _ = held.release(is_library_file);
-                }
-                Err(failure) => {
-                    self.held = Some(held);
-                    return Err(failure);
-                }
-            }
+        let load = |path: &str| attach.load(path, &options, ANSWER);
+        let bases = bases(namespaces);
+        let loaded = self
+            .library
+            .load_from_first(&THREAD_NAMES, namespaces, &bases, load);
+        let refused = |tried| Failure::plain(format!("the JVM does not load it: {tried}"));
+        let (held, returned) = loaded.map_err(refused)?;
+        self.held = Some(held);
+        match returned? {
+            0 => Ok(()),
+            code => Err(Failure::plain(format!("its library returned {code}"))),
         }
-        Err(Failure::plain(format!(
-            "the JVM does not load it: {}",
-            tried.join("; ")
-        )))
     }
 
     /// Keep the log open and delete its name, which ends the library's work.

@@ -214,6 +214,7 @@ mod tests {
         assert!(asked(&events, false).contains("-e sched:sched_switch:u -e cpu-clock/freq=300/u"));
     }
 
+    /// perf before 6.5 loads a file of such a name into the kernel, as a program.
     #[test]
     fn nothing_but_known_names_reaches_perf() {
         let alloc = Event::new("alloc").unwrap_err();

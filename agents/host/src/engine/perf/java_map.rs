@@ -19,9 +19,7 @@ use crate::jvm::preflight::{last_set, refuse_disabled, Findings};
 use crate::os::audit;
 use crate::os::files::open_regular;
 use crate::os::identity::Namespaces;
-use crate::staging::folders::{
-    bases, is_library_file, let_library_go, run_folder, stage_library, Held, PERFMAP,
-};
+use crate::staging::folders::{bases, is_library_file, let_library_go, run_folder, Held, PERFMAP};
 use crate::wire::outcome::{Code, Failure};
 
 /// How long a JVM may take to open its socket and answer everything.
@@ -190,40 +188,28 @@ impl View {
         run: &Held,
         left: &mut Vec<String>,
     ) -> Result<MapFile, Failure> {
-        let mut tried = Vec::new();
-        let (hash, bytes) = (&library.sha256, &library.bytes);
-        for base in bases(&self.namespaces) {
-            let held = match stage_library(&self.namespaces, &PERFMAP, &base, hash, bytes) {
-                Ok(held) => held,
-                Err(reason) => {
-                    tried.push(reason);
-                    continue;
-                }
-            };
-            let loaded = self.load(attach, &held, run);
-            let let_go = match loaded {
-                Ok(_) => let_library_go(held, self.musl),
-                Err(_) => held.release(is_library_file),
-            };
-            left.extend(let_go.err());
-            match loaded? {
-                Reply::Returned(code) => return self.written(run, code).map_err(Failure::plain),
-                Reply::Refused(text) => tried.push(text),
-            }
-        }
-        let tried = tried.join("; ");
-        Err(Failure::plain(format!("the JVM loads no agent: {tried}")).coded(Code::CannotLoad))
+        let load = |path: &str| self.load(attach, path, run);
+        let bases = bases(&self.namespaces);
+        let loaded = library.load_from_first(&PERFMAP, &self.namespaces, &bases, load);
+        let (held, returned) = loaded.map_err(|tried| {
+            Failure::plain(format!("the JVM loads no agent: {tried}")).coded(Code::CannotLoad)
+        })?;
+        let let_go = match returned {
+            Ok(_) => let_library_go(held, self.musl),
+            Err(_) => held.release(is_library_file),
+        };
+        left.extend(let_go.err());
+        self.written(run, returned?).map_err(Failure::plain)
     }
 
-    fn load(&self, attach: &Attach, held: &Held, run: &Held) -> Result<Reply, Failure> {
+    fn load(&self, attach: &Attach, library: &str, run: &Held) -> Result<Reply, Failure> {
         let flags = NEW | OFlags::TRUNC | OFlags::NOFOLLOW;
         let name = self.file();
         openat(&run.dir, &name, flags, Mode::RUSR | Mode::WUSR).map_err(|error| {
             Failure::plain(format!("no file for the map: {error}")).coded(Code::NoWritableFolder)
         })?;
         audit::note("file", || format!("{}/{name}", run.path));
-        let library = format!("{}/{}", held.path, PERFMAP.file);
-        attach.load(&library, &format!("{}/{name}", run.path), ANSWER)
+        attach.load(library, &format!("{}/{name}", run.path), ANSWER)
     }
 
     fn file(&self) -> String {
@@ -378,17 +364,16 @@ fn unreadable(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::files::tests::Folder;
     use crate::os::proc::target::Target;
     use rustix::process::geteuid;
-    use std::fs::{create_dir, remove_dir_all, write};
     use std::time::Duration;
 
     #[test]
     fn a_map_of_before_the_process_is_told_from_its_own() {
-        let folder = std::env::temp_dir().join(format!("hprofiler-since-{}", std::process::id()));
-        create_dir(&folder).unwrap();
-        let (dir, path) = (File::open(&folder).unwrap(), folder.join("map"));
-        write(&path, "1000 10 a.b\n").unwrap();
+        let folder = Folder::new();
+        let path = folder.put("map", "1000 10 a.b\n");
+        let dir = File::open(&*folder).unwrap();
         let began = Target::own().began();
         let is_since = || {
             let map = MapFile::open(&dir, "map", geteuid().as_raw(), Form::Text);
@@ -398,6 +383,5 @@ mod tests {
         let file = File::options().write(true).open(&path).unwrap();
         file.set_modified(began - Duration::from_millis(1)).unwrap();
         assert!(!is_since());
-        remove_dir_all(folder).unwrap();
     }
 }

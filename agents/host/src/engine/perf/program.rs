@@ -186,31 +186,11 @@ pub fn version(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::files::tests::Folder;
     use std::os::unix::fs::{symlink, PermissionsExt};
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let path =
-                std::env::temp_dir().join(format!("hprofiler-find-{name}-{}", std::process::id()));
-            fs::create_dir_all(&path).unwrap();
-            Self(path)
-        }
-
-        fn program(&self, name: &str, text: &str, mode: u32) -> PathBuf {
-            let path = self.0.join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, text).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            path
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
     #[test]
@@ -233,16 +213,18 @@ mod tests {
 
     #[test]
     fn what_others_may_change_is_not_run() {
-        let folder = Folder::new("trust");
-        let good = folder.program("perf", "", 0o755);
-        let link = folder.0.join("link");
+        let folder = Folder::new();
+        let (good, link) = (folder.put("perf", ""), folder.join("link"));
+        set_mode(&good, 0o755);
         symlink(&good, &link).unwrap();
         assert_eq!(trusted(&link), Ok(fs::canonicalize(&good).unwrap()));
-        let open = folder.program("open", "", 0o777);
+        let open = folder.put("open", "");
+        set_mode(&open, 0o777);
         assert!(trusted(&open).unwrap_err().contains("writable by others"));
-        let below = folder.program("wide/perf", "", 0o755);
-        fs::set_permissions(folder.0.join("wide"), fs::Permissions::from_mode(0o775)).unwrap();
+        let below = folder.put("wide/perf", "");
+        set_mode(&below, 0o755);
+        set_mode(&folder.join("wide"), 0o775);
         assert!(trusted(&below).unwrap_err().contains("writable by others"));
-        assert!(trusted(&folder.0.join("missing")).is_err());
+        assert!(trusted(&folder.join("missing")).is_err());
     }
 }

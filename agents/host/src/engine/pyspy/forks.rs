@@ -58,7 +58,7 @@ impl Forks {
     pub fn begin(&mut self) {
         let there = children(self.parent).into_iter();
         let ticks = there.filter_map(|pid| {
-            let stat = stat_of(pid)?;
+            let stat = stat::of(pid)?;
             Some(((pid, stat.start_time), stat.cpu_ticks))
         });
         self.before = ticks.collect();
@@ -82,7 +82,7 @@ impl Forks {
 
     /// None: it is older, or runs another program, or cannot be read.
     fn open(&self, pid: i32) -> Option<(PythonSpy, Tasks)> {
-        let began = stat_of(pid)?.start_time;
+        let began = stat::of(pid)?.start_time;
         if began < self.agent?.start_time || command(pid) != self.command {
             return None;
         }
@@ -92,10 +92,6 @@ impl Forks {
         let before = self.before.get(&(pid, began)).copied().unwrap_or(0);
         Some((spy, Tasks::of(target, memory.into(), before)))
     }
-}
-
-fn stat_of(pid: i32) -> Option<Stat> {
-    stat::parse(&read_text(format!("/proc/{pid}/stat"), 4096)?)
 }
 
 fn children(pid: i32) -> HashSet<i32> {

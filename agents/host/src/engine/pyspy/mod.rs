@@ -1,7 +1,6 @@
 //! py-spy: reads the stacks of a CPython process from its memory, without stopping it. Nothing is loaded into it.
 
 mod forks;
-mod names;
 mod native;
 mod python;
 mod sampler;
@@ -13,8 +12,9 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flamegraph::python_frame;
 use py_spy::config::{Config, LineNo, LockingStrategy};
-use py_spy::PythonSpy;
+use py_spy::{Frame, PythonSpy};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::param::clock_ticks_per_second;
@@ -49,6 +49,8 @@ const LEASE: Duration = Duration::from_secs(30);
 const LAST: Duration = Duration::from_secs(10);
 /// How often to look for the interpreter, which may change meanwhile.
 const ATTEMPTS: u64 = 3;
+/// A process chooses the names of its functions; longer ones are cut.
+const LONGEST_NAME: usize = 500;
 
 /// Whether `auto` tries this engine.
 pub fn suits(findings: &Findings) -> bool {
@@ -248,6 +250,12 @@ impl Engine for PySpy {
         self.sampler = None;
         Vec::new()
     }
+}
+
+/// `function (file)`; Python 3.11 and later also names the function's class.
+fn frame(frame: &Frame) -> String {
+    let name = python_frame(&frame.name, &frame.filename);
+    name.chars().take(LONGEST_NAME).collect()
 }
 
 fn not_recorded() -> Failure {

@@ -11,7 +11,7 @@ use flamegraph::{NameRules, Profile, Row, TimesBuilder, ValueType};
 use py_spy::{Frame, PythonSpy, StackTrace};
 
 use super::forks::Forks;
-use super::names::frame;
+use super::frame;
 use super::native::Native;
 use super::spark_task::{SparkTask, TaskSlices};
 use super::tasks::{Task, Tasks};
@@ -263,42 +263,34 @@ impl Work {
                 (false, false) => WAITING,
             };
             let mut stack = vec![self.group(name), doing.to_owned()];
-            let native = tid.and_then(|tid| self.native(member, tid, &trace.frames));
-            match native {
-                Some(frames) => stack.extend(frames),
-                None if trace.frames.is_empty() => stack.push(NATIVE.to_owned()),
-                None => stack.extend(trace.frames.iter().rev().map(frame)),
-            }
-            for &event in due {
-                if self.samples.events[event].is_wall() {
-                    // In wall-clock time a task's samples are those of the JVM's thread, which waits for its worker.
-                    self.samples.add(event, now, &stack, 0);
-                }
-            }
-            stack.remove(1);
-            for &event in due {
-                if runs && !self.samples.events[event].is_wall() {
-                    self.samples.add(event, now, &stack, slice);
-                }
+            stack.extend(self.frames(member, tid, &trace.frames));
+            // In wall-clock time a task's samples are those of the JVM's thread, which waits for its worker.
+            self.samples.add(due, "wall", now, &stack, 0);
+            if runs {
+                stack.remove(1);
+                self.samples.add(due, "cpu", now, &stack, slice);
             }
         }
         let unseen = unseen.into_iter().filter(|(tid, _)| ran.contains(tid));
         for (tid, task) in unseen {
-            let native = self.native(member, tid, &[]);
             let mut stack = vec![self.group(&task.name)];
-            stack.extend(native.unwrap_or_else(|| vec![NATIVE.to_owned()]));
-            for &event in due {
-                if !self.samples.events[event].is_wall() {
-                    self.samples.add(event, now, &stack, slice);
-                }
-            }
+            stack.extend(self.frames(member, Some(tid), &[]));
+            self.samples.add(due, "cpu", now, &stack, slice);
         }
     }
 
-    fn native(&mut self, member: &Member, tid: i32, python: &[Frame]) -> Option<Vec<String>> {
-        let native = self.samples.native.as_mut()?;
-        let files = &self.shared.python_code;
-        native.stack(member.spy.pid, &member.tasks, tid, python, files)
+    /// The frames of a thread's stack, the outermost first.
+    fn frames(&mut self, member: &Member, tid: Option<i32>, python: &[Frame]) -> Vec<String> {
+        let (native, files) = (&mut self.samples.native, &self.shared.python_code);
+        let native = native.as_mut().zip(tid);
+        let native = native.and_then(|(native, tid)| {
+            native.stack(member.spy.pid, &member.tasks, tid, python, files)
+        });
+        match native {
+            Some(frames) => frames,
+            None if python.is_empty() => vec![NATIVE.to_owned()],
+            None => python.iter().rev().map(frame).collect(),
+        }
     }
 
     fn group(&mut self, name: &str) -> String {
@@ -414,8 +406,13 @@ impl Samples {
         due
     }
 
-    fn add(&mut self, event: usize, now: Instant, stack: &[String], slice: u16) {
+    /// Add a sample to the event of this name, if it is due.
+    fn add(&mut self, due: &[usize], name: &str, now: Instant, stack: &[String], slice: u16) {
         let since = now.duration_since(self.begin);
+        let is_it = |event: &&usize| self.events[**event].event.name == name;
+        let Some(&event) = due.iter().find(is_it) else {
+            return;
+        };
         let event = &mut self.events[event];
         let amounts = [1, event.event.every.as_nanos() as i64];
         // More names or larger sums than a profile can have do not fit into the agent's memory either.

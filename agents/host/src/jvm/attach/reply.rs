@@ -12,10 +12,10 @@ const MAX_REPLY: usize = 64 << 10;
 
 /// The result of loading an agent library.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum Reply<T = i32> {
     /// The library was loaded, and its entry point returned this.
-    Returned(i32),
-    /// The JVM did not load it. Its error text, which JDK 8 leaves out.
+    Returned(T),
+    /// The JVM did not load it. Its error text.
     Refused(String),
 }
 
@@ -54,7 +54,7 @@ pub fn parse_reply(reply: &str) -> Option<Reply> {
         .parse::<i32>();
     Some(match (verdict, code) {
         // JDK 8 says no more about a library that cannot be loaded.
-        (0, Ok(-1)) => Reply::Refused(String::new()),
+        (0, Ok(-1)) => Reply::Refused("the JVM cannot load it".to_owned()),
         (0, Ok(code)) => Reply::Returned(code),
         (0, Err(_)) | (_, Err(_)) if !rest.is_empty() => Reply::Refused(rest.to_owned()),
         (code, _) => Reply::Refused(format!("the JVM answered {code}")),
@@ -91,7 +91,10 @@ mod tests {
     fn replies_of_all_versions() {
         for (reply, want) in [
             ("0\n0\n", Some(Reply::Returned(0))),
-            ("0\n-1\n", Some(Reply::Refused(String::new()))),
+            (
+                "0\n-1\n",
+                Some(Reply::Refused("the JVM cannot load it".into())),
+            ),
             ("0\n200\n", Some(Reply::Returned(200))),
             ("0\nreturn code: 100\n", Some(Reply::Returned(100))),
             (

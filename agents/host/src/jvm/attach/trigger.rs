@@ -74,15 +74,15 @@ fn make(dir: impl AsFd, name: &str) -> Result<Option<u32>, Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::files::tests::Folder;
     use rustix::process::geteuid;
-    use std::fs::{create_dir, remove_dir_all, write, File};
+    use std::fs::{write, File};
 
     #[test]
     fn the_file_of_another_tool_stays() {
-        let path = std::env::temp_dir().join(format!("hprofiler-trigger-{}", std::process::id()));
-        create_dir(&path).unwrap();
-        let (file, me) = (path.join("x"), geteuid().as_raw());
-        let put = |uid| Trigger::put(File::open(&path).unwrap().into(), "x", uid, "/tmp");
+        let folder = Folder::new();
+        let (file, me) = (folder.join("x"), geteuid().as_raw());
+        let put = |uid| Trigger::put(File::open(&*folder).unwrap().into(), "x", uid, "/tmp");
         let own = put(me).unwrap();
         assert!(own.path().is_some() && file.exists());
         drop(own);
@@ -93,6 +93,5 @@ mod tests {
         drop(theirs);
         assert!(file.exists());
         assert_eq!(put(me + 1).err(), Some(Errno::EXIST));
-        remove_dir_all(&path).unwrap();
     }
 }

@@ -1,9 +1,9 @@
 //! The machine's counters as the kernel lists them below `/sys/bus/event_source/devices` and `/proc/cpuinfo`.
 
 use std::fs;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use crate::os::host::range;
 use crate::os::perf_event::Encoding;
 use crate::os::proc::read_text;
 
@@ -194,13 +194,6 @@ fn deposit(mut value: u64, fields: &str) -> Option<u64> {
         }
     }
     (value == 0).then_some(found)
-}
-
-/// `7` or `0-7`.
-fn range(text: &str) -> Option<RangeInclusive<i32>> {
-    let (first, last) = text.trim().split_once('-').unwrap_or((text.trim(), text));
-    let (first, last): (i32, i32) = (first.parse().ok()?, last.trim().parse().ok()?);
-    (first >= 0 && last - first < 4096).then_some(first..=last)
 }
 
 #[cfg(test)]

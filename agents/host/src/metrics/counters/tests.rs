@@ -2,24 +2,21 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::fit::{fit, Refusal};
 use super::plan::{plan, Group, Place, Plan};
 use super::sysfs::Machine;
 use super::*;
+use crate::os::files::tests::Folder;
 use crate::os::perf_event::{CACHE, HARDWARE};
 
-/// A folder with files as a machine's kernel shows them, until the end of the value.
-struct Files(PathBuf);
+/// A folder with files as a machine's kernel shows them.
+struct Files(Folder);
 
 impl Files {
     /// Each line is a path, and its content after a space. `DEVICE:` begins the paths of a device.
     fn new(lines: &str) -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("hprofiler-machine-{}-{number}", std::process::id());
-        let root = std::env::temp_dir().join(name);
+        let root = Folder::new();
         let mut folder = PathBuf::new();
         for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
             if let Some(device) = line.strip_suffix(':') {
@@ -28,23 +25,15 @@ impl Files {
                 continue;
             }
             let (path, content) = line.split_once(' ').unwrap();
-            let path = root.join(&folder).join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, format!("{}\n", content.replace("\\n", "\n"))).unwrap();
+            let content = format!("{}\n", content.replace("\\n", "\n"));
+            root.put(folder.join(path), content);
         }
-        fs::create_dir_all(&root).unwrap();
         Self(root)
     }
 
     fn plan(&self, asked: &str) -> Plan {
         let asked: Vec<String> = asked.split(',').map(str::to_owned).collect();
         plan(&Machine::at(&self.0), &asked)
-    }
-}
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

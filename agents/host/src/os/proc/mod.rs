@@ -36,6 +36,17 @@ pub fn number_after(text: &str, begin: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
+/// The path of a process's control group, from its `/proc/PID/cgroup`: in version 1 that of a controller, in version 2
+/// that of "".
+pub fn group<'a>(cgroup: &'a str, controller: &str) -> Option<&'a str> {
+    cgroup.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        let mut controllers = controllers.split(',');
+        controllers.any(|one| one == controller).then_some(path)
+    })
+}
+
 /// Split what the kernel separates by zero bytes, into at most `MAX_WORDS`.
 pub fn split_zero(bytes: &[u8]) -> Vec<String> {
     first_words(bytes).0

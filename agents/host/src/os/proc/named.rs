@@ -86,17 +86,15 @@ fn open_without_links(root: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use crate::os::files::tests::Folder;
     use std::os::unix::fs::symlink;
 
     /// A root with `within/file` and links out of it, in a folder with `secret`.
-    fn root(name: &str) -> (OwnedFd, std::path::PathBuf) {
-        let folder =
-            std::env::temp_dir().join(format!("hprofiler-named-{name}-{}", std::process::id()));
+    fn root() -> (OwnedFd, Folder) {
+        let folder = Folder::new();
         let root = folder.join("root");
-        fs::create_dir_all(root.join("within")).unwrap();
-        fs::write(folder.join("secret"), "secret").unwrap();
-        fs::write(root.join("within/file"), "text").unwrap();
+        folder.put("secret", "secret");
+        folder.put("root/within/file", "text");
         symlink("/within/file", root.join("link")).unwrap();
         symlink("../secret", root.join("out")).unwrap();
         symlink("/proc/self/environ", root.join("environ")).unwrap();
@@ -105,7 +103,7 @@ mod tests {
 
     #[test]
     fn no_name_leads_out_of_the_root() {
-        let (dir, folder) = root("openat2");
+        let (dir, _folder) = root();
         let named = Named::new(dir, Some("/within".to_owned()));
         for (path, want) in [
             ("/within/file", Some("text")),
@@ -120,12 +118,11 @@ mod tests {
         ] {
             assert_eq!(named.text(path).as_deref(), want, "{path}");
         }
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn nor_where_the_kernel_does_not_help() {
-        let (dir, folder) = root("links");
+        let (dir, _folder) = root();
         for (path, found) in [
             ("/within/file", true),
             ("//within/./file", true),
@@ -136,7 +133,6 @@ mod tests {
         ] {
             assert_eq!(open_without_links(&dir, path).is_ok(), found, "{path}");
         }
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

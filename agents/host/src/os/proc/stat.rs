@@ -7,9 +7,12 @@ use super::read_text;
 pub struct Stat {
     pub state: char,
     pub ppid: i32,
+    pub major_faults: u64,
     /// User and system.
     pub cpu_ticks: u64,
     pub user_ticks: u64,
+    pub system_ticks: u64,
+    pub threads: u64,
     pub start_time: u64,
     pub resident_pages: u64,
 }
@@ -31,6 +34,11 @@ pub fn own() -> Option<Stat> {
     parse(&read_text("/proc/self/stat", 4096)?)
 }
 
+/// None: there is no such process.
+pub fn of(pid: i32) -> Option<Stat> {
+    parse(&read_text(format!("/proc/{pid}/stat"), 4096)?)
+}
+
 /// The program's name may contain spaces and parentheses, so the fields are counted from the last closing one.
 pub fn parse(line: &str) -> Option<Stat> {
     let fields: Vec<&str> = line[line.rfind(')')? + 1..]
@@ -42,8 +50,11 @@ pub fn parse(line: &str) -> Option<Stat> {
     Some(Stat {
         state: field(3)?.chars().next()?,
         ppid: field(4)?.parse().ok()?,
+        major_faults: number(12)?,
         cpu_ticks: number(14)?.saturating_add(number(15)?),
         user_ticks: number(14)?,
+        system_ticks: number(15)?,
+        threads: number(20)?,
         start_time: number(22)?,
         resident_pages: number(24)?,
     })
@@ -53,7 +64,7 @@ pub fn parse(line: &str) -> Option<Stat> {
 mod tests {
     use super::*;
 
-    const TAIL: &str = "S 12 1 1 0 -1 4194304 100 0 0 0 30 12 0 0 20 0 9 0 98765 1 2 3";
+    const TAIL: &str = "S 12 1 1 0 -1 4194304 100 0 5 0 30 12 0 0 20 0 9 0 98765 1 2 3";
 
     #[test]
     fn names_may_hold_anything() {
@@ -64,8 +75,11 @@ mod tests {
                 Some(Stat {
                     state: 'S',
                     ppid: 12,
+                    major_faults: 5,
                     cpu_ticks: 42,
                     user_ticks: 30,
+                    system_ticks: 12,
+                    threads: 9,
                     start_time: 98765,
                     resident_pages: 2,
                 }),

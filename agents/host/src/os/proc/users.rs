@@ -102,20 +102,20 @@ pub fn parse(passwd: &str) -> HashMap<u32, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::files::tests::Folder;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_user_that_is_not_local_is_asked_for() {
-        let path = std::env::temp_dir().join(format!("hprofiler-getent-{}", std::process::id()));
+        let folder = Folder::new();
         let answer = "#!/bin/sh\n[ $2 = 71234 ] && echo alice:x:71234:1::/home/alice:/bin/sh\n";
-        std::fs::write(&path, answer).unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700))
-            .unwrap();
+        let path = folder.put("getent", answer);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o700)).unwrap();
         let local = parse("root:x:0:0:r:/root:/bin/sh\n");
         let users = Users::new(local, path.to_str().map(str::to_owned));
         assert_eq!(users.name(0), "root");
         assert_eq!(users.name(71234), "alice");
         assert_eq!(users.name(71235), "71235");
-        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -16,7 +16,7 @@ use self::merge::{merge, PythonFrame};
 pub use self::modules::Files;
 use self::modules::{Modules, MOST_FRAMES, MOST_STACK};
 use self::stop::{while_stopped, StoppedThread};
-use super::names::frame;
+use super::frame;
 use super::tasks::{Task, Tasks};
 use crate::engine::api::{fraction, share, Note};
 use crate::wire::outcome::Code;

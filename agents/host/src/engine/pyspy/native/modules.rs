@@ -185,14 +185,12 @@ impl Modules {
             let is_trampoline = frame.kind == Kind::Jit && callee == Some(Kind::Evaluation);
             callee = Some(frame.kind.clone());
             frames.push(frame);
-            let caller = match is_trampoline.then(|| leave_trampoline(&mut registers, &mut read)) {
-                Some(Some(caller)) => Some(caller),
-                _ => {
-                    let (unwinder, cache) = (&self.unwinder, &mut self.cache);
-                    let caller = unwinder.unwind_frame(address, &mut registers, cache, &mut read);
-                    caller.ok().flatten()
-                }
-            };
+            let left = is_trampoline.then(|| leave_trampoline(&mut registers, &mut read));
+            let caller = left.flatten().or_else(|| {
+                let (unwinder, cache) = (&self.unwinder, &mut self.cache);
+                let caller = unwinder.unwind_frame(address, &mut registers, cache, &mut read);
+                caller.ok().flatten()
+            });
             match caller.and_then(FrameAddress::from_return_address) {
                 Some(caller) => address = caller,
                 None => break,
