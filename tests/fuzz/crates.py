@@ -24,9 +24,11 @@ _COVERAGE = (
 
 @dataclass(frozen=True)
 class Crate:
-    """A crate of fuzz targets; `corpus` has their kept inputs."""
+    """A crate with one program for its fuzz targets. `source` lists them, `corpus` has their kept inputs."""
 
     path: Path
+    program: str
+    source: Path
 
     @property
     def corpus(self) -> Path:
@@ -34,10 +36,10 @@ class Crate:
 
     @property
     def targets(self) -> list[str]:
-        return re.findall(r'\[\[bin\]\]\nname = "(\w+)"', (self.path / "Cargo.toml").read_text())
+        return re.findall(r'^    \("(\w+)", ', self.source.read_text(), re.MULTILINE)
 
     def build(self, cache: Path) -> Path:
-        """Build it; the folder with a program for each target."""
+        """Build it; the program, which the variable FUZZ_TARGET gives its target."""
         host = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
         triple = str(re.findall(r"^host: (.*)$", host, re.MULTILINE)[0])
         # With --target the flags are not those of build scripts and macros, which cannot be linked with them.
@@ -48,16 +50,18 @@ class Crate:
             "CARGO_TARGET_DIR": str(cache / "target-fuzz"),
         }
         subprocess.run(command, cwd=self.path, env=environment, check=True)
-        return cache / "target-fuzz" / triple / "release"
+        return cache / "target-fuzz" / triple / "release" / self.program
 
 
-CRATES: tuple[Crate, ...] = (Crate(CHECKOUT / "agents/fuzz"), Crate(CHECKOUT / "flamegraph/fuzz"))
+CRATES: tuple[Crate, ...] = (
+    Crate(CHECKOUT / "agents/fuzz", "hprofiler-agent-fuzz", CHECKOUT / "agents/host/src/fuzz/mod.rs"),
+    Crate(CHECKOUT / "flamegraph/fuzz", "flamegraph-fuzz", CHECKOUT / "flamegraph/fuzz/src/lib.rs"),
+)
 
 
 def programs(cache: Path) -> dict[str, Path]:
     """The program of each target, built if needed."""
-    found = {}
+    found: dict[str, Path] = {}
     for crate in CRATES:
-        folder = crate.build(cache)
-        found.update({target: folder / target for target in crate.targets})
+        found.update(dict.fromkeys(crate.targets, crate.build(cache)))
     return found

@@ -30,7 +30,7 @@ def all_targets(cache: Path, found: Path) -> list[Target]:
     """The targets, ready to run; inputs grow in `cache`, failing inputs are put into `found`."""
     targets = []
     for name, program in programs(cache).items():
-        targets.append(_guided(name, [str(program)], {}, cache, found))
+        targets.append(_guided(name, [str(program)], {"FUZZ_TARGET": name}, cache, found))
     library = _atheris(cache)
     if library is not None:
         path = os.pathsep.join((str(CHECKOUT), str(library)))
