@@ -9,13 +9,16 @@ impl Profile {
     /// [`excluding`](Profile::excluding) they are all stacks, each once.
     pub fn including(&self, patterns: &[Pattern]) -> Result<Profile> {
         let reached = self.reached(patterns);
-        self.replanted(|node| reached[node as usize], |_| Place::Parent)
+        self.replanted(|node| reached[node as usize], |node| self.tree.parent(node))
     }
 
     /// The stacks without such a frame.
     pub fn excluding(&self, patterns: &[Pattern]) -> Result<Profile> {
         let reached = self.reached(patterns);
-        self.replanted(|node| !reached[node as usize], |_| Place::Parent)
+        self.replanted(
+            |node| !reached[node as usize],
+            |node| self.tree.parent(node),
+        )
     }
 
     /// The stacks through a frame. With `callers` they stay whole, as
@@ -25,9 +28,9 @@ impl Profile {
         let keeps = |node: Node| reached[node as usize];
         self.replanted(keeps, |node| {
             if callers {
-                Place::Parent
+                self.tree.parent(node)
             } else {
-                self.start(&reached, node)
+                self.cut(&reached, node, ROOT)
             }
         })
     }
@@ -36,7 +39,7 @@ impl Profile {
     /// without such a frame stay as they are, so totals never change.
     pub fn trimmed(&self, pattern: &Pattern) -> Result<Profile> {
         let reached = self.reached(std::slice::from_ref(pattern));
-        self.replanted(|_| true, |node| self.start(&reached, node))
+        self.replanted(|_| true, |node| self.cut(&reached, node, ROOT))
     }
 
     /// The stacks through a frame in which any of the patterns is found, from the outermost such frame on. Frames
@@ -46,10 +49,7 @@ impl Profile {
         let heads = self.heads();
         self.replanted(
             |node| reached[node as usize],
-            |node| match self.start(&reached, node) {
-                Place::Root => Place::Under(heads[self.tree.parent(node) as usize]),
-                place => place,
-            },
+            |node| self.cut(&reached, node, heads[self.tree.parent(node) as usize]),
         )
     }
 
@@ -72,15 +72,12 @@ impl Profile {
 
     /// A copy whose stacks end in the nodes given for each, which are on the way to it.
     fn ending_at(&self, ends: &[Node]) -> Result<Profile> {
-        let mut needed = vec![false; self.tree.len()];
-        for node in self.tree.nodes().rev() {
-            if self.has_self(node) {
-                needed[ends[node as usize] as usize] = true;
-            }
-            if needed[node as usize] {
-                needed[self.tree.parent(node) as usize] = true;
-            }
+        let mut is_end = vec![false; self.tree.len()];
+        for node in self.tree.nodes().filter(|&node| self.has_self(node)) {
+            is_end[ends[node as usize] as usize] = true;
         }
+        let parent = |node| self.tree.parent(node);
+        let needed = self.needed(|node| is_end[node as usize], parent);
         let mut copy = Rebuild::of(self);
         let mut nodes = vec![ROOT; self.tree.len()];
         copy.add_selves(ROOT, ROOT)?;
@@ -112,67 +109,36 @@ impl Profile {
         heads
     }
 
-    /// The outermost of the frames reached starts the stack.
-    fn start(&self, reached: &[bool], node: Node) -> Place {
-        if reached[node as usize] && !reached[self.tree.parent(node) as usize] {
-            Place::Root
+    /// What a node goes under: its parent, or `top` if the node is the outermost of the frames reached.
+    fn cut(&self, reached: &[bool], node: Node, top: Node) -> Node {
+        let parent = self.tree.parent(node);
+        if reached[node as usize] && !reached[parent as usize] {
+            top
         } else {
-            Place::Parent
+            parent
         }
     }
-}
 
-/// Where a node of the original goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Where it was: under its parent.
-    Parent,
-    /// To the root: all above it falls away.
-    Root,
-    /// Under this node, which is above it.
-    Under(Node),
-}
-
-impl Profile {
-    /// A copy of the stacks that end in nodes for which `keeps` holds, with nodes placed by `place`.
+    /// A copy of the stacks that end in nodes for which `keeps` holds. Each node goes under the one that `above`
+    /// names: its parent, or another that is above it.
     pub(crate) fn replanted(
         &self,
         keeps: impl Fn(Node) -> bool,
-        place: impl Fn(Node) -> Place,
+        above: impl Fn(Node) -> Node,
     ) -> Result<Profile> {
-        let needed = self.needed(&keeps, &place);
+        let needed = self.needed(|node| keeps(node) && self.has_self(node), &above);
         let mut copy = Rebuild::of(self);
         let mut nodes = vec![ROOT; self.tree.len()];
         if keeps(ROOT) {
             copy.add_selves(ROOT, ROOT)?;
         }
         for node in self.tree.nodes().filter(|&node| needed[node as usize]) {
-            let parent = match place(node) {
-                Place::Parent => nodes[self.tree.parent(node) as usize],
-                Place::Root => ROOT,
-                Place::Under(above) => nodes[above as usize],
-            };
+            let parent = nodes[above(node) as usize];
             nodes[node as usize] = copy.child(parent, self.tree.frame(node))?;
             if keeps(node) {
                 copy.add_selves(node, nodes[node as usize])?;
             }
         }
         Ok(copy.finish())
-    }
-
-    /// The nodes on the way to something that is kept and has a value.
-    fn needed(&self, keeps: impl Fn(Node) -> bool, place: impl Fn(Node) -> Place) -> Vec<bool> {
-        let mut needed = vec![false; self.tree.len()];
-        for node in self.tree.nodes().rev() {
-            needed[node as usize] |= keeps(node) && self.has_self(node);
-            if needed[node as usize] {
-                match place(node) {
-                    Place::Parent => needed[self.tree.parent(node) as usize] = true,
-                    Place::Under(above) => needed[above as usize] = true,
-                    Place::Root => {}
-                }
-            }
-        }
-        needed
     }
 }

@@ -111,6 +111,22 @@ impl<'a> Rebuild<'a> {
 }
 
 impl Profile {
+    /// The nodes that are wanted, and all on the way to them: each goes under the node that `above` names.
+    pub(crate) fn needed(
+        &self,
+        wanted: impl Fn(Node) -> bool,
+        above: impl Fn(Node) -> Node,
+    ) -> Vec<bool> {
+        let mut needed = vec![false; self.tree.len()];
+        for node in self.tree.nodes().rev() {
+            needed[node as usize] |= wanted(node);
+            if needed[node as usize] {
+                needed[above(node) as usize] = true;
+            }
+        }
+        needed
+    }
+
     /// Whether any value of the node's own is not zero.
     pub(crate) fn has_self(&self, node: Node) -> bool {
         (0..self.values().len()).any(|value| self.selves(value)[node as usize] != 0)

@@ -110,13 +110,7 @@ impl Profile {
         copy: &mut Rebuild<'_>,
         wanted: impl Fn(Node) -> bool,
     ) -> Result<Vec<Node>> {
-        let mut needed = vec![false; self.tree.len()];
-        for node in self.tree.nodes().rev() {
-            needed[node as usize] |= wanted(node);
-            if needed[node as usize] {
-                needed[self.tree.parent(node) as usize] = true;
-            }
-        }
+        let needed = self.needed(wanted, |node| self.tree.parent(node));
         let mut nodes = vec![ROOT; self.tree.len()];
         for node in self.tree.nodes().filter(|&node| needed[node as usize]) {
             let parent = nodes[self.tree.parent(node) as usize];

@@ -257,10 +257,7 @@ impl crate::profile::Profile {
                 false => stack.iter().any(of_jvm),
             };
         }
-        self.replanted(
-            |node| !idle[node as usize],
-            |_| super::filter::Place::Parent,
-        )
+        self.replanted(|node| !idle[node as usize], |node| self.tree.parent(node))
     }
 }
 
