@@ -92,7 +92,7 @@ def test_the_job_gives_the_profile_that_one_machine_gives(
     submit = [str(spark_home / "bin/spark-submit"), "--master", "yarn", "--driver-memory", "512m", *options]
     submit += ["--archives", f"{wheel}#hprofiler-wheel"]
     output = tmp_path / "cluster.pb.gz"
-    words = [str(place), "--app", "hosts.txt", "-o", str(output)]
+    words = [str(place), "--app", "spark-executor", "-o", str(output)]
     (py4j,) = (spark_home / "python/lib").glob("py4j-*.zip")
     environment = {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -106,7 +106,7 @@ def test_the_job_gives_the_profile_that_one_machine_gives(
     }
     command = yarn.lab.coordinator([*submit, str(JOB), *words])
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-5000:]
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
     here, there = merged_here(folders), Profile.open(output, threads="groups")
     assert there.values == here.values
     assert stacks(there) == stacks(here)
