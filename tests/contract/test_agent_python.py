@@ -113,18 +113,20 @@ def test_native_frames_are_below_python_functions(agent, program):
     assert done.share("[waiting]", "wall", among=["wait_for_input"]) > 0.7, done.stacks("wall")
 
 
+WITH_STOPS = {
+    "engine": "pyspy",
+    "frequency": FREQUENCY,
+    "duration": 300,
+    "events": ["cpu", "wall"],
+    "python_native": True,
+}
+
+
 def test_no_signal_is_lost_while_a_process_is_stopped_for_its_native_frames(agent):
     signalled, sent = Counting([sys.executable, str(SIGNALLED)]), 0
     try:
         before = signalled.counters()
-        agent.begin(
-            signalled,
-            engine="pyspy",
-            frequency=FREQUENCY,
-            duration=300,
-            events=["cpu", "wall"],
-            python_native=True,
-        )
+        agent.begin(signalled, **WITH_STOPS)
         while grown(signalled.counters(), before)["native"] < WORK:
             for _ in range(200):
                 os.kill(signalled.pid, signal.SIGRTMIN)
@@ -144,14 +146,7 @@ def test_no_signal_is_lost_while_a_process_is_stopped_for_its_native_frames(agen
 def test_a_killed_agent_leaves_no_process_stopped(agent):
     signalled = Counting([sys.executable, str(SIGNALLED)])
     try:
-        agent.begin(
-            signalled,
-            engine="pyspy",
-            frequency=FREQUENCY,
-            duration=300,
-            events=["cpu", "wall"],
-            python_native=True,
-        )
+        agent.begin(signalled, **WITH_STOPS)
         start = signalled.counters()["native"]
         procs.wait_for("work", lambda: signalled.counters()["native"] > start + 3e8)
         agent.process.kill()
