@@ -290,7 +290,7 @@ impl Modules {
     }
 }
 
-/// The map that a process has written, with its size. None: there is no other than that of `known` bytes.
+/// The map that a process has written, and its size. None: there is no map, or its size is still `known`.
 fn read_map(tasks: &Tasks, known: u64) -> Option<(u64, JitMap)> {
     let status = &tasks.target.status;
     let path = format!("/tmp/perf-{}.map", status.namespace_pid);

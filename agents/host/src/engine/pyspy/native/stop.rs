@@ -43,8 +43,8 @@ pub struct Stop<T> {
     pub result: T,
 }
 
-/// Copies the registers and stacks of threads, and calls `read` before they go on. The result is None where no thread
-/// could be started that does it. If reading takes too long they go on meanwhile, and there are no copies.
+/// Copies the registers and stacks of threads, and calls `read` before they go on. If that takes too long, they go on
+/// meanwhile, and nothing of them is returned. None: the agent could not start a thread for it.
 ///
 /// A thread of its own traces them: the kernel lets go of all that it traces when it ends, also of a thread that did
 /// not stop in time, and when the agent is killed. A signal that such a thread was about to get is delivered then, which
