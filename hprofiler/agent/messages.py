@@ -126,7 +126,7 @@ class Action(Message, frozen=True, tag="audit"):
 
 
 class Ignored(Message, frozen=True):
-    """A process that is left out, and the reason. `doubtful`: it may not have matched.
+    """A process that is left out, and the reason. `doubtful`: it should perhaps be recorded.
 
     `container` is the one that it is in, or claims to be in, if the reason is about it.
     """

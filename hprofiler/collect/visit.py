@@ -242,7 +242,8 @@ class Visit(ABC):
             Ignored(pid, f"{name} is the same machine and records it") for pid, name in self.left.items()
         )
         processes = tuple(one for one in processes if one.pid not in self.left)
-        found = replace(found, processes=processes, ignored=(*others, *ignored))
+        doubtful_first = sorted((*others, *ignored), key=lambda one: not one.doubtful)
+        found = replace(found, processes=processes, ignored=tuple(doubtful_first))
         self.processes = len(processes)
         if not processes:
             self.note(Status.IDLE, "find", idle_reason(found, self.host), code="no-match")

@@ -109,11 +109,10 @@ impl Finding {
         near_misses.truncate(FEW);
         ignored.extend(near_misses);
         let (processes, left_out) = fit_into_line(processes, MOST);
-        ignored.extend(left_out);
         Event::Found {
             searched,
             processes,
-            ignored,
+            ignored: left_out.into_iter().chain(ignored).collect(),
         }
     }
 
@@ -290,9 +289,9 @@ fn mount_namespace(process: &str) -> Option<(u64, u64)> {
 /// The first processes, `most` at most and as many as fit into a line, and a note about the others.
 pub fn fit_into_line(mut processes: Vec<Process>, most: usize) -> (Vec<Process>, Option<Ignored>) {
     let others = split_off_excess(&mut processes, most, LONGEST);
-    let reason = format!("{} processes are more than can be listed", others.len());
+    let reason = format!("the first of {} that are too many to list", others.len());
     let left_out = others.first();
-    let left_out = left_out.map(|first| Ignored::new(first.pid, reason, false));
+    let left_out = left_out.map(|first| Ignored::new(first.pid, reason, true));
     (processes, left_out)
 }
 
@@ -338,9 +337,10 @@ mod tests {
         let (listed, left_out) = fit_into_line(long, 10_000);
         assert!(serde_json::to_string(&listed).unwrap().len() < 16 << 20);
         let words = format!(
-            "{} processes are more than can be listed",
+            "the first of {} that are too many to list",
             2000 - listed.len()
         );
-        assert_eq!(left_out.unwrap().reason, words);
+        let left_out = left_out.unwrap();
+        assert_eq!((left_out.reason, left_out.doubtful), (words, true));
     }
 }

@@ -91,8 +91,8 @@ impl Session {
         };
         let all = seen.into_iter().map(message).collect();
         let (processes, left_out) = fit_into_line(all, usize::MAX);
-        let mut ignored = may_be_meant(overlooked);
-        ignored.extend(left_out);
+        let ignored = left_out.into_iter().chain(may_be_meant(overlooked));
+        let ignored = ignored.collect();
         self.output.send(&Event::Processes { processes, ignored });
         Ok(())
     }
