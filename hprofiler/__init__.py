@@ -12,14 +12,15 @@ TYPE_CHECKING = (
 )
 if TYPE_CHECKING:
     from hprofiler._flamegraph import Profile
+    from hprofiler.base.version import __version__
     from hprofiler.notebook import Run, record
 
-__version__ = "0.1.0"
 __all__ = ["Profile", "Run", "__version__", "record"]
 
 _LOADED_FROM = {
     "Profile": "hprofiler._flamegraph",
     "Run": "hprofiler.notebook",
+    "__version__": "hprofiler.base.version",
     "record": "hprofiler.notebook",
 }
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hprofiler import __version__
 from hprofiler.base.background import TooLate, result_within, start
 from hprofiler.base.errors import HprofilerError, PicturesError, RunFolderError
+from hprofiler.base.version import __version__
 from hprofiler.collect import USUAL, Care, Listener, Reach, Stop, collect, on_interrupt, with_causes
 from hprofiler.model import HostRecord, Outcome, Sampling, Selector, Status
 from hprofiler.resolve import Located, SparkDriver

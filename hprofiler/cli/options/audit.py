@@ -48,7 +48,7 @@ def _harmless(word: str, options: argparse.Namespace) -> str:
 
 def _who(options: argparse.Namespace, located: Located) -> dict[str, object]:
     """User, machine, version, target and number of hosts."""
-    from hprofiler import __version__
+    from hprofiler.base.version import __version__
 
     uid = os.geteuid()
     try:

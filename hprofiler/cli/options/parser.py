@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
-from hprofiler import __version__
+from hprofiler.base.version import __version__
 from hprofiler.cli.options import archive_verbs
 from hprofiler.cli.options import convert as convert_options
 from hprofiler.cli.options import diff as diff_options
