@@ -17,7 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code (`terminal.exit_codes`)."""
     try:
         return _carry_out(list(sys.argv[1:] if argv is None else argv))
-    except SystemExit as leaving:  # after help, or a usage error
+    except SystemExit as leaving:  # after help
         raise SystemExit(leaving.code or Exit.USAGE if _lost() else leaving.code) from None
     except BaseException as error:  # a panic of the binding is not an Exception
         if number := signals.number_of(error):
@@ -31,7 +31,11 @@ def _carry_out(words: Sequence[str]) -> int:
     from hprofiler.cli.options import audit as audited
     from hprofiler.cli.options.parser import parse
 
-    options = parse(words)
+    try:
+        options = parse(words)
+    except UsageError as error:
+        print_error(error)
+        return exit_code(error)
     try:
         code, why = _commanded(options)
     except BaseException as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import queue
 import shlex
 import sys
@@ -155,7 +154,7 @@ class _Plan:
 def _plan(spark: object, words: Sequence[str]) -> _Plan:
     """What `hprofiler run` would do with these options, for the session's application."""
     session = read_session(spark)
-    options = _parsed(["run", *session.words, *words])
+    options = parse(["run", *session.words, *words])
     host, _ = session.driver or ("", 0)
     if options.yarn is not None and is_host(host) and "=" in (options.host_map or "="):
         options.host_map = ",".join(filter(None, (options.host_map, f"{host}={HERE}")))
@@ -166,16 +165,6 @@ def _plan(spark: object, words: Sequence[str]) -> _Plan:
     located = _with_driver(chosen.target(options), session)
     request = run_request(options, sampling, located, selector)
     return _Plan(options, request, _with_this_machine(chosen.reach(options, located), options.become))
-
-
-def _parsed(words: Sequence[str]) -> argparse.Namespace:
-    said = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
-            return parse(words)
-    except SystemExit:
-        reason, _, remedy = said.getvalue().strip().partition("\n")
-        raise UsageError(reason.removeprefix("hprofiler: "), remedy.strip()) from None
 
 
 def _with_driver(located: Located, session: Session) -> Located:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
+from hprofiler.base.errors import UsageError
 from hprofiler.base.version import __version__
 from hprofiler.cli.options import archive_verbs
 from hprofiler.cli.options import convert as convert_options
@@ -67,7 +68,7 @@ exit status:
 
 
 class Parser(argparse.ArgumentParser):
-    """Prints errors in two lines: what is wrong, and which help to read."""
+    """Its errors are UsageErrors, which say what is wrong, and which help to read."""
 
     def error(self, message: str) -> NoReturn:
         message = message.replace("ignored explicit argument", "takes no value, but was given")
@@ -75,7 +76,7 @@ class Parser(argparse.ArgumentParser):
             word = message.split(": ", 1)[1].partition(" ")[0]
             near = _most_like(word.partition("=")[0], self._option_string_actions)
             message += f" (did you mean {near}?)" if word.startswith("--") and near else ""
-        self.exit(2, f"hprofiler: {message}\n  see `{self.prog} --help`\n")
+        raise UsageError(message, f"see `{self.prog} --help`") from None
 
     def print_help(self, file: Any = None) -> None:
         # argparse would ignore an error of the write.
@@ -99,7 +100,7 @@ class HostsOrHelp(argparse.Action):
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Options of the command, with its function as `command`. Exits with 2 on bad usage, 0 after help."""
+    """Options of the command, with its function as `command`. Raises UsageError; exits after help."""
     if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions
         importlib.import_module("hprofiler.cli.commands.completion").complete()
     words = list(argv)
