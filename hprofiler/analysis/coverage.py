@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.model import HostRecord, Outcome, Recording
-from hprofiler.model.measures import counted, duration, interval_in_words
+from hprofiler.model.measures import counted, duration, interval_in_words, number_and_unit
 from hprofiler.runfolder import Coverage
 
 _SHORT_SHOWN = 3
@@ -97,7 +97,7 @@ def coverage(facts: RunFacts, unreadable: int = 0) -> CoverageText:
     hosts, processes = known.hosts, known.processes
     needless = sum(host.needless for host in facts.hosts)
     busy = hosts.all - hosts.idle - needless
-    preposition, places = facts.places.split()
+    preposition, places = ("in", "containers") if facts.inside else ("on", "hosts")
     if hosts.idle and not busy:
         text = f"no process matches {preposition} {counted(hosts.idle, places)}"
     else:
@@ -144,9 +144,8 @@ def duration_in_words(seconds: float, asked: float) -> str:
 
 def part_of_time(seconds: float, asked: float) -> str:
     """ "24 of 60 s", "3.2 of 10.0 min", "24 s of 10.0 min"; never the whole duration."""
-    part, whole = duration(seconds), duration(asked)
+    part, whole = number_and_unit(seconds), number_and_unit(asked)
     if asked < _IN_MINUTES or part == whole:
         rough = asked < _IN_MINUTES and f"{seconds:.3g}" != f"{asked:.3g}"
         return f"{seconds:.{3 if rough else 6}g} of {asked:.6g} s"
-    unit = whole.partition(" ")[2]
-    return f"{part.removesuffix(f' {unit}')} of {whole}"
+    return f"{part[0] if part[1] == whole[1] else ' '.join(part)} of {' '.join(whole)}"

@@ -31,8 +31,8 @@ class RunFacts:
     """The run: what was asked for, when, and how it went on each host.
 
     `event` is the one that is looked at, the first of `events` at the beginning. `roots` are the frames
-    at which the job's own stacks begin (`root_patterns`); with `trimmed` only those are looked at. `places`
-    is what `hosts` are: "on hosts", or "in containers". `recorded` is how many processes have each event.
+    at which the job's own stacks begin (`root_patterns`); with `trimmed` only those are looked at. `inside`:
+    `hosts` are containers. `recorded` is how many processes have each event.
     `start` is when the first samples can have been taken, in microseconds since 1970; None if no times are
     known. With `time` only samples of that range are looked at. `spark` is what Spark knows of its stages,
     `notes` what cannot be read of the run beside profiles. Without `slices` samples are not divided.
@@ -53,7 +53,7 @@ class RunFacts:
     hosts: tuple[HostRecord, ...]
     roots: tuple[str, ...]
     trimmed: bool = False
-    places: str = "on hosts"
+    inside: bool = False
     recorded: Mapping[str, int] = field(default_factory=dict)
     start: int | None = None
     time: TimeRange | None = None
@@ -121,7 +121,7 @@ def read_facts(record: RunRecord) -> RunFacts:
         interrupted=record.interrupted,
         hosts=record.hosts,
         roots=tuple(filter(None, record.roots)) or ANY_ROOT,
-        places="in containers" if any(host.inside for host in record.hosts) else "on hosts",
+        inside=any(host.inside for host in record.hosts),
         recorded={event: sum(len(_only(host, event).recorded) for host in record.hosts) for event in events},
         start=record.start,
     )

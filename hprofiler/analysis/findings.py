@@ -304,8 +304,8 @@ def unlike(subject: Subject) -> list[Finding]:
     others = "the others" if hosts else "the other processes"
     before = f"{who(first)} is unlike {others}: "
     if len(odd) > 1:
-        number, what = counted(len(odd) - 1, "hosts" if hosts else "processes").split()
-        before = f"{who(first)} and {number} more {what} are unlike {others}; the first: "
+        more = counted(len(odd) - 1, "more hosts" if hosts else "more processes")
+        before = f"{who(first)} and {more} are unlike {others}; the first: "
     most = first.most_different
     if most is None:
         return []

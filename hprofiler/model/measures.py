@@ -240,15 +240,20 @@ def no_samples(event: str, processes: int, expected: int) -> str:
 
 def duration(seconds: float) -> str:
     """Seconds with a suitable unit: "2.0 h", "60 s", "1.5 s", "20 ms"."""
+    return " ".join(number_and_unit(seconds))
+
+
+def number_and_unit(seconds: float) -> tuple[str, str]:
+    """The two parts of a duration: "2.0" and "h"."""
     if seconds >= 7200:
-        return f"{seconds / 3600:.1f} h"
+        return f"{seconds / 3600:.1f}", "h"
     if seconds >= 120:
-        return f"{seconds / 60:.1f} min"
+        return f"{seconds / 60:.1f}", "min"
     if seconds >= 0.9995 or seconds <= 0:
-        return f"{seconds:.0f} s" if seconds >= 100 or seconds == int(seconds) else f"{seconds:.1f} s"
+        return f"{seconds:.0f}" if seconds >= 100 or seconds == int(seconds) else f"{seconds:.1f}", "s"
     fitting = (one for one in _SMALL_TIMES if seconds * one[0] >= 0.9995)
     scale, unit = next(fitting, _SMALL_TIMES[-1])
-    return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * scale:.3g}", unit
 
 
 def size(value: float) -> str:
