@@ -19,10 +19,15 @@ _ALL_OF_IT = 0.98
 _IN_MINUTES = 120
 
 
+def coverage_of_host(host: HostRecord, problems: Sequence[Outcome]) -> Coverage:
+    """Coverage of an event on one host; `problems` are the event's stored profiles that cannot be used."""
+    return Coverage.of((host,), 1, sum(problem.host == host.name for problem in problems))
+
+
 def host_coverage(facts: RunFacts, host: HostRecord, problems: Sequence[Outcome]) -> str:
     """ "3 of 4 processes, interrupted"."""
-    unreadable = sum(1 for problem in problems if problem.host == host.name)
-    recorded = f"{len(host.recordings) - unreadable} of {counted(host.processes, 'processes')}"
+    processes = coverage_of_host(host, problems).processes
+    recorded = f"{processes.recorded} of {counted(processes.found, 'processes')}"
     return recorded + cut_short(_alone(facts, host)) + interrupted(facts)
 
 
@@ -77,12 +82,14 @@ class CoverageText(NamedTuple):
     """How much was recorded: "37 of 40 processes on 9 of 10 hosts".
 
     `complete` says whether that is all, if it is of one event. `interrupted` is the text, and whether the run
-    was interrupted.
+    was interrupted. `busy` hosts are those that matter: neither idle nor needless.
     """
 
     text: str
     complete: bool
     interrupted: str
+    counts: Coverage
+    busy: int
 
 
 def coverage(facts: RunFacts, unreadable: int = 0) -> CoverageText:
@@ -106,12 +113,11 @@ def coverage(facts: RunFacts, unreadable: int = 0) -> CoverageText:
         text += f", {hosts.idle} idle" if hosts.idle else ""
     text += f", {needless} without a shell" if needless else ""
     text += cut_short(facts)
-    return CoverageText(text, known.complete, text + interrupted(facts))
+    return CoverageText(text, known.complete, text + interrupted(facts), known, busy)
 
 
-def others_missing(facts: RunFacts) -> str:
+def others_missing(facts: RunFacts, found: int) -> str:
     """ "heep: not recorded, wall: 1 of 2 processes" of other events, of which less was recorded."""
-    found = sum(host.processes for host in facts.hosts)
     less = {event: n for event, n in facts.recorded.items() if n < facts.recorded.get(facts.event, 0)}
     of_all = f"of {counted(found, 'processes')}"
     parts = [f"{event}: {f'{n} {of_all}' if n else 'not recorded'}" for event, n in less.items()]

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from hprofiler._flamegraph import WAIT_FRAMES, Profile
 from hprofiler.analysis.attribution import Attribution
+from hprofiler.analysis.coverage import CoverageText
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.outliers import Compared, Unlike, shares_of, who
 from hprofiler.analysis.subject import Evidence, Finding, Part, Subject, Work, says, share_of_work
@@ -20,7 +21,6 @@ from hprofiler.analysis.words import percent, short_name
 from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Recording, Status
 from hprofiler.model.event_names import is_method
 from hprofiler.model.measures import counted
-from hprofiler.runfolder import Coverage
 
 # More are not read. The first is the answer; the others are in the order of `RULES`, the most important
 # first.
@@ -60,6 +60,7 @@ def findings(
     attribution: Attribution,
     compared: Compared,
     evidence: Evidence,
+    coverage: CoverageText,
     problems: Sequence[Outcome] = (),
 ) -> list[Finding]:
     """What stands out in an event that has samples: the answer first, then at most `MOST` - 1 more.
@@ -67,7 +68,7 @@ def findings(
     `cluster` is all processes' profile, the value shown first; `problems` are stored profiles that could
     not be used.
     """
-    subject = Subject(facts, cluster, compared, evidence, problems, attribution)
+    subject = Subject(facts, cluster, compared, evidence, coverage, problems, attribution)
     found = [answer(subject)]
     for rule in RULES:
         # Data of a hostile host that no rule expects cost a sentence, not the report.
@@ -78,7 +79,7 @@ def findings(
 
 def findings_of_file(attribution: Attribution) -> list[Finding]:
     """What stands out in one profile with samples, of which nothing else is known."""
-    subject = Subject(None, attribution.original, Compared(), None, (), attribution)
+    subject = Subject(None, attribution.original, Compared(), None, None, (), attribution)
     if not subject.methods:
         return [says("no-frames", "No stack has a frame.")]
     found = [answer(subject), *kinds_of_wait(subject), *idle_threads(subject)]
@@ -238,15 +239,16 @@ def profiler(subject: Subject) -> list[Finding]:
 
 def missing(subject: Subject) -> list[Finding]:
     """Processes and hosts that are not in the profile, with the commonest reason."""
-    hosts = [host for host in subject.hosts if not host.idle and not host.needless]
-    processes = Coverage.of(hosts, 1, len(subject.problems)).processes
+    if subject.coverage is None:
+        return []
+    processes = subject.coverage.counts.processes
     recorded, found = processes.recorded, processes.found
-    silent = [host for host in hosts if _failed(host)]
+    silent = [host for host in subject.hosts if _failed(host) and not host.idle]
     what = []
     if recorded < found:
         what.append(f"{found - recorded} of {counted(found, 'processes')}")
     if silent:
-        what.append(f"{len(silent)} of {counted(len(hosts), 'hosts')}")
+        what.append(f"{len(silent)} of {counted(subject.coverage.busy, 'hosts')}")
     if not what:
         return []
     one = len(silent) + found - recorded == 1

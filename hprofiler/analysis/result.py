@@ -107,7 +107,7 @@ class EventAnalysis:
 
     @property
     def recorded(self) -> int:
-        return sum(len(host.recorded) for host in self.facts.hosts) - len(self.problems)
+        return self.coverage.counts.processes.recorded
 
     @property
     def expected(self) -> int:
@@ -296,7 +296,7 @@ def analyze_event(
     )
     of_cluster = attribute(facts, cluster) if cluster is not None else None
     if cluster is not None and of_cluster is not None:
-        found = findings(facts, cluster, of_cluster, compared, evidence, problems)
+        found = findings(facts, cluster, of_cluster, compared, evidence, analysis.coverage, problems)
         of_job = facts.job.findings if facts.job else ()
         more = [says("spark", sentence(of_job))] if of_job else []
         of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)

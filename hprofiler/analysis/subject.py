@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from hprofiler._flamegraph import Method, Profile
 from hprofiler.analysis.attribution import Attribution
+from hprofiler.analysis.coverage import CoverageText
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.families import Family, family_of, is_own
 from hprofiler.analysis.outliers import Compared
@@ -180,12 +181,13 @@ class Owner:
 
 @dataclass(frozen=True)
 class Subject:
-    """An event with samples; without facts and evidence a profile of which nothing else is known."""
+    """An event with samples; of a profile alone there are no facts, evidence and coverage."""
 
     facts: RunFacts | None
     cluster: Profile
     compared: Compared
     evidence: Evidence | None
+    coverage: CoverageText | None
     problems: Sequence[Outcome]
     attribution: Attribution
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hprofiler._flamegraph import Distance, Method
 from hprofiler.analysis.attribution import Attribution
-from hprofiler.analysis.coverage import interrupted, others_missing, sampled, times_in_words
+from hprofiler.analysis.coverage import coverage_of_host, interrupted, others_missing, sampled, times_in_words
 from hprofiler.analysis.facts import PERF, RunFacts
 from hprofiler.analysis.outliers import what_differs, who
 from hprofiler.analysis.result import (
@@ -69,7 +69,7 @@ def event_of_page(facts: RunFacts) -> PageEvent:
 def event_summary(data: PageData, analysis: EventAnalysis) -> Record:
     """What the page says of one event."""
     facts = analysis.facts
-    others = others_missing(facts)
+    others = others_missing(facts, analysis.coverage.counts.processes.found)
     chips = [
         chip(moment(facts.started) + interrupted(facts)),
         chip(sampled(facts)),
@@ -147,9 +147,8 @@ def _empty(analysis: EventAnalysis) -> Record:
     else:
         found = reasons_without_samples(facts.hosts, analysis.problems)
         reasons = [_reason(hosts, reason, remedy) for (reason, remedy), hosts in found.items()]
-        recorded = sum(len(host.recorded) for host in facts.hosts)
-        if not reasons and recorded:
-            because = no_samples(facts.event, recorded, facts.expected)
+        if not reasons and analysis.recorded:
+            because = no_samples(facts.event, analysis.recorded, facts.expected)
             reasons = [_reason((), f"{because[0].upper()}{because[1:]}.")]
         if not reasons:
             reasons = [_reason((), "The run ended before any process was found.")]
@@ -216,7 +215,7 @@ def _hosts(data: PageData, analysis: EventAnalysis) -> Record:
         "heads": list(heads),
         "compared": len(compared.hosts) > 1,
         "rows": [
-            _host(data, facts, host, known.get(host.name), distances.get(host.name))
+            _host(data, analysis, host, known.get(host.name), distances.get(host.name))
             for host in facts.hosts
             if not host.idle and not host.needless
         ],
@@ -227,15 +226,20 @@ def _hosts(data: PageData, analysis: EventAnalysis) -> Record:
 
 
 def _host(
-    data: PageData, facts: RunFacts, host: HostRecord, known: HostAnalysis | None, distance: Distance | None
+    data: PageData,
+    analysis: EventAnalysis,
+    host: HostRecord,
+    known: HostAnalysis | None,
+    distance: Distance | None,
 ) -> Record:
+    facts, processes = analysis.facts, coverage_of_host(host, analysis.problems).processes
     hottest = next(iter(known.hottest.items()), None) if known else None
     nothing = "no samples of the job's code" if facts.trimmed else "no samples"
     return {
         "host": data.number_of_host(host.name),
         "name": host.name,
-        "recorded": len(host.recorded),
-        "processes": host.processes,
+        "recorded": processes.recorded,
+        "processes": processes.found,
         "taken": sum(one.samples.taken for one in host.recordings),
         "counts": _counts(facts.event, host.recordings),
         "total": known.total if known else None,
