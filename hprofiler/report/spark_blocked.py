@@ -8,6 +8,7 @@ from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, duration, size
+from hprofiler.report.spark_text import Part
 from hprofiler.report.spark_words import CAUSES, NEVER_ADD_UP, RESOURCES
 from hprofiler.spark.blocked import Blocked, BlockedTime
 from hprofiler.spark.stragglers import StageStragglers, Stragglers
@@ -18,16 +19,16 @@ _TASKS_SHOWN = 5
 _WORTH = 0.01  # of the job
 
 
-def blocked_lines(blocked: BlockedTime) -> list[str]:
-    """How long tasks waited, and at most what the application would gain without."""
+def blocked_part(blocked: BlockedTime, by_stacks: Sequence[str] = ()) -> Part:
+    """How long tasks waited, and at most what the application would gain without; `by_stacks`: sentences on
+    that by wall-clock stacks."""
     replay = blocked.replay
     if not blocked.task_time or not replay.measured:
-        return []
+        return Part()
     error = f"{100 * replay.error:+.1f}%"
     headings = ("blocked", "task time %", "at most", "job %", "blocked on")
     rows: list[Sequence[str]] = [headings, *(_resource_row(one, blocked) for one in blocked.resources)]
     lines = [
-        "blocked time; the job would be shorter by at most this if no task waited:",
         *table_lines(rows, right=range(4), indent=2),
         f"  {NEVER_ADD_UP}",
         f"  By a replay on {counted(replay.slots, 'slots')}, which takes {_time(replay.as_it_was)}; "
@@ -39,7 +40,9 @@ def blocked_lines(blocked: BlockedTime) -> list[str]:
             for kind, count in replay.left_out.count.items()
         )
         lines.append(f"  Tasks that are not in the replay: {', '.join(kinds)}.")
-    return [*lines, *_pause_lines(blocked), *_use_lines(blocked)]
+    lines += [*_pause_lines(blocked), *_use_lines(blocked)]
+    lines += (f"  {line[:1].upper()}{line[1:]}." for line in by_stacks)
+    return Part("blocked time; the job would be shorter by at most this if no task waited", lines)
 
 
 def _resource_row(one: Blocked, blocked: BlockedTime) -> list[str]:
@@ -82,16 +85,16 @@ def _use_lines(blocked: BlockedTime) -> list[str]:
     return lines
 
 
-def straggler_lines(found: Stragglers) -> list[str]:
+def straggler_part(found: Stragglers) -> Part:
     """Where stragglers are, why, and at most what the application would gain without."""
     if not found.count:
-        return []
+        return Part()
     most = f"{_time(found.gain.time)} ({plain(percent(found.gain.share, 1))})"
     slow = "tasks over 1.5 x the median time of their stage, by bytes read"
     head = f"{counted(found.count, 'stragglers')} ({slow})"
     if found.gain.share < _WORTH:
-        return [f"{head} cost the job at most {most}"]
-    lines = [f"{head}:", f"  The job would be at most {most} shorter if no task were slower than the median."]
+        return Part(f"{head} cost the job at most {most}")
+    lines = [f"  The job would be at most {most} shorter if no task were slower than the median."]
     rows: list[Sequence[str]] = [("lost", "of tasks", "at most", "stage and causes")]
     rows += [_stage_row(one) for one in found.stages[:_STAGES_SHOWN]]
     lines += table_lines(rows, right=range(3), indent=2)
@@ -104,7 +107,7 @@ def straggler_lines(found: Stragglers) -> list[str]:
         took = f"{_time(task.duration)}{so_far}, {task.times:.1f} x the median"
         name = stage_name(task.stage, task.attempt)
         lines.append(printable(f"  task {task.tid} of {name}, {where}: {took}; costs {cost} at most: {why}"))
-    return lines
+    return Part(head, lines)
 
 
 def _stage_row(one: StageStragglers) -> list[str]:

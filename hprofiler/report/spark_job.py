@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.spark_findings import Judged
-from hprofiler.report.spark_blocked import blocked_lines, straggler_lines
-from hprofiler.report.spark_page import MOST_ROWS, title_and_text
+from hprofiler.report.spark_blocked import blocked_part, straggler_part
+from hprofiler.report.spark_page import MOST_ROWS
 from hprofiler.report.spark_text import (
     STAGE_HEADINGS,
-    application_lines,
-    executor_lines,
-    failure_lines,
+    Part,
+    application_part,
+    executor_part,
+    failure_part,
     headline,
-    locality_lines,
-    memory_lines,
-    note_lines,
-    sql_lines,
+    locality_part,
+    memory_part,
+    note_part,
+    sql_part,
     stage_rows,
 )
 from hprofiler.spark import Application, SparkFacts, stage_name
@@ -44,29 +45,29 @@ def job_record(
         ],
         "more_stages": max(0, len(found.by_task_time) - MOST_ROWS),
         "sections": [
-            {"title": title, "text": text}
-            for title, text in map(title_and_text, answer_parts(judged, found, resident, by_stacks))
+            {"title": part.heading, "text": "\n".join(part.lines)}
+            for part in answer_parts(judged, found, resident, by_stacks)
         ],
     }
 
 
 def answer_parts(
     judged: Judged, found: Figures, resident: Mapping[str, int] | None = None, by_stacks: Sequence[str] = ()
-) -> list[list[str]]:
-    """The parts of the answer below its headline and its table of stages, each with a first line for all of
-    it."""
+) -> list[Part]:
+    """The parts of the answer below its headline and its table of stages."""
     application = judged.application
     parts = [
-        application_lines(application, found),
-        [*blocked_lines(judged.blocked), *(f"  {line[:1].upper()}{line[1:]}." for line in by_stacks)],
-        straggler_lines(judged.stragglers),
-        [*failure_lines(found), *locality_lines(found)],
-        executor_lines(application),
-        memory_lines(application_memory(application, resident)),
-        sql_lines(application, found),
-        note_lines(application),
+        application_part(application, found),
+        blocked_part(judged.blocked, by_stacks),
+        straggler_part(judged.stragglers),
+        failure_part(found),
+        locality_part(found),
+        executor_part(application),
+        memory_part(application_memory(application, resident)),
+        sql_part(application, found),
+        note_part(application),
     ]
-    return [lines for lines in parts if lines]
+    return [part for part in parts if part.title]
 
 
 def resident_memory(facts: RunFacts) -> dict[str, int]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from hprofiler.base.text import printable
 from hprofiler.model.measures import duration
 from hprofiler.report.plain_page import write_html
-from hprofiler.report.spark_text import STAGE_HEADINGS, stage_rows
+from hprofiler.report.spark_text import STAGE_HEADINGS, Part, stage_rows
 from hprofiler.spark.application import Application
 from hprofiler.spark.figures import Figures
 from hprofiler.spark.timeline import SPREAD, Timeline, timeline
@@ -28,28 +28,24 @@ _MARKS = 6
 _LINES = ("cpu", "gc", "shuffle read", "shuffle write", "deserialize")
 
 
-def write_page(application: Application, found: Figures, parts: Iterable[Sequence[str]], out: Path) -> None:
-    """Write the page; `parts` are the answer's lines, the first part its headline. Raises OSError."""
-    headline, *others = parts
+def write_page(
+    application: Application, found: Figures, headline: Sequence[str], parts: Iterable[Part], out: Path
+) -> None:
+    """Write the page with the answer's headline and parts. Raises OSError."""
     title = printable(application.name or application.id or "Spark application")
     body = [
         f"<h1>{escape(headline[0])}</h1>",
         *(f"<p>{escape(line)}</p>" for line in headline[1:]),
         _timeline(application),
         _stage_table(found),
-        *map(_part, others),
+        *map(_part, parts),
     ]
     write_html(title, "".join(body), out)
 
 
-def _part(lines: Sequence[str]) -> str:
-    title, text = title_and_text(lines)
-    return f"<h2>{escape(title)}</h2><pre>{escape(text)}</pre>" if text else f"<p>{escape(title)}</p>"
-
-
-def title_and_text(lines: Sequence[str]) -> tuple[str, str]:
-    """A part of the answer: its first line as a heading, and the others."""
-    return lines[0][:1].upper() + lines[0][1:].removesuffix(":"), "\n".join(lines[1:])
+def _part(part: Part) -> str:
+    heading, text = escape(part.heading), escape("\n".join(part.lines))
+    return f"<h2>{heading}</h2><pre>{text}</pre>" if text else f"<p>{heading}</p>"
 
 
 def _timeline(application: Application) -> str:

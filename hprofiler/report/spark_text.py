@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from hprofiler.analysis.spark_findings import SparkFinding, sentence
 from hprofiler.analysis.words import and_more, percent, plain
@@ -26,6 +27,21 @@ _QUERIES_SHOWN = 10
 _LONGEST_NAME = 60
 _LONGEST_STAGE = 72
 _LONGEST_REASON = 100
+
+
+class Part(NamedTuple):
+    """A part of the answer: its title, and lines below it. Without a title there is nothing to say."""
+
+    title: str = ""
+    lines: Sequence[str] = ()
+
+    @property
+    def heading(self) -> str:
+        return self.title[:1].upper() + self.title[1:]
+
+    @property
+    def text(self) -> str:
+        return "\n".join([f"{self.title}:", *self.lines]) if self.lines else self.title
 
 
 def headline(application: Application, found: Figures, findings: Sequence[SparkFinding]) -> list[str]:
@@ -61,7 +77,7 @@ def headline(application: Application, found: Figures, findings: Sequence[SparkF
     return lines
 
 
-def application_lines(application: Application, found: Figures) -> list[str]:
+def application_part(application: Application, found: Figures) -> Part:
     """Sums over all succeeded tasks; what failed and was killed; times without a stage."""
     good = found.work["succeeded"]
     sums = good.sums
@@ -114,7 +130,7 @@ def application_lines(application: Application, found: Figures) -> list[str]:
     for gap in worth[:_GAPS_SHOWN]:
         around = [stage_name(*one) for one in (gap.before, gap.after) if one]
         lines.append(f"    {duration((gap.end - gap.start) / 1e3)} between {' and '.join(around)}")
-    return ["the application:", *lines]
+    return Part("the application", lines)
 
 
 STAGE_HEADINGS = (
@@ -156,19 +172,17 @@ _SHOWN_HEADINGS = (
 )
 
 
-def stage_lines(found: Figures) -> list[str]:
+def stage_part(found: Figures) -> Part:
     """The stages that took most task time."""
     rows: list[Sequence[str]] = [_SHOWN_HEADINGS]
     for _, cells in stage_rows(found, STAGES_SHOWN):
         *others, stage = (cells[heading] for heading in _SHOWN_HEADINGS)
         rows.append([*others, stage[:_LONGEST_STAGE]])
     if len(rows) == 1:
-        return []
-    return [
-        "stages by the time of their tasks (skew: largest task ÷ median task, by time and by bytes read):",
-        *table_lines(rows, right=range(len(_SHOWN_HEADINGS) - 1), indent=2),
-        *and_more(len(found.by_task_time) - STAGES_SHOWN, "stages"),
-    ]
+        return Part()
+    title = "stages by the time of their tasks (skew: largest task ÷ median task, by time and by bytes read)"
+    lines = table_lines(rows, right=range(len(_SHOWN_HEADINGS) - 1), indent=2)
+    return Part(title, [*lines, *and_more(len(found.by_task_time) - STAGES_SHOWN, "stages")])
 
 
 def stage_rows(found: Figures, most: int) -> Iterator[tuple[StageFigures, dict[str, str]]]:
@@ -218,7 +232,7 @@ def _stage_cells(one: StageFigures, whole: int) -> dict[str, str]:
     return dict(zip(STAGE_HEADINGS, cells, strict=True))
 
 
-def failure_lines(found: Figures) -> list[str]:
+def failure_part(found: Figures) -> Part:
     """Stages that failed, and why tasks did."""
     lines = []
     failed = [one.stage for one in found.stages if one.stage.failure]
@@ -235,27 +249,27 @@ def failure_lines(found: Figures) -> list[str]:
     resubmitted = sum(one.stage.resubmitted for one in found.stages)
     if resubmitted:
         lines.append(f"  {counted(resubmitted, 'tasks')} ran again, because their output was lost")
-    return ["failures:", *lines] if lines else []
+    return Part("failures", lines) if lines else Part()
 
 
-def locality_lines(found: Figures) -> list[str]:
+def locality_part(found: Figures) -> Part:
     """How near to their data tasks ran, if it was not always the same."""
     counts: dict[str, int] = {}
     for one in found.stages:
         for name, count in one.localities.items():
             counts[name] = counts.get(name, 0) + count
     if len(counts) < 2:
-        return []
+        return Part()
     whole = sum(counts.values())
     parts = (f"{name} {plain(percent(count, whole))}" for name, count in counts.items())
-    return [f"locality of tasks: {', '.join(parts)}"]
+    return Part(f"locality of tasks: {', '.join(parts)}")
 
 
-def executor_lines(application: Application) -> list[str]:
+def executor_part(application: Application) -> Part:
     """The executors with most task time."""
     busy = sorted(application.workers, key=lambda one: -one.total_duration)
     if not busy:
-        return []
+        return Part()
     headings = ("task time", "tasks", "failed", "GC", "cores", "heap peak", "executor")
     rows: list[Sequence[str]] = [headings]
     for one in busy[:_EXECUTORS_SHOWN]:
@@ -273,14 +287,14 @@ def executor_lines(application: Application) -> list[str]:
             ]
         )
     lines = table_lines(rows, right=range(len(headings) - 1), indent=2)
-    return ["executors:", *lines, *and_more(len(busy) - _EXECUTORS_SHOWN, "executors")]
+    return Part("executors", [*lines, *and_more(len(busy) - _EXECUTORS_SHOWN, "executors")])
 
 
-def sql_lines(application: Application, found: Figures) -> list[str]:
+def sql_part(application: Application, found: Figures) -> Part:
     """The SQL queries that took longest, and the stage of each that took most task time."""
     queries = sorted(application.sql.values(), key=lambda one: _lasted(one, application), reverse=True)
     if not queries:
-        return []
+        return Part()
     attempts: dict[int, list[StageFigures]] = {}
     for stage in found.stages:
         attempts.setdefault(stage.stage.id, []).append(stage)
@@ -299,18 +313,15 @@ def sql_lines(application: Application, found: Figures) -> list[str]:
                 printable(f"{one.id} {one.description[:_LONGEST_NAME]}"),
             ]
         )
-    return [
-        "SQL queries by duration:",
-        *table_lines(rows, right=(0, 2, 3), indent=2),
-        *and_more(len(queries) - _QUERIES_SHOWN, "queries"),
-    ]
+    lines = table_lines(rows, right=(0, 2, 3), indent=2)
+    return Part("SQL queries by duration", [*lines, *and_more(len(queries) - _QUERIES_SHOWN, "queries")])
 
 
 def _lasted(query: SqlExecution, application: Application) -> int:
     return max(0, (query.end or application.until) - query.start)
 
 
-def memory_lines(memory: Memory) -> list[str]:
+def memory_part(memory: Memory) -> Part:
     """Whether the sizes of executors fit; then those whose heap was fullest."""
     lines = [f"  {printable(verdict_text(verdict))}" for verdict in memory.verdicts]
     sampled = [one for one in memory.executors if one.peak or one.resident]
@@ -333,13 +344,13 @@ def memory_lines(memory: Memory) -> list[str]:
             rows.append([*(size(figure) if figure else "" for figure in figures), printable(one.id)])
         lines += table_lines(rows, right=range(len(headings) - 1), indent=2)
         lines += and_more(len(sampled) - _EXECUTORS_SHOWN, "executors")
-    return ["peak memory of executors:", *lines] if lines else []
+    return Part("peak memory of executors", lines) if lines else Part()
 
 
-def note_lines(application: Application) -> list[str]:
+def note_part(application: Application) -> Part:
     """What is missing or damaged."""
     lines = [f"  {printable(note_text(note))}" for note in application.notes]
-    return ["notes:", *lines] if lines else []
+    return Part("notes", lines) if lines else Part()
 
 
 def _name(one: StageFigures) -> str:

@@ -10,7 +10,7 @@ import pytest
 from hprofiler.analysis.spark_findings import judge, sentence
 from hprofiler.cli.commands.spark import print_answer
 from hprofiler.cli.terminal.lines import print_json
-from hprofiler.report.spark_blocked import blocked_lines
+from hprofiler.report.spark_blocked import blocked_part
 from hprofiler.report.spark_record import blocked_record
 from hprofiler.spark.application import FAILED
 from hprofiler.spark.blocked import BlockedTime, blocked_time
@@ -78,9 +78,9 @@ def test_stages_have_shares_of_their_task_time() -> None:
 
 def test_a_pause_is_one_for_the_executor() -> None:
     made = shuffle()
-    assert "real pauses" not in "\n".join(blocked_lines(analyzed(made))), "nobody sampled them"
+    assert "real pauses" not in blocked_part(analyzed(made)).text, "nobody sampled them"
     made.application.executors["a"].peak = {"TotalGCTime": 2300}
-    assert "the tasks' 4.4 s are at least 2.3 s of real pauses." in "\n".join(blocked_lines(analyzed(made)))
+    assert "the tasks' 4.4 s are at least 2.3 s of real pauses." in blocked_part(analyzed(made)).text
     assert blocked_record(analyzed(made))["gcPauses"] == 2300
 
 

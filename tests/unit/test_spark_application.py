@@ -8,7 +8,7 @@ import zlib
 import msgspec
 import pytest
 
-from hprofiler.report.spark_text import application_lines, stage_lines, stage_rows
+from hprofiler.report.spark_text import application_part, stage_part, stage_rows
 from hprofiler.report.spark_words import NOTES, note_text
 from hprofiler.spark.application import (
     DERIVED_COLUMNS,
@@ -114,7 +114,7 @@ def test_cpu_of_short_tasks_is_no_share_above_one() -> None:
     rows = [{**short, "run_time": int(number == 0)} for number in range(100)]
     stage = Stage(0, start=1000, end=1010, status="COMPLETE", tasks=TaskTable.of(rows))
     found = figures(Application(stages={stage.key: stage}))
-    text = "\n".join([*application_lines(Application(), found), *stage_lines(found)])
+    text = application_part(Application(), found).text + stage_part(found).text
     ((_, cells),) = stage_rows(found, 1)
     assert cells["CPU/run"] == "100%"
     assert "1 ms, CPU 90 ms" in text and "100%" in text and "9000%" not in text
@@ -130,5 +130,5 @@ def test_the_terminal_and_the_page_have_the_same_cells() -> None:
     found = figures(Application(stages={stage.key: stage}))
     ((_, cells),) = stage_rows(found, 1)
     assert (cells["failed"], cells["killed"], cells["disk spill"]) == ("2", "1", "1 MiB")
-    head, line = (line.split() for line in stage_lines(found)[1:])
+    head, line = (line.split() for line in stage_part(found).lines)
     assert head[2:5] == ["tasks", "failed", "killed"] and line[3:6] == ["1", "2", "1"] and "MiB" in line

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hprofiler.report.spark_page import write_page
+from hprofiler.report.spark_text import Part
 from hprofiler.spark.application import SUCCESS, Application, Stage, TaskTable
 from hprofiler.spark.figures import figures
 from tests.unit.command import hprofiler
@@ -44,9 +45,9 @@ class Seen(HTMLParser):
             self.cells[-1] += data
 
 
-def written(application: Application, tmp_path: Path, *parts: list[str]) -> Seen:
+def written(application: Application, tmp_path: Path, *parts: Part) -> Seen:
     page = tmp_path / "spark.html"
-    write_page(application, figures(application), [["headline"], *parts], page)
+    write_page(application, figures(application), ["headline"], parts, page)
     seen = Seen(page.read_text())
     assert seen.open == []
     return seen
@@ -56,7 +57,7 @@ def test_names_are_text(tmp_path: Path) -> None:
     tasks = TaskTable.of([{"launch": 1000, "finish": 2000, "status": SUCCESS}] * 3)
     stage = Stage(0, name=HOSTILE, start=900, end=2100, status="COMPLETE", tasks=tasks)
     application = Application(name=HOSTILE, stages={(0, 0): stage}, end=3000)
-    seen = written(application, tmp_path, ["more:", HOSTILE], [HOSTILE])
+    seen = written(application, tmp_path, Part("more", [HOSTILE]), Part(HOSTILE))
     assert "script" not in seen.elements
     assert seen.cells[:4] == [f"stage 0.0 {HOSTILE[:-1]}\ufffd", "3 s", "100%", "1.2 s"]
     assert seen.elements["rect"] == 1 and seen.elements["path"] == 5 + 6

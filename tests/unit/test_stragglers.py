@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from hprofiler.analysis.spark_findings import judge, sentence, spark_findings
-from hprofiler.report.spark_blocked import blocked_lines, straggler_lines
+from hprofiler.report.spark_blocked import blocked_part, straggler_part
 from hprofiler.report.spark_record import stragglers_record
 from hprofiler.report.spark_text import headline
 from hprofiler.spark.application import LOCALITIES, RUNNING
@@ -129,7 +129,7 @@ def test_a_task_that_still_runs() -> None:
     ((task, gain),) = found.worst
     assert (task.tid, task.duration, task.running, task.causes) == (77, 4000, True, ())
     assert gain and gain.time == 3000
-    assert "executor a on host-a: 4 s so far, still running, 4.0 x" in "\n".join(straggler_lines(found))
+    assert "executor a on host-a: 4 s so far, still running, 4.0 x" in straggler_part(found).text
     assert "on host-a, still running, costs 3 s" in sentence(
         spark_findings(blocked_time(made.application, replay), found, replay)
     )
@@ -214,12 +214,12 @@ def test_what_stands_out_is_one_sentence() -> None:
         "Stage 14.0 takes 61% of the job; 72% of its task time is shuffle fetch; "
         "the straggler on node7 costs 3 s."
     )
-    text = "\n".join([*blocked_lines(blocked), *straggler_lines(found)])
+    text = blocked_part(blocked).text + straggler_part(found).text
     assert "network: waits for shuffle blocks" in text and "never add up" in text
     assert "task 14000 of stage 14.0, executor c on node7: 6 s, 2.0 x the median" in text
     task, gain = found.worst[0]
     assert gain is not None
     short = replace(found, worst=((task, replace(gain, time=900.0)),))
     assert len(spark_findings(blocked, short, replay)) == 2, "under a second it is not worth a sentence"
-    cheap = straggler_lines(replace(found, gain=Gain(0.009, 90.0)))
-    assert len(cheap) == 1 and cheap[0].endswith("cost the job at most 90 ms (0.90%)")
+    cheap = straggler_part(replace(found, gain=Gain(0.009, 90.0)))
+    assert not cheap.lines and cheap.title.endswith("cost the job at most 90 ms (0.90%)")

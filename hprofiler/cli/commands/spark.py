@@ -35,21 +35,21 @@ def print_answer(application: Application, found: Figures, as_json: bool, page: 
     from hprofiler.report.spark_job import answer_parts
     from hprofiler.report.spark_page import write_page
     from hprofiler.report.spark_record import answer_record
-    from hprofiler.report.spark_text import headline, stage_lines
+    from hprofiler.report.spark_text import headline, stage_part
     from hprofiler.spark.replay import Replay
 
     judged = judge(application, Replay(application))
     if page or not as_json:
         head = headline(application, found, judged.findings)
-        first, *others = answer_parts(judged, found)
+        parts = answer_parts(judged, found)
     if page:
         with writing(page):
-            write_page(application, found, [head, first, *others], page)
+            write_page(application, found, head, parts, page)
     if as_json:
         print_json(answer_record(judged, found))
     else:
-        parts = filter(None, [head, first, stage_lines(found), *others])
-        print("\n\n".join("\n".join(lines) for lines in parts))
+        first, *others = (part.text for part in parts)
+        print("\n\n".join(filter(None, ["\n".join(head), first, stage_part(found).text, *others])))
 
 
 def _export(options: argparse.Namespace, application: Application, found: Figures) -> None:
