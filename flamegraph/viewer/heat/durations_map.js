@@ -45,10 +45,12 @@ export class DurationsMap {
       select,
       point: (cell, x, y) => {
         if (!cell) return hideTooltip();
-        const [name, ...rows] = this.textsOf(cell);
-        showTip(name, rows.map((text) => /** @type {TooltipRow} */ (text.split(": "))), x, y);
+        showTip(this.bandText(cell), this.rowsOf(cell), x, y);
       },
-      walk: (_, to) => (this.note.textContent = `${this.textsOf(to).join(", ")}. Enter selects.`),
+      walk: (_, to) => {
+        const texts = [this.bandText(to), ...this.rowsOf(to).map((row) => row.join(": "))];
+        this.note.textContent = `${texts.join(", ")}. Enter selects.`;
+      },
       clear,
     });
     const foot = filled("div", "time-foot", this.ramp, this.note);
@@ -117,20 +119,25 @@ export class DurationsMap {
     return low === 0 && high === bands - 1 ? null : { least: least + low, most: least + high };
   }
 
+  /** @param {Cell} cell */
+  bandText({ row }) {
+    const band = (this.durations?.least ?? 0) + row;
+    return bandsText({ least: band, most: band });
+  }
+
   /**
    * What a cell has.
    * @param {Cell} cell
+   * @returns {TooltipRow[]}
    */
-  textsOf({ column, row }) {
+  rowsOf({ column, row }) {
     const { durations, grid } = this;
     if (!durations || !grid) return [];
     const at = column * durations.bands + row;
-    const band = durations.least + row;
     return [
-      bandsText({ least: band, most: band }),
-      `Time: ${rangeText({ from: column * grid.span, to: (column + 1) * grid.span })}`,
-      `Events: ${countOf(durations.events[at])}`,
-      `In all: ${microsecondsText(durations.time[at])}`,
+      ["Time", rangeText({ from: column * grid.span, to: (column + 1) * grid.span })],
+      ["Events", countOf(durations.events[at])],
+      ["In all", microsecondsText(durations.time[at])],
     ];
   }
 }
