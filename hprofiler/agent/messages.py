@@ -111,6 +111,8 @@ class Error(Message, frozen=True, tag="error"):
 
     reason: str = "the agent gave up"
     remedy: str = ""
+    code: Annotated[str, Meta(max_length=40)] = "failed"
+    parameters: Parameters = {}
 
 
 class Action(Message, frozen=True, tag="audit"):

@@ -504,7 +504,8 @@ class AgentSession:
         while self._is_heard(event := self._event()):
             pass
         if isinstance(event, Error):
-            raise HostError(self.stage, event.reason, event.remedy)
+            code = "" if event.code == "failed" else event.code
+            raise HostError(self.stage, event.reason, event.remedy, code, event.parameters)
         return event
 
     def _is_heard(self, event: Event) -> bool:

@@ -42,18 +42,19 @@ def test_binaries_are_static_and_small(arch):
 
 
 @pytest.mark.parametrize(
-    ("raw", "reason"),
+    ("raw", "reason", "code"),
     [
-        (b'{"type":"list"}\n', "starts with one hello"),
-        (b'{"type":"hello","protocol":9,"lease_seconds":5}\n', "speaks protocol 2, not 9"),
-        (b'{"type":"hello","protocol":2,"lease_seconds":-5}\n', "lease"),
+        (b'{"type":"list"}\n', "starts with one hello", "bad-request"),
+        (b'{"type":"hello","protocol":9,"lease_seconds":5}\n', "speaks protocol 2, not 9", "version-mismatch"),
+        (b'{"type":"hello","protocol":2,"lease_seconds":-5}\n', "lease", "bad-request"),
     ],
 )
-def test_bad_beginnings(private, raw, reason):
+def test_bad_beginnings(private, raw, reason, code):
     agent = Agent([private])
     try:
         agent.send_raw(raw)
-        assert reason in agent.error()
+        error = agent.expect("error")
+        assert reason in error["reason"] and error["code"] == code
     finally:
         agent.end()
 

@@ -76,6 +76,14 @@ def test_a_bad_answer(talk, answer, says):
     assert caught.value.stage == "find"
 
 
+@pytest.mark.parametrize(("sent", "code"), [("bad-selector", "bad-selector"), ("failed", "find-failed")])
+def test_an_error_keeps_its_code(talk, sent, code):
+    session = talk(f"hello(); read(); say('error', reason='no', code={sent!r}, parameters={{'limit': 3}})")
+    with pytest.raises(HostError) as caught:
+        session.find(ANY.query)
+    assert (caught.value.code, caught.value.parameters) == (code, {"limit": 3})
+
+
 def prepared(talk, body: str, sampling=SAMPLING) -> AgentSession:
     session = talk(f"hello(); read(); {body}")
     session.prepare(Plan(sampling, {"async-profiler": "0" * 64}), [SEVEN])

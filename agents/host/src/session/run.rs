@@ -100,10 +100,7 @@ pub fn run(once: bool) -> u8 {
 
 fn refuse(output: &mut Output, failure: Failure) -> u8 {
     complain(&failure.reason);
-    output.send(&Event::Error {
-        reason: failure.reason,
-        remedy: failure.remedy,
-    });
+    output.send(&Event::Error(failure));
     1
 }
 

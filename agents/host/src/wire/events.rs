@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::wire::leftovers::Leftovers;
-use crate::wire::outcome::Outcome;
+use crate::wire::outcome::{Failure, Outcome};
 
 /// What the agent sends.
 #[derive(Debug, Serialize)]
@@ -66,10 +66,8 @@ pub enum Event {
         left: Vec<String>,
     },
     Leftovers(Leftovers),
-    Error {
-        reason: String,
-        remedy: String,
-    },
+    /// The agent gives up.
+    Error(Failure),
 }
 
 #[derive(Debug, Clone, Serialize)]

@@ -75,8 +75,9 @@ impl Session {
     }
 
     pub(super) fn put(&mut self, name: &str, hash: String, bytes: Vec<u8>) -> Result<(), Failure> {
-        self.store.put(&hash, bytes).map_err(|failure| {
-            Failure::new(format!("{name}: {}", failure.reason), failure.remedy)
+        self.store.put(&hash, bytes).map_err(|failure| Failure {
+            reason: format!("{name}: {}", failure.reason),
+            ..failure
         })?;
         self.output.send(&Event::Stored { sha256: hash });
         Ok(())
@@ -160,7 +161,7 @@ impl Session {
         let recordings = self
             .recordings
             .as_mut()
-            .ok_or_else(|| Failure::plain("start came before prepare"))?;
+            .ok_or_else(|| Failure::plain("start came before prepare").coded(Code::BadRequest))?;
         recordings.start()?;
         self.keep();
         self.advance();
