@@ -23,6 +23,7 @@ use crate::jvm::hsperf;
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::threads::STACK;
+use crate::os::worker_pool;
 use crate::wire::events::Metrics;
 use crate::wire::outcome::Failure;
 use crate::wire::requests::Watched;
@@ -36,6 +37,9 @@ use table::{Reading, Table};
 
 const EVERY: Duration = Duration::from_secs(1);
 const MOST_PROCESSES: usize = 64;
+/// How long opening the files of all JVMs may take, and how many are opened at a time.
+const PATIENCE: Duration = Duration::from_secs(3);
+const AT_ONCE: usize = 8;
 
 /// A process to read; `published` is the file of a JVM's performance data.
 pub struct Chosen {
@@ -74,9 +78,9 @@ impl MetricsLog {
     }
 
     /// The same for processes that are not recorded, until the end of this value and by the host's clock.
-    pub fn watch(processes: Vec<Watched>, counters: Vec<String>) -> Self {
-        let processes = || processes.into_iter().map(chosen).collect();
-        Self::begin_with(processes, counters, Duration::MAX, 0, false)
+    pub fn watch(mut processes: Vec<Watched>, counters: Vec<String>) -> Self {
+        processes.truncate(MOST_PROCESSES);
+        Self::begin_with(|| chosen(processes), counters, Duration::MAX, 0, false)
     }
 
     fn begin_with(
@@ -178,29 +182,29 @@ impl MetricsLog {
     }
 }
 
-fn chosen(process: Watched) -> Chosen {
-    let Watched { pid, start_time } = process;
-    Chosen {
-        pid,
-        start_time,
-        published: published(pid, start_time),
-    }
+/// If a process's files hang, what its JVM publishes is left out.
+fn chosen(processes: Vec<Watched>) -> Vec<Chosen> {
+    let found = worker_pool::run_all(processes.clone(), AT_ONCE, PATIENCE, published);
+    let found = processes.into_iter().zip(found);
+    found
+        .map(|(Watched { pid, start_time }, published)| Chosen {
+            pid,
+            start_time,
+            published: published.ok().flatten(),
+        })
+        .collect()
 }
 
-/// The file of a JVM's performance data, opened as the JVM's user. None: it publishes nothing, or is not a JVM.
-fn published(pid: i32, start_time: u64) -> Option<File> {
-    let target = Target::open(pid, start_time).ok()?;
+/// The file of a JVM's performance data, opened as the JVM's user. None: it publishes nothing, or is not a JVM. The
+/// calling thread stays in the process's namespaces.
+fn published(process: Watched) -> Option<File> {
+    let target = Target::open(process.pid, process.start_time).ok()?;
     let data = target.mapped(hsperf::is_data)?;
     if data.is_empty() {
         return None;
     }
-    // The thread stays in the process's namespaces.
-    let open = move || {
-        let namespaces = Namespaces::enter(&target).ok()?;
-        hsperf::open(&namespaces.named, &data).map(|(file, _)| file)
-    };
-    let thread = thread::Builder::new().stack_size(STACK).spawn(open);
-    thread.ok()?.join().ok()?
+    let namespaces = Namespaces::enter(&target).ok()?;
+    hsperf::open(&namespaces.named, &data).map(|(file, _)| file)
 }
 
 /// Reads the threads of as many processes as a second allows. One with more threads uses up the next seconds, too.

@@ -96,7 +96,7 @@ pub struct Exclude {
 }
 
 /// A process to read without a recording.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct Watched {
     pub pid: i32,
     pub start_time: u64,
