@@ -20,7 +20,6 @@ use crate::os::audit;
 use crate::os::files::{check_private, file_id};
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
-use crate::os::proc::users::homes;
 use crate::staging::folders::{is_free, USUAL};
 use crate::wire::leftovers::{Done, Kind, Leftover, Leftovers, State};
 
@@ -71,6 +70,12 @@ pub fn owners(sweep: &Sweep) -> BTreeSet<(u32, u32)> {
 /// List or remove what is left over in one view. `cache`: the folder that this agent uses.
 pub fn sweep(sweep: &Sweep, view: &View, cache: Option<&str>) -> Leftovers {
     let mut found = Leftovers::default();
+    let own = match *view {
+        View::User { uid, .. } if sweep.may(uid) => Some(uid),
+        _ => None,
+    };
+    // Asked before the thread acts as that user: then it must run no program.
+    let homes = own.map(|uid| sweep.users.homes(uid)).unwrap_or_default();
     let namespaces = match *view {
         View::User { uid, gid } => Namespaces::of_user(uid, gid),
         View::Jvm { pid, start_time } => {
@@ -80,11 +85,6 @@ pub fn sweep(sweep: &Sweep, view: &View, cache: Option<&str>) -> Leftovers {
     let Ok(namespaces) = namespaces else {
         return found;
     };
-    let own = |uid: &u32| matches!(view, View::User { .. }) && sweep.may(*uid);
-    let homes = Some(namespaces.uid)
-        .filter(own)
-        .map(homes)
-        .unwrap_or_default();
     let usual = USUAL.into_iter().map(str::to_owned);
     for path in usual
         .chain(namespaces.cwd_path.clone())
@@ -98,7 +98,7 @@ pub fn sweep(sweep: &Sweep, view: &View, cache: Option<&str>) -> Leftovers {
     let caches = homes
         .iter()
         .map(|home| format!("{home}/.cache/{}", names::CACHE));
-    for cache in caches.chain(cache.filter(|_| own(&namespaces.uid)).map(str::to_owned)) {
+    for cache in caches.chain(cache.filter(|_| own.is_some()).map(str::to_owned)) {
         let path = Path::new(&cache);
         let parent = path.parent().and_then(Path::to_str);
         let name = path.file_name().and_then(|name| name.to_str());

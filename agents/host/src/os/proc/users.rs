@@ -1,5 +1,5 @@
-//! User names, from `/etc/passwd`, and from `getent` for users of LDAP and the like: a static binary cannot use the
-//! name service itself.
+//! Names and home folders of users, from `/etc/passwd`, and from `getent` for users of LDAP and the like: a static
+//! binary cannot use the name service itself.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,11 +17,18 @@ const GETENT: [&str; 2] = ["/usr/bin/getent", "/bin/getent"];
 const PATIENCE: Duration = Duration::from_secs(2);
 const MOST_ASKED: usize = 200;
 
+#[derive(Clone)]
+pub struct User {
+    name: String,
+    /// Those of all names that share the uid.
+    homes: Vec<String>,
+}
+
 pub struct Users {
-    local: HashMap<u32, String>,
+    local: HashMap<u32, User>,
     getent: Option<String>,
     /// The answers of `getent`; None: the user has no name, or the name service is too slow.
-    asked: Mutex<HashMap<u32, Option<String>>>,
+    asked: Mutex<HashMap<u32, Option<User>>>,
     is_slow: AtomicBool,
 }
 
@@ -32,7 +39,7 @@ impl Users {
         Self::new(parse(&passwd), getent.map(str::to_owned))
     }
 
-    fn new(local: HashMap<u32, String>, getent: Option<String>) -> Self {
+    fn new(local: HashMap<u32, User>, getent: Option<String>) -> Self {
         Self {
             local,
             getent,
@@ -43,11 +50,25 @@ impl Users {
 
     /// The name, or the number of a user without one.
     pub fn name(&self, uid: u32) -> String {
-        let name = self.local.get(&uid).cloned().or_else(|| self.ask(uid));
-        name.unwrap_or_else(|| uid.to_string())
+        self.find(uid)
+            .map_or_else(|| uid.to_string(), |user| user.name)
     }
 
-    fn ask(&self, uid: u32) -> Option<String> {
+    /// The home folders of a user whom the agent works for: that of the environment, too.
+    pub fn homes(&self, uid: u32) -> Vec<String> {
+        let mut homes = self.find(uid).map(|user| user.homes).unwrap_or_default();
+        homes.extend(std::env::var("HOME"));
+        homes.retain(|home| home.starts_with('/'));
+        homes.sort();
+        homes.dedup();
+        homes
+    }
+
+    fn find(&self, uid: u32) -> Option<User> {
+        self.local.get(&uid).cloned().or_else(|| self.ask(uid))
+    }
+
+    fn ask(&self, uid: u32) -> Option<User> {
         let getent = self.getent.clone()?;
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         if asked.len() >= MOST_ASKED || self.is_slow.load(Ordering::Relaxed) {
@@ -68,35 +89,22 @@ impl Users {
     }
 }
 
-/// The home folders of a user, from `/etc/passwd`, and from the environment if it is the agent's own.
-pub fn homes(uid: u32) -> Vec<String> {
-    let passwd = read_text("/etc/passwd", 4 << 20).unwrap_or_default();
-    let homes = entries(&passwd).filter(|entry| entry.1 == uid);
-    let mut homes: Vec<String> = homes.map(|(_, _, home)| home.to_owned()).collect();
-    let own = rustix::process::geteuid().as_raw() == uid;
-    homes.extend(std::env::var("HOME").ok().filter(|_| own));
-    homes.retain(|home| home.starts_with('/'));
-    homes.sort();
-    homes.dedup();
-    homes
-}
-
-/// Each line's name, uid and home folder.
-fn entries(passwd: &str) -> impl Iterator<Item = (&str, u32, &str)> {
-    passwd.lines().filter_map(|line| {
+pub fn parse(passwd: &str) -> HashMap<u32, User> {
+    let mut users = HashMap::new();
+    let entries = passwd.lines().filter_map(|line| {
         let mut fields = line.split(':');
         let (name, uid) = (fields.next()?, fields.nth(1)?.parse().ok()?);
         Some((name, uid, fields.nth(2).unwrap_or_default()))
-    })
-}
-
-pub fn parse(passwd: &str) -> HashMap<u32, String> {
-    let mut names = HashMap::new();
-    for (name, uid, _) in entries(passwd) {
+    });
+    for (name, uid, home) in entries {
         // Several names may share a uid; the first one is what other tools show.
-        names.entry(uid).or_insert_with(|| name.to_owned());
+        let user = users.entry(uid).or_insert_with(|| User {
+            name: name.to_owned(),
+            homes: Vec::new(),
+        });
+        user.homes.push(home.to_owned());
     }
-    names
+    users
 }
 
 #[cfg(test)]
@@ -116,13 +124,14 @@ mod tests {
         assert_eq!(users.name(0), "root");
         assert_eq!(users.name(71234), "alice");
         assert_eq!(users.name(71235), "71235");
+        assert!(users.homes(71234).contains(&"/home/alice".to_owned()));
     }
 
     #[test]
-    fn the_first_name_of_a_uid_counts() {
-        let names = parse("root:x:0:0::/root:/bin/sh\ntoor:x:0:0\nbroken\nyarn:x:990:1:a:b:c\n");
-        assert_eq!(names.get(&0).unwrap(), "root");
-        assert_eq!(names.get(&990).unwrap(), "yarn");
-        assert_eq!(names.len(), 2);
+    fn the_first_name_of_a_uid_counts_and_every_home() {
+        let users = parse("root:x:0:0::/root:/bin/sh\ntoor:x:0:0::/toor\nbroken\nyarn:x:990:1\n");
+        assert_eq!((&*users[&0].name, &*users[&990].name), ("root", "yarn"));
+        assert_eq!(users[&0].homes, ["/root", "/toor"]);
+        assert_eq!(users.len(), 2);
     }
 }
