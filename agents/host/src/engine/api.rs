@@ -94,8 +94,8 @@ pub struct Note {
     pub code: Code,
     pub parameters: Parameters,
     pub text: String,
-    /// The cause, which several notes may share; empty if the text says all.
-    pub why: String,
+    /// The cause, which several notes may share. None: the text says all.
+    pub cause: Option<Failure>,
     /// Whether the result is worse than what was asked for.
     pub degraded: bool,
     /// What to do about that.
@@ -139,14 +139,14 @@ impl Note {
     /// The same note, with a failure as its cause.
     pub fn because(self, failure: Failure) -> Self {
         let (code, parameters) = match self.code {
-            Code::Failed => (failure.code, failure.parameters),
+            Code::Failed => (failure.code, failure.parameters.clone()),
             own => (own, self.parameters),
         };
         Self {
             code,
             parameters,
-            why: failure.reason,
-            remedy: failure.remedy,
+            remedy: failure.remedy.clone(),
+            cause: Some(failure),
             ..self
         }
     }

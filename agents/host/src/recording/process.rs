@@ -111,7 +111,7 @@ fn first(
             Err(failure) => refused.push((way.engine, failure)),
         }
     }
-    // Each different reason is named with its engine. The first is the better engine, so its remedy counts.
+    // Each different failure is named with its engine. The first is the better engine, so its remedy counts.
     let reasons = refused
         .iter()
         .map(|(engine, failure)| format!("{engine}: {}", failure.reason));
@@ -120,7 +120,7 @@ fn first(
     let first = refused
         .next()
         .unwrap_or_else(|| Failure::plain("there is no engine"));
-    match refused.all(|other| other.reason == first.reason) {
+    match refused.all(|other| other == first) {
         true => Err(first),
         false => Err(Failure {
             reason: reasons.join("; "),

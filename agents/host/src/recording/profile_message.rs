@@ -184,27 +184,27 @@ pub fn build_outcome(pid: i32, notes: Vec<Note>) -> Outcome {
     }
 }
 
-/// Each reason once. The common cause of several notes is in the first of them. A good result has only remedies for a
+/// Each failure once. The common cause of several notes is in the first of them. A good result has only remedies for a
 /// better engine.
 fn remarks(notes: Vec<Note>, degraded: bool) -> Vec<Failure> {
-    let mut known: Vec<String> = Vec::new();
+    let mut known: Vec<Failure> = Vec::new();
     let mut remarks: Vec<Failure> = Vec::new();
     for note in notes {
-        let wanted = degraded || !note.why.is_empty();
-        let reason = match note.why.is_empty() || known.contains(&note.why) {
-            true => note.text,
-            false => format!("{}: {}", note.text, note.why),
-        };
-        known.push(note.why);
-        if reason.is_empty() || remarks.iter().any(|one| one.reason == reason) {
-            continue;
-        }
-        remarks.push(Failure {
+        let wanted = degraded || note.cause.is_some();
+        let new = note.cause.filter(|cause| !known.contains(cause));
+        let remark = Failure {
             code: note.code,
             parameters: note.parameters,
-            reason,
+            reason: match &new {
+                Some(cause) => format!("{}: {}", note.text, cause.reason),
+                None => note.text,
+            },
             remedy: if wanted { note.remedy } else { String::new() },
-        });
+        };
+        known.extend(new);
+        if !remark.reason.is_empty() && !remarks.contains(&remark) {
+            remarks.push(remark);
+        }
     }
     remarks
 }
@@ -338,11 +338,13 @@ mod tests {
             Note::degraded("no names").because(no_attach()),
             Note::plain("perf 6.1"),
             Note::plain("perf 6.1"),
+            Note::plain("perf 6.1").coded(Code::PerfVersion),
         ];
         let outcome = build_outcome(7, notes);
         let reason = "not by x: it takes no profiler; no alloc; no names; perf 6.1";
         assert_eq!(outcome.reason, reason);
         assert_eq!(outcome.remedy, "restart it; use x");
+        assert_eq!(outcome.notes.len(), 5, "another code is another note");
         let well = build_outcome(7, vec![Note::plain("not by x").because(no_attach())]);
         assert_eq!((well.status, &*well.remedy), (Status::Ok, "restart it"));
     }

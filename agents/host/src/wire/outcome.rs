@@ -144,7 +144,7 @@ pub struct Outcome {
 }
 
 /// Why something could not be done, or was done worse, and what to do next.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failure {
     pub code: Code,
     #[serde(skip_serializing_if = "Parameters::is_empty")]

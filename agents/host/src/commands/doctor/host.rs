@@ -77,7 +77,8 @@ fn capabilities() -> Option<Finding> {
 }
 
 fn kernel(note: Note) -> Finding {
-    let text = format!("{}: {}", note.text, note.why);
+    let cause = note.cause.map_or_else(String::new, |cause| cause.reason);
+    let text = format!("{}: {cause}", note.text);
     Finding::new(Info, "kernel", text).remedy(note.remedy)
 }
 

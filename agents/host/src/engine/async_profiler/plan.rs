@@ -250,7 +250,8 @@ mod tests {
         {
             let note = plan.choices[at].note.clone().unwrap_or_default();
             assert!(!note.degraded && note.text == USER);
-            for words in [note.why, note.remedy] {
+            let cause = note.cause.unwrap();
+            for words in [cause.reason, cause.remedy] {
                 assert_eq!(
                     words.contains("perf_event_paranoid"),
                     is_the_reason,
