@@ -22,18 +22,7 @@ pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profi
     } else {
         (vec![ValueType::samples()], Counts::One)
     };
-    let read = read_text(values, text, counts, &options.limits);
-    read.map_err(|error| match error {
-        Error::Text { line, reason, .. } if reason == NO_STACK && options.format.is_none() => {
-            let known: Vec<&str> = Format::all().map(Format::name).collect();
-            let reason = format!(
-                "{NO_STACK}; the formats that can be read are {}",
-                known.join(", ")
-            );
-            Error::UnknownFormat { line, reason }
-        }
-        other => other,
-    })
+    read_text(values, text, counts, options)
 }
 
 /// The error for a text in another format.
@@ -79,7 +68,7 @@ pub fn is_differential(head: &[u8], whole: bool) -> bool {
 fn add_text(profile: &mut Profile, text: impl Read, counts: Counts, limits: &Limits) -> Result<()> {
     let mut blocks = Blocks::new(text, limits);
     let (_, lines) = add_blocks(profile, &mut blocks, usize::MAX, counts, limits)?;
-    lines.check(profile)
+    lines.check(profile, true)
 }
 
 /// Reads a text, with all processors if it is long.
@@ -87,8 +76,9 @@ fn read_text(
     values: Vec<ValueType>,
     text: impl Read + Send,
     counts: Counts,
-    limits: &Limits,
+    options: &ReadOptions,
 ) -> Result<Profile> {
+    let limits = &options.limits;
     let mut profile = Profile::bounded(values, limits.cells);
     let mut blocks = Blocks::new(text, limits);
     let (all, mut lines) = add_blocks(&mut profile, &mut blocks, ALONE, counts, limits)?;
@@ -98,7 +88,7 @@ fn read_text(
         profile = sum;
         lines.add(&rest);
     }
-    lines.check(&mut profile)?;
+    lines.check(&mut profile, options.format.is_some())?;
     profile.into_ordered()
 }
 
@@ -122,17 +112,24 @@ fn add_blocks(
 }
 
 impl Tally {
-    /// Counts malformed lines. A text with only malformed lines is an error.
-    fn check(&self, profile: &mut Profile) -> Result<()> {
-        if self.good == 0 && self.malformed > 0 {
+    /// Counts malformed lines. A text with only malformed lines is an error. `named`: the caller named the format.
+    fn check(&self, profile: &mut Profile, named: bool) -> Result<()> {
+        if self.good > 0 || self.malformed == 0 {
+            profile.add_malformed_lines(self.malformed);
+            return Ok(());
+        }
+        let line = self.first_malformed;
+        if named {
             return Err(Error::Text {
                 format: Error::FOLDED,
-                line: self.first_malformed,
+                line,
                 reason: NO_STACK.to_string(),
             });
         }
-        profile.add_malformed_lines(self.malformed);
-        Ok(())
+        let known: Vec<&str> = Format::all().map(Format::name).collect();
+        let known = known.join(", ");
+        let reason = format!("{NO_STACK}; the formats that can be read are {known}");
+        Err(Error::UnknownFormat { line, reason })
     }
 }
 
