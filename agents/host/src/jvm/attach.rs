@@ -18,7 +18,7 @@ use rustix::net::SocketAddrUnix;
 use rustix::process::Signal;
 
 use crate::os::audit;
-use crate::os::files::could_make_files;
+use crate::os::files::{could_make_files, file_id};
 use crate::os::identity::Namespaces;
 use crate::os::peer;
 use crate::os::proc::target::Target;
@@ -249,7 +249,7 @@ impl<'a> Attach<'a> {
     /// If several JVMs have this pid and this `/tmp`, asking one while another opens its socket would replace that
     /// socket, or (without the trigger) dump its threads. So the second one looks again.
     fn open_listener(&self) -> Result<OwnedFd, Failure> {
-        let tmp = stat(self.namespaces.path("/tmp")).map_or((0, 0), |tmp| (tmp.st_dev, tmp.st_ino));
+        let tmp = stat(self.namespaces.path("/tmp")).map_or((0, 0), |tmp| file_id(&tmp));
         let place = (tmp.0, tmp.1, self.target.status.namespace_pid);
         let mut opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
         let place = opening.entry(place).or_default().clone();

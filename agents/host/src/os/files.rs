@@ -214,10 +214,19 @@ pub fn file_id(stat: &Stat) -> (u64, u64) {
 
 #[cfg(test)]
 pub mod tests {
+    use super::*;
     use std::fs;
     use std::ops::Deref;
     use std::path::{Path, PathBuf};
     use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[test]
+    fn equal_inodes_on_two_devices_are_two_files() {
+        // The root folders of both file systems are number 1.
+        let [proc, sys] = ["/proc", "/sys"].map(|root| rustix::fs::stat(root).unwrap());
+        assert_eq!(proc.st_ino, sys.st_ino);
+        assert_ne!(file_id(&proc), file_id(&sys));
+    }
 
     /// An empty folder, until the end of the value.
     pub struct Folder(PathBuf);

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 
 use super::{names, FileId, Sweep};
 use crate::os::audit;
+use crate::os::files::file_id;
 use crate::os::lease;
 use crate::os::proc::maps::file_name;
 use crate::os::proc::read_bounded;
@@ -82,7 +83,7 @@ fn look(sweep: &Sweep, pid: i32) -> Option<Found> {
         entry,
         pid,
         start_time: stat.start_time,
-        executable: is_mine.then(|| file_id(pid)).flatten(),
+        executable: is_mine.then(|| executable_id(pid)).flatten(),
     })
 }
 
@@ -108,9 +109,9 @@ fn executable(pid: i32) -> Option<String> {
     Some(path.strip_suffix(" (deleted)").unwrap_or(&path).to_owned())
 }
 
-fn file_id(pid: i32) -> Option<FileId> {
+fn executable_id(pid: i32) -> Option<FileId> {
     let stat = rustix::fs::stat(format!("/proc/{pid}/exe")).ok()?;
-    Some((stat.st_dev, stat.st_ino))
+    Some(file_id(&stat))
 }
 
 /// End all that are left over: SIGTERM, so that agents clean up, and SIGKILL after some time.
