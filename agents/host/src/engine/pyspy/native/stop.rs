@@ -150,6 +150,8 @@ mod tests {
 
     use crate::os::proc::stat;
 
+    const LONG: Duration = Duration::from_secs(120);
+
     struct Busy(Child);
 
     impl Busy {
@@ -184,20 +186,23 @@ mod tests {
         let memory = File::open(format!("/proc/{pid}/mem")).unwrap();
         let goes_on = || {
             let (before, begin) = (busy.ticks(), Instant::now());
-            while busy.ticks() < before + 5 && begin.elapsed() < Duration::from_secs(20) {
+            while busy.ticks() < before + 5 && begin.elapsed() < LONG {
                 thread::yield_now();
             }
             busy.ticks() >= before + 5
         };
-        // On a busy machine it may not stop in time.
-        let stops = |read: &dyn Fn() -> bool| {
-            let stop = || while_stopped(&[pid], &memory, |_| 16, read).unwrap();
-            let mut stops = std::iter::repeat_with(stop).take(100);
-            stops.find(|stop| !stop.time.is_zero()).unwrap()
+        // On a busy machine it may not stop in time, or not be read in time.
+        let begin = Instant::now();
+        let stops = |read: &dyn Fn() -> bool, wanted: &dyn Fn(&Stop<bool>) -> bool| loop {
+            let stop = while_stopped(&[pid], &memory, |_| 16, read).unwrap();
+            if wanted(&stop) {
+                return stop;
+            }
+            assert!(begin.elapsed() < LONG);
         };
-        let stop = stops(&goes_on);
+        let stop = stops(&goes_on, &|stop| !stop.time.is_zero());
         assert!(stop.result && stop.time >= LONGEST && stop.threads.is_empty());
-        let stop = stops(&|| true);
+        let stop = stops(&|| true, &|stop| !stop.threads.is_empty());
         assert_eq!((stop.threads.len(), stop.refused), (1, None));
     }
 }
