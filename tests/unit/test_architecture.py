@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# room -> (rooms it may import besides itself, third-party libraries it may import), lowest first: a room imports
-# only those above it in this table, so there is no circle.
+# room -> (rooms it may import besides itself, third-party libraries it may import), lowest first: a room
+# imports only those above it in this table, so there is no circle.
 BASE = {"base", "model"}
 ALLOWED = {
     "_flamegraph": (set(), set()),

@@ -306,12 +306,12 @@ def test_find_only(fleet):
 
 def test_doubtful_processes_are_listed_first_and_said_by_a_run(fleet):
     body = """hello(); read(); say("found", searched=9, processes=[], ignored=[
-*(dict(pid=pid, reason="not a JVM") for pid in range(1, 20)), dict(pid=99, reason="too many", doubtful=True)])
+*(dict(pid=pid, reason="not a JVM") for pid in range(1, 20)), dict(pid=99, reason="many", doubtful=True)])
 read()"""
     hosts = fleet(one=body)
     assert find_only(hosts.hosts, ANY, hosts.reach)[0].ignored[0].pid == 99
     doubt = hosts.collect()["one"].outcomes[1]
-    assert (doubt.status, doubt.code, doubt.reason) == (Status.DEGRADED, "doubtful-match", "pid 99 (too many)")
+    assert (doubt.status, doubt.code, doubt.reason) == (Status.DEGRADED, "doubtful-match", "pid 99 (many)")
 
 
 ASKED = """
