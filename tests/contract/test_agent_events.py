@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 
 import pytest
 
@@ -31,14 +32,16 @@ BEHIND = 200_000_000
 
 @pytest.mark.parametrize("jdk", [11, 17, 21, 25])
 def test_all_events_in_one_recording(agent, burn, jdk):
-    done = agent.record(burn(jdk=jdk, role="alloc"), events=list(VALUES), duration=2)
+    burner, began = burn(jdk=jdk, role="alloc"), time.monotonic()
+    done = agent.record(burner, events=list(VALUES), duration=2)
+    took = time.monotonic() - began
     assert good(done.outcome) and "allocation interval" in done.outcome["reason"]
     assert done.events == list(VALUES)
     for event in done.events:
         head, profile = done.head(event), done.profile(event)
         assert profile.values == VALUES[event], event
         assert (head["engine"], head["event"]) == ("async-profiler", event)
-        assert 0 < head["attach_seconds"] < 10
+        assert 0 < head["attach_seconds"] < took - 2
         assert all(re.match(r"\[[^;]*\]", stack[0]) for stack, _ in done.stacks(event)), event
     assert done.head()["source"] == "perf_events"
     assert done.profile().total(1) == pytest.approx(done.head()["cpu_seconds"] * 1e9, rel=0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -22,11 +23,12 @@ BURNING = ("[burner]",)
 
 @pytest.mark.parametrize("jdk", [8, 11, 17, 21, 25])
 def test_shares_and_names_of_a_jvm_with_frame_pointers(agent, burn, jdk):
-    done = agent.record(burn(jdk=jdk, options=[FRAME_POINTERS]), engine="perf", duration=2)
-    head = done.head()
+    burner, began = burn(jdk=jdk, options=[FRAME_POINTERS]), time.monotonic()
+    done = agent.record(burner, engine="perf", duration=2)
+    head, took = done.head(), time.monotonic() - began
     assert done.is_good() and re.search(r"perf \d+\.\d+", done.outcome["reason"])
     assert (head["engine"], head["source"]) == ("perf", "perf_events")
-    assert 0 < head["attach_seconds"] < 10
+    assert 0 < head["attach_seconds"] < took - 2
     assert head["interval"] == pytest.approx(1e9 / FREQUENCY, abs=1)
     assert head["samples"]["taken"] >= 0.5 * head["samples"]["expected"]
     assert done.profile().values == [("samples", "count"), ("cpu", "nanoseconds")]

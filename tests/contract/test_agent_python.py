@@ -49,15 +49,24 @@ def program() -> Iterator[type[Python]]:
 def record(
     agent: Agent, program: Counting, works: Iterable[str] = WORKS, **members: object
 ) -> tuple[Recorded, Counts]:
-    """A recording of some work, and what the program did meanwhile."""
+    """A recording of some work, and what the program did from before it until after it.
+
+    The profile must have the CPU time, which is at least what was used between its begin and its end.
+    """
     before = program.counters()
     agent.begin(program, **{"engine": "pyspy", "frequency": FREQUENCY, "duration": 300, **members})
+    begun = program.counters()
 
-    def burnt() -> Counts:
-        return grown(program.counters(), before)
+    def burnt(since: Counts) -> Counts:
+        return grown(program.counters(), since)
 
-    procs.wait_for("work", lambda: cpu_of(burnt(), works) > WORK, timeout=2 * procs.PATIENCE)
-    return agent.stop().of(program), burnt()
+    procs.wait_for("work", lambda: cpu_of(burnt(begun), works) > WORK, timeout=2 * procs.PATIENCE)
+    least = cpu_of(burnt(begun), works)
+    done = agent.stop().of(program)
+    most = burnt(before)
+    nanoseconds = done.profile().total(1)
+    assert 0.9 * least < nanoseconds < 1.1 * cpu_of(most, works), (least, nanoseconds, most)
+    return done, most
 
 
 def cpu_of(burnt: Counts, works: Iterable[str] = WORKS) -> int:
@@ -78,8 +87,6 @@ def test_shares_are_those_that_were_burnt(agent, program):
     assert good(done.outcome) and done.head()["samples"]["taken"] > 100, done.outcome
     assert (done.head()["engine"], done.head()["source"]) == ("pyspy", "py-spy")
     assert_shares(done, burnt)
-    nanoseconds = sum(count for _, count in done.stacks(value=1))
-    assert nanoseconds == pytest.approx(cpu_of(burnt), rel=0.2)
     _, warm = max((count, stack) for stack, count in done.stacks() if stack[-1].endswith(WORKS["warm"]))
     assert warm[0] == THREAD and [frame for frame in warm if "deeper" in frame] == ["deeper (shares.py)"] * 4
     assert done.share("[MainThread]") < 0.3, "it mostly waits for a line"
@@ -140,7 +147,7 @@ def test_no_signal_is_lost_while_a_process_is_stopped_for_its_native_frames(agen
         assert grown(signalled.counters(), before)["got"] == sent
     finally:
         signalled.kill()
-    assert done.share("crc32_z") > 0.5, done.stacks()
+    assert done.share("crc32_z", among=["checksum"]) > 0.8, done.stacks()
 
 
 def test_a_killed_agent_leaves_no_process_stopped(agent):
@@ -184,7 +191,7 @@ def test_threads_that_wait_are_in_wall_clock_samples(agent, program):
     assert done.share("[waiting]", "wall", among=["[MainThread]"]) > 0.95
     assert done.share("[waiting]", "wall", among=["wait_for_input"]) > 0.95
     with_gil = {work: done.share("[holds the GIL]", "wall", among=[name]) for work, name in WORKS.items()}
-    assert with_gil["hot"] > 0.8 and with_gil["warm"] > 0.7 and with_gil["cool"] < 0.6, with_gil
+    assert with_gil["hot"] > 0.8 and with_gil["warm"] > 0.7 and with_gil["cool"] < 0.95, with_gil
 
 
 def test_processes_that_it_forks_are_recorded_with_it(agent):
@@ -264,10 +271,10 @@ def test_what_is_no_python_is_refused(agent):
 
 
 def test_higher_frequencies_are_lowered(agent, program):
-    done, burnt = record(agent, program(), frequency=997)
+    done, _ = record(agent, program(), frequency=997)
     assert done.outcome["code"] == "frequency-lowered", done.outcome
     assert done.head()["interval"] == 10_000_000
-    assert done.head()["samples"]["expected"] == pytest.approx(cpu_of(burnt) / 1e7, rel=0.3)
+    assert done.head()["samples"]["expected"] == pytest.approx(done.head()["cpu_seconds"] * 100, abs=1)
 
 
 def test_children_of_a_jvm_come_along(agent, program):

@@ -13,16 +13,19 @@ import pytest
 from hprofiler import Profile
 from tests.burners import build
 from tests.burners.burner import Program
-from tests.contract.agent_driver import running
+from tests.contract.agent_driver import Agent, running
 from tests.contract.test_agent_perf import FRAME_POINTERS
 from tests.lab import jdks
+from tests.lab.procs import wait_for
 
 BUCKET = 20_000
 """Microseconds."""
 RIGHT = 0.98
 """Of the samples of whole buckets."""
-LEAST = 20
-"""Samples of a phase: a busy machine lets the program run for a part of it only."""
+LEAST = 100
+"""Samples of each kind of phase: a busy machine lets the program run for a part of it only."""
+PHASES = 10
+"""Phases to record."""
 NAMES = {"one": "One", "two": "Two"}
 
 
@@ -62,6 +65,14 @@ def start() -> Iterator[type[Phases]]:
         one.kill()
 
 
+def record(agent: Agent, program: Phases, event: str = "cpu", **members: object) -> Profile:
+    """A recording of some whole phases."""
+    agent.begin(program, duration=300, events=[event], **members)
+    begin = program.phases()[-1].end
+    wait_for("phases", lambda: sum(one.begin > begin for one in program.phases()) >= PHASES)
+    return agent.stop().of(program).profile(event)
+
+
 def within(profile: Profile, phases: list[Phase], edge: int = BUCKET) -> list[tuple[Phase, Profile]]:
     """The part of the profile in each phase that was recorded as a whole, without its edges."""
     times = profile.times
@@ -76,42 +87,44 @@ def count(profile: Profile, word: str) -> int:
 
 
 def assert_each_in_its_phase(parts: list[tuple[Phase, Profile]], method: str) -> None:
-    assert len(parts) >= 6
-    right = wrong = 0
+    right, wrong = dict.fromkeys(NAMES, 0), dict.fromkeys(NAMES, 0)
     for phase, part in parts:
-        counts = {kind: count(part, f"Phases.{method}{name}") for kind, name in NAMES.items()}
-        mine = counts.pop(phase.kind)
-        assert mine >= LEAST, (phase, mine)
-        right, wrong = right + mine, wrong + sum(counts.values())
-    assert right >= RIGHT * (right + wrong), (right, wrong)
+        for kind, name in NAMES.items():
+            counts = right if kind == phase.kind else wrong
+            counts[phase.kind] += count(part, f"Phases.{method}{name}")
+    assert min(right.values()) >= LEAST, (right, wrong)
+    assert sum(wrong.values()) <= (1 - RIGHT) * sum(right.values()), (right, wrong)
 
 
 @pytest.mark.parametrize("engine", ["async-profiler", "perf"])
 @pytest.mark.parametrize("jdk", [8, 17, 25])
 def test_a_range_finds_the_method_that_ran(agent, start, jdk, engine):
     program = start(jdk)
-    profile = agent.record(program, engine=engine, duration=5).profile()
+    profile = record(agent, program, engine=engine)
     assert profile.times.samples == profile.total("samples")
     parts = within(profile, program.phases())
     assert_each_in_its_phase(parts, "burn")
 
 
+@pytest.mark.nightly  # a busy machine's wall-clock sampler falls behind, and its samples come late
 def test_wall_clock_samples_that_come_together_are_spread(agent, start):
     """A thread that sleeps has one event for many samples."""
     program = start(17)
-    profile = agent.record(program, events=["wall"], duration=5).profile("wall")
+    profile = record(agent, program, "wall")
     assert_each_in_its_phase(within(profile, program.phases()), "rest")
 
 
 def test_waits_for_locks_have_their_durations(agent, start):
     """5 ms are from 4096 to 8192 µs, 40 ms from 32,768 to 65,536: a busy machine may make them longer."""
     program = start(17)
-    profile = agent.record(program, events=["lock"], duration=5).profile("lock")
-    bands = {"one": (13, 15), "two": (16, 18)}
+    profile = record(agent, program, "lock")
+    bands = {"one": (13, 16), "two": (16, 18)}
+    all_, right = dict.fromkeys(NAMES, 0), dict.fromkeys(NAMES, 0)
     for phase, part in within(profile, program.phases(), edge=100_000):
         waits = part.focus("Phases.waitForLock")
-        all_, right = (one.total("contentions") for one in (waits, waits.in_bands(*bands[phase.kind])))
-        assert all_ >= 3 and right >= 0.9 * all_, (phase, all_, right)
+        all_[phase.kind] += waits.total("contentions")
+        right[phase.kind] += waits.in_bands(*bands[phase.kind]).total("contentions")
+    assert all(all_[kind] >= 10 and right[kind] >= 0.9 * all_[kind] for kind in NAMES), (all_, right)
     assert profile.times.has_amounts
 
 

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,10 +92,8 @@ def test_what_the_server_refuses(transport: ExecTransport, server: ApiServer) ->
 
 
 def test_a_command_that_takes_too_long(transport: ExecTransport) -> None:
-    began = time.monotonic()
     with pytest.raises(HostError, match=r"did not end within 0\.5 s"):
-        transport.run("sleep 60", b"", 0.5)
-    assert time.monotonic() - began < 30
+        transport.run("sleep 1000", b"", 0.5)  # longer than a test may take
 
 
 def test_an_image_without_the_tools_is_refused_before_anything_is_written(
