@@ -111,4 +111,4 @@ def test_the_job_gives_the_profile_that_one_machine_gives(
     assert there.values == here.values
     assert stacks(there) == stacks(here)
     workers = set(re.findall(r"Starting task .*? \((host\d), ?executor", done.stderr))
-    assert workers == {"host1", "host2", "host3"}, workers
+    assert len(workers) > 1, "nothing was merged across hosts"
