@@ -45,7 +45,7 @@ def test_binaries_are_static_and_small(arch):
     ("raw", "reason", "code"),
     [
         (b'{"type":"list"}\n', "starts with one hello", "bad-request"),
-        (b'{"type":"hello","protocol":9,"lease_seconds":5}\n', "speaks protocol 2, not 9", "version-mismatch"),
+        (b'{"type":"hello","protocol":9,"lease_seconds":5}\n', "protocol 2, not 9", "version-mismatch"),
         (b'{"type":"hello","protocol":2,"lease_seconds":-5}\n', "lease", "bad-request"),
     ],
 )
