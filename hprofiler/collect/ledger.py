@@ -129,9 +129,7 @@ class Ledger:
         if host_failure and not said:
             reason = f"{_LOST}{host_failure.reason}"
             line = self._made(process, Status.FAILED, host_failure.stage, reason)
-            return [
-                replace(line, lost=True, code=host_failure.code, parameters=host_failure.parameters)
-            ]
+            return [replace(line, lost=True, code=host_failure.code, parameters=host_failure.parameters)]
         what = f" ({', '.join(missing)})" if len(missing) < len(self._events) else ""
         reason = f"the agent sent no profile{what}"
         return [self._made(process, Status.FAILED, "fetch", reason, code="profile-missing")]

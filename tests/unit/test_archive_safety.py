@@ -25,7 +25,8 @@ COMMAND = [sys.executable, "-m", "hprofiler", "archive"]
 def killed(archive: Path, copies: Path, verb: str, *runs: Path, days: int = 0) -> list[Path]:
     """Copies of an archive, in each of which the verb was killed one change later."""
     command = [sys.executable, "-m", "tests.unit.archive_killer", archive, copies, verb, *runs]
-    environment = {**os.environ, "DAYS": str(days)}
+    # A killed one leaves its folder for temporary files.
+    environment = {**os.environ, "DAYS": str(days), "TMPDIR": str(copies.parent)}
     subprocess.run([str(word) for word in command], cwd=ROOT, env=environment, check=True)
     return sorted(copies.iterdir(), key=lambda path: int(path.name))
 
