@@ -154,7 +154,10 @@ class _Plan:
 def _plan(spark: object, words: Sequence[str]) -> _Plan:
     """What `hprofiler run` would do with these options, for the session's application."""
     session = read_session(spark)
-    options = parse(["run", *session.words, *words])
+    try:
+        options = parse(["run", *session.words, *words])
+    except SystemExit:
+        raise UsageError("--help and --version record nothing", "leave them out") from None
     host, _ = session.driver or ("", 0)
     if options.yarn is not None and is_host(host) and "=" in (options.host_map or "="):
         options.host_map = ",".join(filter(None, (options.host_map, f"{host}={HERE}")))

@@ -23,8 +23,9 @@ def blocked_part(blocked: BlockedTime, by_stacks: Sequence[str] = ()) -> Part:
     """How long tasks waited, and at most what the application would gain without; `by_stacks`: sentences on
     that by wall-clock stacks."""
     replay = blocked.replay
+    by_stacks = [f"  {line[:1].upper()}{line[1:]}." for line in by_stacks]
     if not blocked.task_time or not replay.measured:
-        return Part()
+        return Part("waits by stacks", by_stacks) if by_stacks else Part()
     error = f"{100 * replay.error:+.1f}%"
     headings = ("blocked", "task time %", "at most", "job %", "blocked on")
     rows: list[Sequence[str]] = [headings, *(_resource_row(one, blocked) for one in blocked.resources)]
@@ -40,8 +41,7 @@ def blocked_part(blocked: BlockedTime, by_stacks: Sequence[str] = ()) -> Part:
             for kind, count in replay.left_out.count.items()
         )
         lines.append(f"  Tasks that are not in the replay: {', '.join(kinds)}.")
-    lines += [*_pause_lines(blocked), *_use_lines(blocked)]
-    lines += (f"  {line[:1].upper()}{line[1:]}." for line in by_stacks)
+    lines += [*_pause_lines(blocked), *_use_lines(blocked), *by_stacks]
     return Part("blocked time; the job would be shorter by at most this if no task waited", lines)
 
 

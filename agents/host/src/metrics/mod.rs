@@ -37,9 +37,8 @@ use table::{Reading, Table};
 
 const EVERY: Duration = Duration::from_secs(1);
 const MOST_PROCESSES: usize = 64;
-/// How long opening the files of all JVMs may take, and how many are opened at a time.
+/// How long opening the files of all JVMs may take.
 const PATIENCE: Duration = Duration::from_secs(3);
-const AT_ONCE: usize = 8;
 
 /// A process to read; `published` is the file of a JVM's performance data.
 pub struct Chosen {
@@ -184,7 +183,7 @@ impl MetricsLog {
 
 /// If a process's files hang, what its JVM publishes is left out.
 fn chosen(processes: Vec<Watched>) -> Vec<Chosen> {
-    let found = worker_pool::run_all(processes.clone(), AT_ONCE, PATIENCE, published);
+    let found = worker_pool::run_all(processes.clone(), MOST_PROCESSES, PATIENCE, published);
     let found = processes.into_iter().zip(found);
     found
         .map(|(Watched { pid, start_time }, published)| Chosen {

@@ -120,7 +120,11 @@ fn first(
     let first = refused
         .next()
         .unwrap_or_else(|| Failure::plain("there is no engine"));
-    match refused.all(|other| other == first) {
+    let same = |other: &Failure| {
+        (other.code, &other.parameters, &other.reason)
+            == (first.code, &first.parameters, &first.reason)
+    };
+    match refused.all(|other| same(&other)) {
         true => Err(first),
         false => Err(Failure {
             reason: reasons.join("; "),
