@@ -181,7 +181,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class Subject:
-    """An event with samples; of a profile alone there are no facts, evidence and coverage."""
+    """An event with samples. A profile alone has no facts, evidence or coverage."""
 
     facts: RunFacts | None
     cluster: Profile

@@ -54,7 +54,7 @@ impl Users {
             .map_or_else(|| uid.to_string(), |user| user.name)
     }
 
-    /// The home folders of a user whom the agent works for: that of the environment, too.
+    /// The home folders of a user, and `$HOME`, which may be another one.
     pub fn homes(&self, uid: u32) -> Vec<String> {
         let mut homes = self.find(uid).map(|user| user.homes).unwrap_or_default();
         homes.extend(std::env::var("HOME"));
