@@ -12,7 +12,7 @@ SOURCES := Cargo.toml Cargo.lock setup.py pyproject.toml agents/async-profiler.j
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-rust test-unit test-viewer test-host test-all test-jdks test-faults test-lab test-peers \
-  test-chaos test-fuzz test-loops test-wheel lint picture bench dist lab-up lab-down lab-yarn lab-yarn-down lab-k8s lab-k8s-down clean prerequisites lint-prerequisites \
+  test-chaos test-fuzz test-loops test-wheel lint picture bench dist lab-up lab-down lab-yarn lab-yarn-down lab-k8s lab-k8s-down lab-software clean prerequisites lint-prerequisites \
   test-prerequisites nightly-prerequisites
 
 help: ## this list
@@ -61,8 +61,11 @@ UNIT := tests/unit tests/golden tests/fuzz tests/exact tests/jvmti
 HOST := tests/contract tests/engines tests/lab
 
 test: build test-prerequisites ## what CI runs beside lint, about 15 minutes; needs root for the lab's namespaces
-	$(MAKE) --jobs 2 --output-sync=target test-viewer test-unit test-rust
+	$(MAKE) --jobs 2 --output-sync=target lab-software test-viewer test-unit test-rust
 	$(MAKE) test-host
+
+lab-software: build test-prerequisites # on a fresh machine it takes minutes: Kubernetes is compiled
+	@$(BIN)/python -m tests.lab.software
 
 test-rust: build
 	env -u MAKEFLAGS cargo test --locked --quiet --workspace --exclude flamegraph-binding

@@ -1,4 +1,7 @@
-"""Fixtures of the lab: hosts that live for the whole session, the steady job on them, a coordinator."""
+"""Fixtures of the lab: hosts for a file of tests, the steady job on them, a coordinator.
+
+Other files' clusters have the machine to themselves: the job uses more than one core.
+"""
 
 from __future__ import annotations
 
@@ -47,24 +50,24 @@ def spark_home() -> Path:
     return pyspark()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def lab(workshop: Path) -> Iterator[Lab]:
     """coord and host1…host3, up."""
     hosts.require()
     made = Lab(workshop / "lab", hosts.default_plans(), tied=True)
-    made.folder.mkdir()
+    made.folder.mkdir(exist_ok=True)
     made.up()
     yield made
     made.down()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def coordinator(lab: Lab, workshop: Path) -> Coordinator:
     """Runs hprofiler from the coordinator's network."""
     return Coordinator(lab, workshop / "runs")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def job(lab: Lab) -> Iterator[dict[str, Burner]]:
     """The steady job: on each host one JVM of user yarn, each with a hot method of its own."""
     made = {
@@ -126,7 +129,7 @@ def witness(lab: Lab, job: dict[str, Burner]) -> Witness:
     return Witness(lab.hosts.values())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def main_run(coordinator: Coordinator, job: dict[str, Burner]) -> Result:
     """The main job, as root on the three hosts, long enough for checking shares."""
     return coordinator.run("-f", "300", "-t", "10", "-j", JOB, "-h", ALL, "--user", "root")
