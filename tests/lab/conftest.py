@@ -62,9 +62,9 @@ def lab(workshop: Path) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def coordinator(lab: Lab, workshop: Path) -> Coordinator:
+def coordinator(request: pytest.FixtureRequest, lab: Lab, workshop: Path) -> Coordinator:
     """Runs hprofiler from the coordinator's network."""
-    return Coordinator(lab, workshop / "runs")
+    return Coordinator(lab, workshop / f"{request.module.__name__}-runs")
 
 
 @pytest.fixture(scope="module")
