@@ -39,7 +39,7 @@ export class SortedTable {
     this.more.id = `${id}-more`;
     /** @type {TableColumn<Row>[]} */
     this.columns = [];
-    /** Of the rows shown. @type {Map<Row, HTMLElement>} */
+    /** Made of these columns. @type {Map<Row, HTMLElement>} */
     this.lines = new Map();
     /** @type {Row[]} */
     this.rows = [];
@@ -63,7 +63,7 @@ export class SortedTable {
   }
 
   /**
-   * @param {TableColumn<Row>[]} columns the same array as before if the cells are the same: they are not made again then
+   * @param {TableColumn<Row>[]} columns the same array as before if the cells are the same: rows are reused then
    * @param {Row[]} rows
    * @param {string | null} sort a column's key, with "-" before it for the other direction; else the first column is
    * taken; null keeps the order of the rows
@@ -77,17 +77,14 @@ export class SortedTable {
     const focused = document.activeElement;
     const line = same && focused instanceof Element ? [...this.body.children].indexOf(focused.closest("tr") ?? this.body) : -1;
     const focusedRow = this.rows[line];
-    const remade = columns !== this.columns;
+    if (columns !== this.columns) this.lines.clear();
     this.columns = columns;
     this.listed = rows;
     this.sort = sort;
     this.rows = by ? sortRows(rows, by, turned) : rows;
     this.limit = Math.max(PAGE, limit);
     this.head.replaceChildren(...columns.map((column) => this.headOf(column, by, turned)));
-    this.lines = new Map(this.rows.slice(0, this.limit).map((row) => {
-      const line = this.lines.get(row);
-      return [row, line && !remade ? line : this.line(row, line)];
-    }));
+    this.lines = new Map(this.rows.slice(0, this.limit).map((row) => [row, this.lines.get(row) ?? this.line(row)]));
     this.body.replaceChildren(...this.lines.values());
     const left = this.rows.length - this.limit;
     this.none.hidden = this.rows.length > 0;
@@ -118,18 +115,9 @@ export class SortedTable {
     return head;
   }
 
-  /**
-   * @param {Row} row
-   * @param {HTMLElement} [before] its line of other columns, of which cells that look the same are kept: what a browser
-   * has laid out takes ten times the memory of what it has not
-   */
-  line(row, before) {
-    const cells = this.columns.map((column) => filled("td", column.className, ...column.cell(row)));
-    if (before?.childElementCount !== cells.length) return filled("tr", "", ...cells);
-    cells.forEach((cell, at) => {
-      if (!cell.isEqualNode(before.children[at])) before.children[at].replaceWith(cell);
-    });
-    return before;
+  /** @param {Row} row */
+  line(row) {
+    return filled("tr", "", ...this.columns.map((column) => filled("td", column.className, ...column.cell(row))));
   }
 }
 
