@@ -125,7 +125,7 @@ def _until_all_record(lab: Lab, places: int, words: Sequence[str], environment: 
 def on_yarn() -> list[Row]:
     """A Spark job whose three executors sleep; resolving 1,000 containers on 500 nodes."""
     rows = [_resolving_containers()]
-    what = "from the command to all sampling, YARN application on 3 nodes"
+    what = "from the command to all sampling, YARN application"
     try:
         made = yarn_software()
     except Unavailable as why:
@@ -136,9 +136,10 @@ def on_yarn() -> list[Row]:
         app = yarn.YarnCluster(lab.up(), made).up().spark("idle", "3600", "3")
         app.wait_until_busy(3)
         words = ["-j", app.id, "-c", yarn.RESOURCE_MANAGER, *ROOT]
-        _until_all_record(lab, 3, words, {})  # the first run pushes the agent
-        seconds = median_of(ROUNDS, lambda: _until_all_record(lab, 3, words, {}))
-    return [*rows, under(3, what, seconds, f"(median of {ROUNDS})")]
+        first = Coordinator(lab, folder / "runs").run("-t", "1", *words)  # pushes the agent
+        nodes = len(first.run["hosts"])  # on a busy machine YARN may place all executors on two of three
+        seconds = median_of(ROUNDS, lambda: _until_all_record(lab, nodes, words, {}))
+    return [*rows, under(3, what, seconds, f"(median of {ROUNDS}, {nodes} nodes)")]
 
 
 def spark_stages() -> list[Row]:
