@@ -16,7 +16,7 @@ from tests.lab.yarn import software as yarn
 
 def main() -> None:
     os.nice(10)  # tests run beside it
-    for make in (yarn.software, logs.spark_3, logs.spark_4, k8s.software):
+    for make in (yarn.software, yarn.pyspark, logs.spark_3, k8s.software):
         try:
             make()
         except Unavailable as problem:  # a test that needs it is skipped

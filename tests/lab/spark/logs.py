@@ -26,10 +26,10 @@ from typing import Any
 
 from tests.lab import cache, jdks
 from tests.lab.procs import wait_for
+from tests.lab.yarn.software import pyspark
 
 HERE = Path(__file__).parent
 JDK = 17
-PYSPARK = "4.3.0"
 SAMPLES = "samples"
 _TESTS = "org.apache.spark:spark-core_2.13:3.5.6:jar:tests"
 SECONDS = 900
@@ -110,13 +110,7 @@ def spark_3() -> Spark:
 
 def spark_4() -> Spark:
     """PySpark 4, which has all of Spark's jars. Raises Unavailable."""
-    wanted = f"pyspark=={PYSPARK}"
-
-    def fetch(folder: Path) -> None:
-        options = ["--quiet", "--no-deps", "--no-compile", "--target", str(folder)]
-        _run([sys.executable, "-m", "pip", "install", *options, wanted])
-
-    return Spark("spark-4", cache.made(cache.folder("yarn"), "pyspark", wanted.encode(), fetch) / "pyspark")
+    return Spark("spark-4", pyspark())
 
 
 def made(version: str) -> list[Logged]:
