@@ -27,6 +27,7 @@ PACKAGES = ("containerd", "runc", "containernetworking-plugins")
 TOOLS = {"go": "golang-go", "gcc": "gcc", "apt-get": "apt", "dpkg-deb": "dpkg"}
 PLACES = f"{os.environ.get('PATH', '')}:/usr/local/go/bin"
 BUILD_SECONDS = 3000
+QUICKLY = "all=-l -dwarf=false"  # nothing inlined, nothing for debuggers: compiles in two thirds of the time
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,14 @@ def _programs() -> Path:
         for source in sources:
             shutil.copy(source, folder)
         (folder / "go.mod").write_text(_module_file())
-        _go(folder, "build", "-mod=mod", "-trimpath", "-ldflags", _stamp(), "-o", "kubelab", ".")
+        _go(
+            folder, "build", "-mod=mod", "-trimpath", "-gcflags", QUICKLY, "-ldflags", _stamp(),
+            "-o", "kubelab", ".",
+        )  # fmt: skip
         for name in COMPONENTS:
             (folder / name).symlink_to("kubelab")
 
-    key = KUBERNETES.encode() + b"".join(source.read_bytes() for source in sources)
+    key = KUBERNETES.encode() + QUICKLY.encode() + b"".join(source.read_bytes() for source in sources)
     return cache.made(cache.folder("k8s"), "programs", key, build)
 
 
