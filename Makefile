@@ -68,7 +68,7 @@ lab-software: build test-prerequisites # on a fresh machine it takes minutes: Ku
 	@$(BIN)/python -m tests.lab.software
 
 test-rust: build
-	env -u MAKEFLAGS cargo test --locked --quiet --workspace --exclude flamegraph-binding
+	env -u MAKEFLAGS -u MFLAGS cargo test --locked --quiet --workspace --exclude flamegraph-binding
 
 test-unit: build test-prerequisites
 	$(PYTEST) -m "not nightly" $(UNIT)
