@@ -38,6 +38,7 @@ _ENTRY = 16
 _LONGEST_PLAN = 1 << 20
 _LONGEST_TEXT = 4000
 _LONGEST_KIND = 40
+_LONGEST_NUMBER = 20
 _CODEGEN = "WholeStageCodegen"
 _PASSED_BY = {"InputAdapter", "TableCacheQueryStage", "ResultQueryStage"}
 _EXCHANGE_STAGES = {"BroadcastQueryStage", "ShuffleQueryStage"}
@@ -419,9 +420,13 @@ class _StageMetrics:
         count; one that failed counts until then."""
         if index in self._done or not 0 <= index < self.tasks:
             return
-        for accumulator, value in _numbers(updates):
+        for update in updates:
+            accumulator = update.id
             kind = self.kinds.get(accumulator)
-            if kind is None or accumulator in self.left_out:
+            if kind is None or accumulator in self.left_out:  # most are no metrics of SQL
+                continue
+            value = _number(update.value)
+            if value is None:
                 continue
             if kind == "sum":
                 started = self._unfinished.setdefault(accumulator, {})
@@ -466,19 +471,14 @@ class _StageMetrics:
         return self._values.get(accumulator, ())
 
 
-def _numbers(updates: Iterable[_Update]) -> Iterator[tuple[int, int]]:
-    """Accumulators and values that are numbers. Event logs write those of SQL as text."""
-    for update in updates:
-        value = update.value
-        if isinstance(value, str):
-            if len(value) > 20:
-                continue
-            try:
-                value = int(value)
-            except ValueError:
-                continue
-        if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
-            yield update.id, value
+def _number(value: object) -> int | None:
+    """A value that is a number. Event logs write those of SQL as text."""
+    if isinstance(value, str):
+        try:
+            value = int(value) if len(value) <= _LONGEST_NUMBER else None
+        except ValueError:
+            return None
+    return value if isinstance(value, int) and -(1 << 63) <= value < 1 << 63 else None
 
 
 def python_time(accumulables: msgspec.Raw) -> int:
@@ -491,8 +491,7 @@ def python_time(accumulables: msgspec.Raw) -> int:
         updates = _NAMED_UPDATES.decode(content)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return 0
-    times = _numbers(update for update in updates if update.name == _PYTHON_TIME)
-    return max(0, sum(time for _, time in times))
+    return max(0, sum(_number(update.value) or 0 for update in updates if update.name == _PYTHON_TIME))
 
 
 def rest_execution(execution: SqlExecution, until: int) -> dict[str, Any]:
