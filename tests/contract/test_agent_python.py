@@ -113,11 +113,11 @@ def assert_native(done: Recorded, burnt: Counts) -> None:
 
 def test_native_frames_are_below_python_functions(agent, program):
     wall = {"events": ["cpu", "wall"], "wall_interval": 50_000_000}
-    done, burnt = record(agent, program(load=0.8), python_native=True, **wall)
+    done, burnt = record(agent, program(load=0.5), python_native=True, **wall)
     assert_native(done, burnt)
     idle = [stack for stack, _ in done.stacks("wall") if stack[:2] == ["[MainThread]", "[waiting]"]]
     assert idle and all(stack[-1].endswith("(shares.py)") for stack in idle), idle
-    assert done.share("[waiting]", "wall", among=["wait_for_input"]) > 0.7, done.stacks("wall")
+    assert done.share("[waiting]", "wall", among=["wait_for_input"]) > 0.5, done.stacks("wall")
 
 
 WITH_STOPS = {
