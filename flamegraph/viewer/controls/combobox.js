@@ -27,6 +27,8 @@ export class Combobox {
     this.listed = [];
     /** All there are, and what is searched of each, while the list is shown. @type {{option: Option, text: string}[]} */
     this.all = [];
+    /** Those that fit what is typed. @type {{option: Option, text: string}[]} */
+    this.fitting = [];
     this.active = -1;
     const input = (this.input = document.createElement("input"));
     const list = (this.list = make("ul"));
@@ -92,11 +94,22 @@ export class Combobox {
   /** @param {string} typed */
   open(typed) {
     const words = searchable(typed).split(/\s+/).filter(Boolean);
-    if (this.list.hidden) {
-      this.all = this.options().map((option) => ({ option, text: searchable(`${option.section} ${option.label}`) }));
-    }
-    const fitting = this.all.filter(({ text }) => words.every((word) => text.includes(word)));
-    this.listed = fitting.slice(0, MOST_OPTIONS).map(({ option }) => option);
+    const opens = this.list.hidden;
+    if (opens) this.all = this.options().map((option) => ({ option, text: searchable(`${option.section} ${option.label}`) }));
+    const before = this.fitting;
+    this.fitting = this.all.filter(({ text }) => words.every((word) => text.includes(word)));
+    // One more letter often leaves the list as it is, and to make it anew takes much memory for a while.
+    const same = !opens && this.fitting.length === before.length && this.fitting.every((one, at) => one === before[at]);
+    if (!same) this.fill();
+    this.list.hidden = false;
+    this.input.setAttribute("aria-expanded", "true");
+    const current = this.listed.findIndex((option) => option.id === this.current);
+    this.point(typed || current < 0 ? 0 : current);
+  }
+
+  /** Lists what fits. */
+  fill() {
+    this.listed = this.fitting.slice(0, MOST_OPTIONS).map(({ option }) => option);
     const heading = (/** @type {string} */ text) => {
       const item = make("li", "section", text);
       item.setAttribute("role", "presentation");
@@ -106,13 +119,9 @@ export class Combobox {
       const begins = option.section !== (this.listed[index - 1]?.section ?? "");
       return [...(begins ? [heading(option.section)] : []), this.item(option, index)];
     });
-    const left = fitting.length - this.listed.length;
+    const left = this.fitting.length - this.listed.length;
     if (left) items.push(heading(`${left} more: type to find them`));
     this.list.replaceChildren(...(items.length ? items : [heading("No match")]));
-    this.list.hidden = false;
-    this.input.setAttribute("aria-expanded", "true");
-    const current = this.listed.findIndex((option) => option.id === this.current);
-    this.point(typed || current < 0 ? 0 : current);
   }
 
   /**
@@ -157,7 +166,7 @@ export class Combobox {
   close() {
     this.list.hidden = true;
     this.list.replaceChildren();
-    this.all = [];
+    this.all = this.fitting = [];
     this.input.setAttribute("aria-expanded", "false");
     this.input.removeAttribute("aria-activedescendant");
     this.input.value = this.label;
