@@ -7,7 +7,7 @@ import { filled, make } from "./dom.js";
 /** A note is asked for when the option is shown. @typedef {{id: string, label: string, section: string, note?: () => string}} Option */
 
 /** Listed at most; more are found by typing. */
-const MOST_OPTIONS = 200;
+const MOST_OPTIONS = 100;
 /** @type {Record<string, number>} */
 const WALKS = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 };
 
