@@ -423,7 +423,7 @@ class _StageMetrics:
         for update in updates:
             accumulator = update.id
             kind = self.kinds.get(accumulator)
-            if kind is None or accumulator in self.left_out:  # most are no metrics of SQL
+            if kind is None or accumulator in self.left_out:  # most are not metrics of SQL
                 continue
             value = _number(update.value)
             if value is None:
