@@ -21,7 +21,7 @@ from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
 from hprofiler.analysis.work import has_kernel, is_work, user_rules
 from hprofiler.archive.place import ArchiveError
-from hprofiler.archive.schema import BIGINT, BOOLEAN, DOUBLE, FORM, INTEGER, NAMES, TABLES, TIMESTAMP, VARCHAR
+from hprofiler.archive.schema import FORM, TABLES
 from hprofiler.base.errors import RunFolderError, UsageError
 from hprofiler.base.paths import is_file
 from hprofiler.model import HostRecord, Outcome, Process, Recording, Status
@@ -371,13 +371,13 @@ def library() -> Any:
 def schema_of(name: str) -> Any:
     arrow = library()
     types: Mapping[str, Callable[[], Any]] = {
-        BIGINT: arrow.int64,
-        INTEGER: arrow.int32,
-        DOUBLE: arrow.float64,
-        VARCHAR: arrow.string,
-        BOOLEAN: arrow.bool_,
-        TIMESTAMP: lambda: arrow.timestamp("us"),
-        NAMES: lambda: arrow.list_(arrow.string()),
+        "BIGINT": arrow.int64,
+        "INTEGER": arrow.int32,
+        "DOUBLE": arrow.float64,
+        "VARCHAR": arrow.string,
+        "BOOLEAN": arrow.bool_,
+        "TIMESTAMP": lambda: arrow.timestamp("us"),
+        "VARCHAR[]": lambda: arrow.list_(arrow.string()),
     }
     return arrow.schema([(column, types[type_]()) for column, type_ in TABLES[name].columns.items()])
 

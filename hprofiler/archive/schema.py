@@ -15,9 +15,7 @@ FORM = 1
 MARKER = "hprofiler-archive.json"
 """The file of a place that says which version its tables have."""
 
-BIGINT, INTEGER, DOUBLE = "BIGINT", "INTEGER", "DOUBLE"
-VARCHAR, BOOLEAN, TIMESTAMP, NAMES = "VARCHAR", "BOOLEAN", "TIMESTAMP", "VARCHAR[]"
-TYPES = (BIGINT, INTEGER, DOUBLE, VARCHAR, BOOLEAN, TIMESTAMP, NAMES)
+TYPES = ("BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN", "TIMESTAMP", "VARCHAR[]")
 
 
 @dataclass(frozen=True)
@@ -26,201 +24,94 @@ class Table:
 
     name: str
     columns: Mapping[str, str]
-    order: tuple[str, ...] = ("run",)
+    order: tuple[str, ...]
 
 
-_RUN = {"run": VARCHAR}
-_STACK = {"stack_high": BIGINT, "stack_low": BIGINT}
-_SUMS = {"cost": BIGINT, "squared": DOUBLE, "weighted": DOUBLE, "sampled": DOUBLE}
-# fmt: off
+def _of_type(type_: str, names: str) -> str:
+    """Columns of one type, in the form of `_COLUMNS`."""
+    return ", ".join(f"{name} {type_}" for name in names.split())
+
+
 _STAGE_COUNTS = (
-    "numTasks", "numActiveTasks", "numCompleteTasks", "numFailedTasks", "numKilledTasks",
-    "numCompletedIndices", "executorDeserializeTime", "executorDeserializeCpuTime", "executorRunTime",
-    "executorCpuTime", "resultSize", "jvmGcTime", "resultSerializationTime", "memoryBytesSpilled",
-    "diskBytesSpilled", "peakExecutionMemory", "inputBytes", "inputRecords", "outputBytes",
-    "outputRecords", "shuffleRemoteBlocksFetched", "shuffleLocalBlocksFetched", "shuffleFetchWaitTime",
-    "shuffleRemoteBytesRead", "shuffleRemoteBytesReadToDisk", "shuffleLocalBytesRead",
-    "shuffleReadBytes", "shuffleReadRecords", "shuffleRemoteReqsDuration", "shuffleWriteBytes",
-    "shuffleWriteTime", "shuffleWriteRecords",
+    "numTasks numActiveTasks numCompleteTasks numFailedTasks numKilledTasks numCompletedIndices "
+    "executorDeserializeTime executorDeserializeCpuTime executorRunTime executorCpuTime resultSize "
+    "jvmGcTime resultSerializationTime memoryBytesSpilled diskBytesSpilled peakExecutionMemory "
+    "inputBytes inputRecords outputBytes outputRecords shuffleRemoteBlocksFetched "
+    "shuffleLocalBlocksFetched shuffleFetchWaitTime shuffleRemoteBytesRead shuffleRemoteBytesReadToDisk "
+    "shuffleLocalBytesRead shuffleReadBytes shuffleReadRecords shuffleRemoteReqsDuration "
+    "shuffleWriteBytes shuffleWriteTime shuffleWriteRecords"
 )
 _TASK_COUNTS = (
-    "run_time", "cpu_time", "deserialize_time", "deserialize_cpu_time", "gc_time", "serialize_time",
-    "fetch_wait", "shuffle_write_time", "remote_requests", "result_size", "peak_memory",
-    "memory_spilled", "disk_spilled", "input_bytes", "input_records", "output_bytes", "output_records",
-    "shuffle_remote_bytes", "shuffle_local_bytes", "shuffle_remote_bytes_to_disk",
-    "shuffle_remote_blocks", "shuffle_local_blocks", "shuffle_read_records", "shuffle_write_bytes",
-    "shuffle_write_records", "python_time", "duration", "getting", "scheduler_delay",
+    "run_time cpu_time deserialize_time deserialize_cpu_time gc_time serialize_time fetch_wait "
+    "shuffle_write_time remote_requests result_size peak_memory memory_spilled disk_spilled input_bytes "
+    "input_records output_bytes output_records shuffle_remote_bytes shuffle_local_bytes "
+    "shuffle_remote_bytes_to_disk shuffle_remote_blocks shuffle_local_blocks shuffle_read_records "
+    "shuffle_write_bytes shuffle_write_records python_time duration getting scheduler_delay"
 )
-# fmt: on
-
-_TABLES = (
-    Table(
-        "runs",
-        {
-            **_RUN,
-            "started": TIMESTAMP,
-            "seconds": DOUBLE,
-            "kind": VARCHAR,
-            "target": VARCHAR,
-            "application": VARCHAR,
-            "user": VARCHAR,
-            "command": VARCHAR,
-            "hprofiler": VARCHAR,
-            "hosts": INTEGER,
-            "processes": INTEGER,
-            "form": INTEGER,
-            "tables": NAMES,
-        },
-        ("started", "run"),
+_SUMS = "{0}_cost BIGINT, {0}_squared DOUBLE, {0}_weighted DOUBLE, {0}_sampled DOUBLE"
+_COLUMNS = {
+    "runs": (
+        "run VARCHAR, started TIMESTAMP, seconds DOUBLE, kind VARCHAR, target VARCHAR, application VARCHAR, "
+        "user VARCHAR, command VARCHAR, hprofiler VARCHAR, hosts INTEGER, processes INTEGER, form INTEGER, "
+        "tables VARCHAR[]"
     ),
-    Table(
-        "events",
-        {
-            **_RUN,
-            "event": VARCHAR,
-            "unit": VARCHAR,
-            "per_sample": DOUBLE,
-            "samples": BIGINT,
-            "total": BIGINT,
-            "seconds": DOUBLE,
-        },
+    "events": (
+        "run VARCHAR, event VARCHAR, unit VARCHAR, per_sample DOUBLE, samples BIGINT, total BIGINT, "
+        "seconds DOUBLE"
     ),
-    Table(
-        "processes",
-        {
-            **_RUN,
-            "process": INTEGER,
-            "host": VARCHAR,
-            "pid": INTEGER,
-            "role": VARCHAR,
-            "executor": VARCHAR,
-            "container": VARCHAR,
-            "user": VARCHAR,
-            "engine": VARCHAR,
-            "main": VARCHAR,
-            "seconds": DOUBLE,
-        },
+    "processes": (
+        "run VARCHAR, process INTEGER, host VARCHAR, pid INTEGER, role VARCHAR, executor VARCHAR, "
+        "container VARCHAR, user VARCHAR, engine VARCHAR, main VARCHAR, seconds DOUBLE"
     ),
-    Table(
-        "stacks",
-        {**_STACK, "frames": NAMES, "category": VARCHAR, "phase": VARCHAR, "form": INTEGER},
-        (),  # frames take too much memory; and alike stacks, which follow each other, compress well
+    "stacks": (
+        "stack_high BIGINT, stack_low BIGINT, frames VARCHAR[], category VARCHAR, phase VARCHAR, form INTEGER"
     ),
-    Table(
-        "samples",
-        {
-            **_RUN,
-            "process": INTEGER,
-            "event": VARCHAR,
-            "thread_group": VARCHAR,
-            "stage": VARCHAR,
-            "second": INTEGER,
-            **_STACK,
-            "value": BIGINT,
-        },
-        ("stack_high", "stack_low", "run"),
+    "samples": (
+        "run VARCHAR, process INTEGER, event VARCHAR, thread_group VARCHAR, stage VARCHAR, second INTEGER, "
+        "stack_high BIGINT, stack_low BIGINT, value BIGINT"
     ),
-    Table(
-        "spreads",
-        {
-            **_RUN,
-            "event": VARCHAR,
-            "role": VARCHAR,
-            "parts": INTEGER,
-            "known": BOOLEAN,
-            "samples": BIGINT,
-            "whole": BIGINT,
-            "squared": DOUBLE,
-            "weighted": DOUBLE,
-            "sampled": DOUBLE,
-        },
+    "spreads": (
+        "run VARCHAR, event VARCHAR, role VARCHAR, parts INTEGER, known BOOLEAN, samples BIGINT, "
+        "whole BIGINT, squared DOUBLE, weighted DOUBLE, sampled DOUBLE"
     ),
-    Table(
-        "methods",
-        {
-            **_RUN,
-            "event": VARCHAR,
-            "role": VARCHAR,
-            "method": VARCHAR,
-            **{f"own_{name}": type_ for name, type_ in _SUMS.items()},
-            **{f"all_{name}": type_ for name, type_ in _SUMS.items()},
-        },
-        ("method", "event", "run"),
+    "methods": (
+        "run VARCHAR, event VARCHAR, role VARCHAR, method VARCHAR, "
+        f"{_SUMS.format('own')}, {_SUMS.format('all')}"
     ),
-    Table(
-        "work",
-        {
-            **_RUN,
-            "event": VARCHAR,
-            "process": INTEGER,
-            "category": VARCHAR,
-            "phase": VARCHAR,
-            "value": BIGINT,
-            "seconds": DOUBLE,
-        },
-        ("event", "run"),
+    "work": (
+        "run VARCHAR, event VARCHAR, process INTEGER, category VARCHAR, phase VARCHAR, value BIGINT, "
+        "seconds DOUBLE"
     ),
-    Table(
-        "stages",
-        {
-            **_RUN,
-            "stageId": BIGINT,
-            "attemptId": BIGINT,
-            "status": VARCHAR,
-            "name": VARCHAR,
-            "description": VARCHAR,
-            "failureReason": VARCHAR,
-            "submissionTime": VARCHAR,
-            "firstTaskLaunchedTime": VARCHAR,
-            "completionTime": VARCHAR,
-            **dict.fromkeys(_STAGE_COUNTS, BIGINT),
-        },
+    "stages": (
+        "run VARCHAR, stageId BIGINT, attemptId BIGINT, status VARCHAR, name VARCHAR, description VARCHAR, "
+        "failureReason VARCHAR, submissionTime VARCHAR, firstTaskLaunchedTime VARCHAR, "
+        "completionTime VARCHAR, "
+        f"{_of_type('BIGINT', _STAGE_COUNTS)}"
     ),
-    Table(
-        "tasks",
-        {
-            **_RUN,
-            "stageId": BIGINT,
-            "attemptId": BIGINT,
-            "tid": BIGINT,
-            "index": BIGINT,
-            "attempt": BIGINT,
-            "partition": BIGINT,
-            "executor": VARCHAR,
-            "launch": BIGINT,
-            "finish": BIGINT,
-            "getting_result": BIGINT,
-            "status": VARCHAR,
-            "speculative": BOOLEAN,
-            "locality": VARCHAR,
-            **dict.fromkeys(_TASK_COUNTS, BIGINT),
-        },
+    "tasks": (
+        "run VARCHAR, stageId BIGINT, attemptId BIGINT, tid BIGINT, index BIGINT, attempt BIGINT, "
+        "partition BIGINT, executor VARCHAR, launch BIGINT, finish BIGINT, getting_result BIGINT, "
+        "status VARCHAR, speculative BOOLEAN, locality VARCHAR, "
+        f"{_of_type('BIGINT', _TASK_COUNTS)}"
     ),
-    Table(
-        "counters",
-        {
-            **_RUN,
-            "host": VARCHAR,
-            "pid": INTEGER,
-            "name": VARCHAR,
-            "value": DOUBLE,
-            "counted": DOUBLE,
-        },
-        ("name", "run"),
+    "counters": "run VARCHAR, host VARCHAR, pid INTEGER, name VARCHAR, value DOUBLE, counted DOUBLE",
+    "metrics": (
+        "run VARCHAR, host VARCHAR, of VARCHAR, id VARCHAR, metric VARCHAR, unit VARCHAR, mean DOUBLE, "
+        "most DOUBLE"
     ),
-    Table(
-        "metrics",
-        {
-            **_RUN,
-            "host": VARCHAR,
-            "of": VARCHAR,
-            "id": VARCHAR,
-            "metric": VARCHAR,
-            "unit": VARCHAR,
-            "mean": DOUBLE,
-            "most": DOUBLE,
-        },
-        ("metric", "run"),
-    ),
-)
-TABLES: Mapping[str, Table] = {table.name: table for table in _TABLES}
+}
+"""`name TYPE, name TYPE` of each table."""
+_ORDER: Mapping[str, tuple[str, ...]] = {
+    "runs": ("started", "run"),
+    "stacks": (),  # frames take too much memory; and alike stacks, which follow each other, compress well
+    "samples": ("stack_high", "stack_low", "run"),
+    "methods": ("method", "event", "run"),
+    "work": ("event", "run"),
+    "counters": ("name", "run"),
+    "metrics": ("metric", "run"),
+}
+"""Of tables that are not sorted by run."""
+TABLES: Mapping[str, Table] = {
+    name: Table(name, dict(column.split(" ") for column in columns.split(", ")), _ORDER.get(name, ("run",)))
+    for name, columns in _COLUMNS.items()
+}
