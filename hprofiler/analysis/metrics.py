@@ -19,6 +19,7 @@ Values = Sequence[float | None]
 _NAMES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _MODES = tuple(f"{one}_ticks" for one in _NAMES)
 _RESTING = ("idle_ticks", "iowait_ticks")
+_REQUESTS = ("reads", "writes", "discards")
 # Seconds in a unit of time. A counter of time is shown as its share of the time that passed.
 _TIME = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _SUFFIXES = ("_bytes", "_ms", "_us", "_ns")
@@ -230,18 +231,23 @@ def _shown(series: Mapping[str, Series]) -> dict[str, Series]:
 
 # Formulas. `id` says of which thing.
 
+Formula = Callable[[HostMetrics, str], Values]
 
-def _cpu(*modes: str) -> Callable[[HostMetrics, str], Values]:
-    """The share of these modes of all CPUs' time. Time of guests is in user time."""
+
+def _part(of: str, part: Sequence[str], whole: Sequence[str], factor: float = 100) -> Formula:
+    """How much some counters of a thing grew by how much others did, in percent or times another factor."""
 
     def formula(host: HostMetrics, id: str) -> Values:
-        part = host.increase_of_all("host", id, modes)
-        return _scaled(100, _quotient(part, host.increase_of_all("host", id, _MODES)))
+        grown = host.increase_of_all(of, id, part), host.increase_of_all(of, id, whole)
+        return _scaled(factor, _quotient(*grown))
 
     return formula
 
 
-def _of_cores(choose: Callable[[Sequence[float]], float]) -> Callable[[HostMetrics, str], Values]:
+_busy_core = _part("cpu", ("busy_ticks",), ("busy_ticks", "idle_ticks"))
+
+
+def _of_cores(choose: Callable[[Sequence[float]], float]) -> Formula:
     """The busiest or the idlest CPU at each reading."""
 
     def formula(host: HostMetrics, id: str) -> Values:
@@ -250,11 +256,6 @@ def _of_cores(choose: Callable[[Sequence[float]], float]) -> Callable[[HostMetri
         return [choose(row) if row else None for row in known] or [None] * len(host.times)
 
     return formula
-
-
-def _busy_core(host: HostMetrics, id: str) -> Values:
-    whole = host.increase_of_all("cpu", id, ("busy_ticks", "idle_ticks"))
-    return _scaled(100, _quotient(host.increase("cpu", id, "busy_ticks"), whole))
 
 
 def _memory_used(host: HostMetrics, id: str) -> Values:
@@ -267,37 +268,6 @@ def _memory_used(host: HostMetrics, id: str) -> Values:
 def _swap_used(host: HostMetrics, id: str) -> Values:
     columns = (host.read("host", id, name) for name in ("swap_total", "swap_free"))
     return _each(lambda total, free: total - free, *columns)
-
-
-def _retransmitted(host: HostMetrics, id: str) -> Values:
-    again, sent = (host.increase("host", id, f"tcp_{name}") for name in ("retransmits", "segments_sent"))
-    return _scaled(100, _quotient(again, sent))
-
-
-_REQUESTS = ("reads", "writes", "discards")
-
-
-def _operations(host: HostMetrics, id: str) -> Values:
-    return _quotient(host.increase_of_all("disk", id, _REQUESTS), host.seconds)
-
-
-def _await(host: HostMetrics, id: str) -> Values:
-    waited = host.increase_of_all("disk", id, ("read_ms", "write_ms", "discard_ms"))
-    return _quotient(waited, host.increase_of_all("disk", id, _REQUESTS))
-
-
-def _queue(host: HostMetrics, id: str) -> Values:
-    return _scaled(1e-3, host.rate("disk", id, "queue_ms"))
-
-
-def _of_other_nodes(host: HostMetrics, id: str) -> Values:
-    pages = host.increase_of_all("node", id, ("local_pages", "other_pages"))
-    return _scaled(100, _quotient(host.increase("node", id, "other_pages"), pages))
-
-
-def _periods_throttled(host: HostMetrics, id: str) -> Values:
-    throttled, periods = (host.increase("cgroup", id, name) for name in ("throttled_periods", "periods"))
-    return _scaled(100, _quotient(throttled, periods))
 
 
 def _memory_of_limit(host: HostMetrics, id: str) -> Values:
@@ -322,11 +292,7 @@ def _heap_used(host: HostMetrics, id: str) -> Values:
     return _each(lambda *sizes: sum(sizes), *spaces) if spaces else [None] * len(host.times)
 
 
-def _wait(host: HostMetrics, id: str) -> Values:
-    return _quotient(host.increase("mount", id, "wait_ms"), host.increase("mount", id, "operations"))
-
-
-def _of_counters(name: str, whole_host: bool) -> Callable[[HostMetrics, str], Values]:
+def _of_counters(name: str, whole_host: bool) -> Formula:
     """A ratio of a process, or of all recorded processes of the host."""
     variants = [one for one in RATIOS if one.name == name]
 
@@ -357,7 +323,7 @@ def _first_with(host: HostMetrics, owner: str, names: Sequence[str]) -> str | No
     return next((id for id in groups if all(name in host.things["counters", id] for name in names)), None)
 
 
-def _of_machine(*begins: str) -> Callable[[HostMetrics, str], Values]:
+def _of_machine(*begins: str) -> Formula:
     """What the machine's own counters with these names count in a second."""
 
     def formula(host: HostMetrics, id: str) -> Values:
@@ -394,30 +360,27 @@ def _memory_estimate(host: HostMetrics, id: str) -> Values:
     return _scaled(counters.LINE, _quotient(lines, host.seconds))
 
 
-def _counted_share(host: HostMetrics, id: str) -> Values:
-    """The share of the time in which a group was counted, while its threads ran."""
-    enabled, running = (host.increase("counters", id, one) for one in (ENABLED, RUNNING))
-    return _scaled(100, _quotient(running, enabled))
-
-
-FORMULAS: Mapping[tuple[str, str], tuple[str, Callable[[HostMetrics, str], Values]]] = {
-    **{("host", f"cpu_{one}"): ("%", _cpu(f"{one}_ticks")) for one in _NAMES},
-    ("host", "cpu_busy"): ("%", _cpu(*(one for one in _MODES if one not in _RESTING))),
+FORMULAS: Mapping[tuple[str, str], tuple[str, Formula]] = {
+    **{("host", f"cpu_{one}"): ("%", _part("host", (f"{one}_ticks",), _MODES)) for one in _NAMES},
+    ("host", "cpu_busy"): ("%", _part("host", [one for one in _MODES if one not in _RESTING], _MODES)),
     ("host", "core_busiest"): ("%", _of_cores(max)),
     ("host", "core_idlest"): ("%", _of_cores(min)),
     ("host", "memory_used"): ("%", _memory_used),
     ("host", "swap_used"): ("B", _swap_used),
-    ("host", "tcp_retransmitted"): ("%", _retransmitted),
+    ("host", "tcp_retransmitted"): ("%", _part("host", ("tcp_retransmits",), ("tcp_segments_sent",))),
     ("cpu", "busy"): ("%", _busy_core),
-    ("disk", "operations"): ("1/s", _operations),
-    ("disk", "await"): ("ms", _await),
-    ("disk", "queue"): ("", _queue),
-    ("cgroup", "periods_throttled"): ("%", _periods_throttled),
+    ("disk", "operations"): (
+        "1/s",
+        lambda host, id: _quotient(host.increase_of_all("disk", id, _REQUESTS), host.seconds),
+    ),
+    ("disk", "await"): ("ms", _part("disk", ("read_ms", "write_ms", "discard_ms"), _REQUESTS, 1)),
+    ("disk", "queue"): ("", lambda host, id: _scaled(1e-3, host.rate("disk", id, "queue_ms"))),
+    ("cgroup", "periods_throttled"): ("%", _part("cgroup", ("throttled_periods",), ("periods",))),
     ("cgroup", "memory_of_limit"): ("%", _memory_of_limit),
     ("process", "cpu"): ("%", _cpu_of_process),
     ("jvm", "gc"): ("%", _gc),
     ("jvm", "heap_used"): ("B", _heap_used),
-    ("mount", "wait"): ("ms", _wait),
+    ("mount", "wait"): ("ms", _part("mount", ("wait_ms",), ("operations",), 1)),
     **{("process", one.name): (one.unit, _of_counters(one.name, whole_host=False)) for one in RATIOS},
     **{("host", one.name): (one.unit, _of_counters(one.name, whole_host=True)) for one in RATIOS},
     ("host", "memory_traffic"): ("B/s", _traffic),
@@ -426,7 +389,7 @@ FORMULAS: Mapping[tuple[str, str], tuple[str, Callable[[HostMetrics, str], Value
     ("host", "memory_traffic_written"): ("B/s", _of_machine("memory_written")),
     ("host", "memory_traffic_estimate"): ("B/s", _memory_estimate),
     ("host", "power"): ("W", lambda host, id: _scaled(1e-6, _of_machine("energy_")(host, id))),
-    ("counters", "counted"): ("%", _counted_share),
-    ("node", "of_other_nodes"): ("%", _of_other_nodes),
+    ("counters", "counted"): ("%", _part("counters", (RUNNING,), (ENABLED,))),
+    ("node", "of_other_nodes"): ("%", _part("node", ("other_pages",), ("local_pages", "other_pages"))),
 }
 """Unit and formula of each derived column, by kind of thing and name. "%" of a process is of one CPU."""
