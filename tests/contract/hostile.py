@@ -39,8 +39,7 @@ ALL: dict[str, Hostile] = {
     ),
     "flood_profiles": Hostile(TO_RECORD + "\nwhile True: profile(7, b'x' * 1000000)", "came twice"),
     "flood_prepare": Hostile(
-        "hello(); found(7); read(); say('stored', sha256=LIBRARY); read()\n"
-        "while True: outcome(None, 'failed')",
+        "hello(); found(7); read()\nwhile True: outcome(None, 'failed')",
         "too many outcomes",
     ),
     # what cannot be true

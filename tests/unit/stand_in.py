@@ -1,24 +1,31 @@
 """A scripted agent, for what the real one never does: send wrong data, break off, flood.
 
-A stand-in is an executable Python script. In its body `read()` gives the next request,
-`say(type, **members)` sends an event, `out(bytes)` sends raw bytes, `process(pid)` is a found process.
+A stand-in is an executable Python script. In its body `read()` gives the next request that is not answered
+the same way by all, `say(type, **members)` sends an event, `out(bytes)` sends raw bytes, `process(pid)` is a
+found process, `PROFILE` a profile of nine samples.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hprofiler.agent import AgentBinaries
+from hprofiler.app.run import RunRequest, RunResult, run
+from hprofiler.cli.commands.run import record
+from hprofiler.cli.options.parser import parse
 from hprofiler.collect import Care, HostProgress, Listener, Reach, Stop, collect
-from hprofiler.model import Host, HostRecord, Process, Recording, Sampling, Selector
+from hprofiler.model import Host, HostRecord, Process, Recording, Sampling, Selector, Target
 from hprofiler.model.metrics import Metrics
+from hprofiler.resolve import Located
 from hprofiler.transport import LocalTransport
+from tests.viewer.made_profile import made_profile
 
 HERE = Host("here", "localhost")
 SAMPLING = Sampling(("cpu",), 99, 0.1)
@@ -32,18 +39,17 @@ def out(data):
 AHEAD = 0
 def say(type, **members):
     out(json.dumps({"type": type, **members}).encode() + b"\\n")
-def read(skip=("ping", "received")):
+def read(stores=True):
     while True:
         line = stdin.readline()
         if not line:
             sys.exit(0)
         request = json.loads(line)
-        if request["type"] == "put":
-            request["payload"] = stdin.read(request["size"])
         if request["type"] == "clock":
             say("clock", time=time.time() + AHEAD)
-            continue
-        if request["type"] not in skip:
+        elif request["type"] == "put" and (payload := stdin.read(request["size"])) and stores:
+            say("stored", sha256=hashlib.sha256(payload).hexdigest())
+        elif request["type"] not in ("ping", "received"):
             return request
 HOST = dict(name="here", boot_id="", pid_namespace="p", kernel="k", arch="x86_64", cpus=2, memory_bytes=1,
             uid=0, user="root")
@@ -58,12 +64,8 @@ def process(pid, **members):
 def found(*pids):
     read()
     say("found", searched=9, processes=[process(pid) for pid in pids], ignored=[])
-def prepare_request():
-    while (request := read())["type"] != "prepare":
-        say("stored", sha256=LIBRARY)
-    return request
 def prepared(*pids):
-    prepare_request()
+    read()
     say("ready", processes=[{"pid": pid} for pid in pids])
 def recording(*pids):
     read()
@@ -93,6 +95,9 @@ def metrics(**members):
 def outcome(pid, status="ok", stage="record", reason="", remedy="", **members):
     say("outcome", pid=pid, status=status, stage=stage, reason=reason, remedy=remedy, **members)
 """
+_profile = io.BytesIO()
+made_profile("cpu", "main;work 9\n").write(_profile, "compact")
+PRELUDE += f"PROFILE = {_profile.getvalue()!r}\n"
 
 
 class FileBlob(NamedTuple):
@@ -116,11 +121,9 @@ class StandIns:
     def binaries(self, body: str) -> AgentBinaries:
         name = hashlib.sha256(body.encode()).hexdigest()[:8]
         script = self.folder / name
-        library = blob(self.library)
         # Its folder makes its hash unique: what the client stores of it is removed at the end.
-        own = f"# {self.folder}\nLIBRARY = {library.sha256!r}"
-        script.write_text(f"#!{sys.executable}\n{own}\n{PRELUDE}\n{body}\n")
-        agent = blob(script)
+        script.write_text(f"#!{sys.executable}\n# {self.folder}\n{PRELUDE}\n{body}\n")
+        agent, library = blob(script), blob(self.library)
         self._stored.append(Path(f"/tmp/.hprofiler-{_uid()}/agent-{agent.sha256}"))
         return AgentBinaries(_every(agent), {"async-profiler": _every(library)})
 
@@ -186,3 +189,21 @@ class Fleet:
         how = (self.sampling, self.reach, self.sink, self.listener, self.stop, care or Care())
         results = collect(self.hosts, ANY, *how)
         return {result.name: result for result in results}
+
+    def located(self, **more: Any) -> Located:
+        return Located(Target("hosts", "x"), self.hosts, **more)
+
+    def request(
+        self, output: Path, selector: Selector = ANY, located: Located | None = None, **more: Any
+    ) -> RunRequest:
+        """A whole run of these hosts, into a run folder."""
+        located = located or self.located()
+        return RunRequest(located, selector, self.sampling, output, False, ("hprofiler",), **more)
+
+    def run(self, output: Path, selector: Selector = ANY, **more: Any) -> RunResult:
+        return run(self.request(output, selector, **more), self.reach, self.listener)
+
+    def record(self, output: Path, *words: str) -> int:
+        """The same by the command with these words; its exit code."""
+        options = parse(["-j", "x", "-o", str(output), *words])
+        return record(options, self.sampling, self.located(), ANY, self.reach)

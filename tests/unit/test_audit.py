@@ -13,7 +13,6 @@ import pytest
 from hprofiler.base.errors import UsageError
 from hprofiler.collect import Audit
 from hprofiler.collect.audit import VisitAudit
-from tests.unit.stand_in import Fleet, StandIns
 
 RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', left=[])"
 ACTS = "say('audit', time=1e9, what='attach', pid=7, detail='load /tmp/x.so')"
@@ -23,17 +22,13 @@ def parsed(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def audited(stand_ins: StandIns, body: str) -> list[dict[str, Any]]:
-    out = io.StringIO()
-    fleet = Fleet(stand_ins, 60.0, {"a": body})
-    fleet.reach = replace(fleet.reach, audit=Audit(out, run="r"))
-    fleet.collect()
-    return parsed(out.getvalue())
-
-
-def test_actions_are_written_in_order(stand_ins):
+def test_actions_are_written_in_order(fleet):
     """Actions of the agent may come at any time, even after `bye`."""
-    found = audited(stand_ins, f"hello(); {ACTS}; found(7); {RECORDS}; {ACTS}; read(); {ACTS}")
+    out = io.StringIO()
+    hosts = fleet(a=f"hello(); {ACTS}; found(7); {RECORDS}; {ACTS}; read(); {ACTS}")
+    hosts.reach = replace(hosts.reach, audit=Audit(out, run="r"))
+    hosts.collect()
+    found = parsed(out.getvalue())
     assert {line["host"] for line in found} == {"a"} and {line["run"] for line in found} == {"r"}
     whats = [(line["by"], line["what"]) for line in found]
     assert whats[:2] == [("coordinator", "connect"), ("coordinator", "command")]

@@ -13,7 +13,6 @@ import pytest
 
 from hprofiler.cli.commands.cleanup import clean_up
 from hprofiler.cli.terminal.exit_codes import Exit
-from tests.unit.stand_in import Fleet, StandIns
 
 PRIVATE = {
     **{"kind": "folder", "path": "/tmp/.hprofiler-0", "pid": None, "user": "root", "seconds": 7200},
@@ -44,16 +43,13 @@ def host(*entries, cleaned=None, failed=(), others=()):
 
 
 @pytest.fixture
-def run(tmp_path, capsys):
-    stand_ins = StandIns(tmp_path)
-
+def run(fleet, capsys):
     def run(yes=False, as_json=False, **bodies):
-        fleet = Fleet(stand_ins, 60.0, bodies)
-        code = clean_up(argparse.Namespace(yes=yes, json=as_json), fleet.hosts, fleet.reach)
+        hosts = fleet(**bodies)
+        code = clean_up(argparse.Namespace(yes=yes, json=as_json), hosts.hosts, hosts.reach)
         return (code, *capsys.readouterr())
 
-    yield run
-    stand_ins.clean()
+    return run
 
 
 def test_without_a_terminal_leftovers_are_only_listed(run):

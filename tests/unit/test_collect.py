@@ -66,7 +66,7 @@ BAD = {
         "timed out after 600 s while looking for processes",
     ),
     "stuck": (
-        "hello(); found(7); read(); time.sleep(600)",
+        "hello(); found(7); read(stores=False); time.sleep(600)",
         Status.FAILED,
         "push",
         "timed out after 600 s while copying the agent",
@@ -117,7 +117,7 @@ def test_a_host_too_slow_for_the_others_starts_late_and_says_so(fleet, limits, t
         "hello(); found(7); prepared(7);",
         f"""
 while not os.path.exists({str(waits)!r}): time.sleep(0.01)
-hello(); found(7); read(); say("stored", sha256=LIBRARY); read()
+hello(); found(7); read()
 while not os.path.exists({str(began)!r}): time.sleep(0.01)
 time.sleep(1.5); say("ready", processes=[{{"pid": 7}}]);""",
     )
@@ -139,7 +139,7 @@ time.sleep(1.5); say("ready", processes=[{{"pid": 7}}]);""",
 
 
 PARTS = """
-hello(); found(7, 8, 9, 10); read(); say("stored", sha256=LIBRARY); read()
+hello(); found(7, 8, 9, 10); read()
 outcome(8, "failed", "prepare", "refuses attach", "allow it")
 say("ready", processes=[{"pid": 7}, {"pid": 9}, {"pid": 10}]); recording(7, 9, 10)
 profile(7, b"p"); outcome(7, "degraded", "record", "it ended early")
@@ -311,20 +311,12 @@ read()"""
     assert (doubt.status, doubt.code, doubt.reason) == (Status.DEGRADED, "doubtful-match", "pid 99 (many)")
 
 
-ASKED = """
-def asked():
-    while (request := read())["type"] == "put":
-        say("stored", sha256=LIBRARY)
-    return request
-"""
-RECORD = """
-request = asked()
-if request["type"] == "prepare":
+NODE = """
+hello(host={**HOST, "boot_id": "b"}, session="70-1"); found(7)
+if read()["type"] == "prepare":
     say("ready", processes=[{"pid": 7}]); recording(7)
     profile(7, b"p"); outcome(7); say("done", left=[]); read()
 """
-NODE = f"""{ASKED}
-hello(host={{**HOST, "boot_id": "b"}}, session="70-1"); found(7){RECORD}"""
 
 
 def test_a_machine_with_two_names_is_recorded_once(fleet):

@@ -6,11 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from hprofiler.app.run import RunRequest, run
 from hprofiler.collect import find_only
-from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Selector, Status, Target
-from hprofiler.resolve import Located
-from tests.unit.stand_in import SAMPLING, Fleet, StandIns
+from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Selector, Status
 
 ALL = Selector("application_1_0001", "containers", {})
 ONE, TWO = "container_1_0001_01_000001", "container_1_0001_01_000002"
@@ -33,9 +30,8 @@ def process(pid, container, members="", **labels):
 
 
 @pytest.fixture
-def look(tmp_path):
+def look(fleet):
     """The result of a host with these containers, whose agent finds `found` and expects a selector."""
-    stand_ins = StandIns(tmp_path)
 
     def look(found, selector=ALL, expected=None, native=False, containers=KNOWN, vouched=None):
         names = {
@@ -46,12 +42,11 @@ def look(tmp_path):
         }
         body = "".join(f"{name} = {value!r}\n" for name, value in names.items())
         body += f"FOUND = [{', '.join(found)}]\n{FINDS}"
-        fleet = Fleet(stand_ins, 60.0, {"n1": body})
-        (result,) = find_only([replace(fleet.hosts[0], containers=containers)], selector, fleet.reach)
+        hosts = fleet(n1=body)
+        (result,) = find_only([replace(hosts.hosts[0], containers=containers)], selector, hosts.reach)
         return result
 
-    yield look
-    stand_ins.clean()
+    return look
 
 
 def test_owners_of_containers_are_not_labels(look):
@@ -100,31 +95,21 @@ def test_processes_outside_the_containers_are_refused(look, labels):
     assert line.status is Status.FAILED and "outside the containers asked for" in line.reason
 
 
-def lost(tmp_path, selector):
-    """A run on two hosts, the second of which cannot be reached, and the result of that host."""
-    stand_ins = StandIns(tmp_path)
+def test_processes_of_a_lost_host_are_counted_as_missing(fleet, tmp_path):
+    """The second of two hosts cannot be reached."""
     body = """hello(); read(); say("found", searched=9, ignored=[],
 processes=[process(7, labels={"container": "ONE"})]); prepared(7); recording(7)
 outcome(7, "failed", "record", "gone"); say("done", left=[]); read()"""
-    fleet = Fleet(stand_ins, 60.0, {"n1": body.replace("ONE", ONE), "n2": "sys.exit(9)"})
+    hosts = fleet(n1=body.replace("ONE", ONE), n2="sys.exit(9)")
     known = {f"container_1_0001_01_00000{n}": {PROCESS: f"executor {n}"} for n in range(2, 9)}
-    hosts = [
+    hosts.hosts = [
         replace(host, containers=containers)
-        for host, containers in zip(fleet.hosts, ({ONE: {}}, known), strict=False)
+        for host, containers in zip(hosts.hosts, ({ONE: {}}, known), strict=False)
     ]
-    located = Located(Target("yarn", "app"), hosts)
-    result = run(
-        RunRequest(located, selector, SAMPLING, tmp_path / "run", False, ()), fleet.reach, fleet.listener
-    )
-    stand_ins.clean()
-    return result, result.results[1]
-
-
-def test_processes_of_a_lost_host_are_counted_as_missing(tmp_path):
-    result, host = lost(tmp_path, ALL)
+    result = hosts.run(tmp_path / "run", ALL)
     assert result.coverage.processes.found == result.coverage.recordings.expected == 8
     assert result.report.coverage == "0 of 8 processes on 0 of 2 hosts"
-    (line,) = host.outcomes
+    (line,) = result.results[1].outcomes
     assert line.status is Status.FAILED
     names = ", ".join(f"executor {n}" for n in range(2, 7))
     assert line.reason.endswith(f"; {names} and 2 more are missing")

@@ -15,10 +15,10 @@ from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.parser import parse
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.collect import HostChecked, check_only, find_only
-from hprofiler.model import PROCESS, Host, Outcome, Selector, Status, Target
-from hprofiler.resolve import Located
+from hprofiler.model import PROCESS, Host, Outcome, Selector, Status
 from hprofiler.transport import Channel, NoShell
-from tests.unit.stand_in import SAMPLING, Fleet, Named, StandIns
+from tests.unit.conftest import MakeFleet
+from tests.unit.stand_in import SAMPLING, Named
 
 ALL = Selector("k8s:x", "containers", {})
 MAIN, SIDE, OTHER, LAST = ("a" * 64, "b" * 64, "c" * 64, "d" * 64)
@@ -41,10 +41,9 @@ NAMED = {
 }
 
 
-def test_over_ssh_any_container_of_a_pod_is_enough(stand_ins: StandIns) -> None:
-    fleet = Fleet(stand_ins, 60.0, {"node": FINDS, "lost": "sys.exit(7)"})
-    hosts = [replace(host, containers=NAMED) for host in fleet.hosts]
-    found, lost = find_only(hosts, ALL, fleet.reach)
+def test_over_ssh_any_container_of_a_pod_is_enough(fleet: MakeFleet) -> None:
+    hosts = fleet(node=FINDS, lost="sys.exit(7)")
+    found, lost = find_only([replace(host, containers=NAMED) for host in hosts.hosts], ALL, hosts.reach)
     assert [line.reason for line in found.outcomes] == [
         "no JVM of one was found",
         "no JVM of executor 3 (etl-exec-3) was found",
@@ -74,11 +73,11 @@ SHUT = [
 
 @pytest.mark.parametrize(("transport", "optional", "becomes"), SHUT)
 def test_an_optional_container_may_lack_a_shell(
-    stand_ins: StandIns, transport: Any, optional: bool, becomes: Status
+    fleet: MakeFleet, transport: Any, optional: bool, becomes: Status
 ) -> None:
-    fleet = Fleet(stand_ins, 60.0, {"pod": "sys.exit(7)"})
-    reach = replace(fleet.reach, transport_for=transport)
-    host = replace(fleet.hosts[0], optional=optional)
+    hosts = fleet(pod="sys.exit(7)")
+    reach = replace(hosts.reach, transport_for=transport)
+    host = replace(hosts.hosts[0], optional=optional)
     (result,) = find_only([host], ALL, reach)
     assert [line.status for line in result.outcomes] == [becomes]
     (checked,) = check_only([host], ALL, SAMPLING, reach)
@@ -90,14 +89,14 @@ def test_an_optional_container_may_lack_a_shell(
     ("absent", "code"), [(None, Exit.OK), (Status.IDLE, Exit.OK), (Status.FAILED, Exit.PARTIAL)]
 )
 def test_ps(
-    stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, capsys: Any, absent: Status | None, code: Exit
+    fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch, capsys: Any, absent: Status | None, code: Exit
 ) -> None:
     lines = (Outcome("other", absent, "find", "the pod is Pending"),) if absent else ()
     for words in (["ps", "-j", "java"], ["ps", "-j", "java", "--json"]):
-        fleet = Fleet(stand_ins, 60.0, {"web-1": "hello(); found(7); read()"})
-        located = Located(Target("kubernetes", "k8s:x"), fleet.hosts, absent=lines)
+        hosts = fleet(**{"web-1": "hello(); found(7); read()"})
+        located = hosts.located(absent=lines)
         monkeypatch.setattr(chosen, "target", lambda options, located=located: located)
-        monkeypatch.setattr(chosen, "reach", lambda options, located, fleet=fleet: fleet.reach)
+        monkeypatch.setattr(chosen, "reach", lambda options, located, hosts=hosts: hosts.reach)
         assert ps.command(parse(words)) is code
         out = capsys.readouterr().out
         if "--json" not in words:

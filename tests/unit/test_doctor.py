@@ -10,17 +10,13 @@ import pytest
 
 from hprofiler.agent import CheckedProcess
 from hprofiler.cli.commands.doctor import _record, verdict
-from hprofiler.cli.commands.run import record
-from hprofiler.cli.options.parser import parse
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.findings_table import print_findings
 from hprofiler.collect import Care, HostChecked, check_only
-from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status, Target
+from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status
 from hprofiler.model.event_names import OWN, doubt_of
-from hprofiler.resolve import Located
 from tests.unit.command import hprofiler
-from tests.unit.stand_in import ANY, Fleet, StandIns
-from tests.viewer.made_profile import made_profile
+from tests.unit.stand_in import ANY
 
 FINDING = {"severity": "info", "about": "perf", "text": "perf 6.1", "remedy": ""}
 VERDICT = {
@@ -36,24 +32,21 @@ VERDICT = {
 CHECKED = {"time": 1e9, "findings": [FINDING], "processes": [VERDICT]}
 
 
-def check_by(stand_ins: StandIns, bodies: dict[str, str]):
-    fleet = Fleet(stand_ins, 60.0, bodies)
-    checked = check_only(fleet.hosts, ANY, Sampling(("cpu",), 99, 1.0), fleet.reach)
+def check_by(hosts, **more):
+    checked = check_only(hosts.hosts, ANY, Sampling(("cpu",), 99, 1.0), hosts.reach, **more)
     return {host.host.name: host for host in checked}
 
 
-def test_each_host_has_its_own_result(stand_ins):
+def test_each_host_has_its_own_result(fleet):
     tells = "request = read(); assert request['type'] == 'check' and request['processes'][0]['pid'] == 7"
     say = f"say('checked', **{CHECKED!r})"
-    checked = check_by(
-        stand_ins,
-        {
-            "good": f"hello(); found(7); {tells}; {say}; read()",
-            "lies": f"hello(); found(8); read(); {say}; read()",
-            "idle": f"hello(); found(); read(); say('checked', **{dict(CHECKED, processes=[])!r}); read()",
-            "dead": "sys.exit(3)",
-        },
+    hosts = fleet(
+        good=f"hello(); found(7); {tells}; {say}; read()",
+        lies=f"hello(); found(8); read(); {say}; read()",
+        idle=f"hello(); found(); read(); say('checked', **{dict(CHECKED, processes=[])!r}); read()",
+        dead="sys.exit(3)",
     )
+    checked = check_by(hosts)
     good = checked["good"]
     assert [one.status for one in good.verdicts] == [Status.OK] and not good.outcomes
     assert good.clock < -1e7 and any(finding.about == "clock" for finding in good.findings)
@@ -76,41 +69,37 @@ def test_each_host_has_its_own_result(stand_ins):
         ("perf", "nosuch", None),
     ],
 )
-def test_a_doubtful_event_has_a_remedy(stand_ins, engine, event, meant):
+def test_a_doubtful_event_has_a_remedy(fleet, engine, event, meant):
     told = {**CHECKED, "processes": [{**VERDICT, "engine": engine, "sources": {event: event}}]}
     body = f"hello(); found(7); read(); say('checked', **{told!r}); read()"
-    (one,) = check_by(stand_ins, {"a": body})["a"].verdicts
+    (one,) = check_by(fleet(a=body))["a"].verdicts
     doubts = [finding for finding in one.findings if finding.about == "event"]
     assert [finding.severity for finding in doubts] == (["warning"] if meant else [])
     assert all(event in finding.text and meant in finding.remedy for finding in doubts)
 
 
 @pytest.mark.parametrize(("forced", "code"), [(False, Exit.NOTHING), (True, Exit.OK)])
-def test_on_a_busy_host_nothing_would_be_recorded(stand_ins, forced, code):
+def test_on_a_busy_host_nothing_would_be_recorded(fleet, forced, code):
     body = f"HOST['load'] = 1e6; hello(); found(7); read(); say('checked', **{CHECKED!r}); read()"
-    fleet = Fleet(stand_ins, 60.0, {"a": body})
-    checked = check_only(fleet.hosts, ANY, Sampling(("cpu",), 99, 1.0), fleet.reach, care=Care(busy=forced))
-    assert verdict(checked) is code
-    (one,) = checked[0].verdicts
+    checked = check_by(fleet(a=body), care=Care(busy=forced))["a"]
+    assert verdict([checked]) is code
+    (one,) = checked.verdicts
     assert one.engine == ("async-profiler" if forced else "")
-    words = shown(*checked)
+    words = shown(checked)
     assert ("a: 0 of 1 processes would be recorded as asked, 1 not" in words) is not forced
     assert ("--force-busy" in words) is not forced
 
 
 RECORDED = """HOST['load'] = 1e6; hello(); found(7)
 if {forced}:
-    prepared(7); recording(7); profile(7, open({sent!r}, 'rb').read()); outcome(7); say('done', left=[])
+    prepared(7); recording(7); profile(7, PROFILE); outcome(7); say('done', left=[])
 assert read()['type'] == 'bye'"""
 
 
 @pytest.mark.parametrize(("forced", "code"), [(False, Exit.NOTHING), (True, Exit.OK)])
-def test_a_busy_host_is_recorded_only_by_force(stand_ins, tmp_path, capsys, forced, code):
-    made_profile("cpu", "main;work 9\n").write(tmp_path / "sent", "compact")
-    fleet = Fleet(stand_ins, 60.0, {"a": RECORDED.format(forced=forced, sent=str(tmp_path / "sent"))})
-    options = parse(["-j", "x", "--json", "-o", str(tmp_path / "run"), *["--force-busy"] * forced])
-    located = Located(Target("hosts", "x"), fleet.hosts)
-    assert record(options, fleet.sampling, located, ANY, fleet.reach) == code
+def test_a_busy_host_is_recorded_only_by_force(fleet, tmp_path, capsys, forced, code):
+    hosts = fleet(a=RECORDED.format(forced=forced))
+    assert hosts.record(tmp_path / "run", "--json", *["--force-busy"] * forced) == code
     (host,) = json.loads(capsys.readouterr().out)["hosts"]
     busy = [line["remedy"] for line in host["outcomes"] if line["code"] == "host-busy"]
     assert any("--force-busy" in remedy for remedy in busy) is not forced, host["outcomes"]

@@ -19,7 +19,7 @@ from hprofiler.model import HostFacts, HostRecord, Outcome, Process, Status
 from tests.unit.command import hprofiler
 from tests.unit.conftest import MakeFleet
 from tests.unit.limits import Limits
-from tests.unit.stand_in import SAMPLING, Fleet
+from tests.unit.stand_in import SAMPLING
 
 BEGIN = "hello(); found(7); prepared(7); recording(7)\n"
 END = "outcome(7); say('done', left=[]); read()\n"
@@ -115,7 +115,7 @@ PIDS = [*range(3000, 3000 + MAX_RECORDED), 7, 8]
 """In the order of the agent, not of the pids."""
 TOO_MANY = f"""
 hello(); found(*{PIDS})
-request = prepare_request()
+request = read()
 assert [one["pid"] for one in request["processes"]] == {PIDS[:-2]}
 recording_of = request["processes"][0]["pid"]
 say("ready", processes=[{{"pid": recording_of}}]); recording(recording_of)
@@ -123,8 +123,8 @@ profile(recording_of, b"x" * 9); outcome(recording_of); say("done", left=[]); re
 """
 
 
-def test_of_too_many_processes_the_first_are_recorded(stand_ins) -> None:
-    result = Fleet(stand_ins, 60.0, {"n1": TOO_MANY}).collect()["n1"]
+def test_of_too_many_processes_the_first_are_recorded(fleet) -> None:
+    result = fleet(n1=TOO_MANY).collect()["n1"]
     lines = {line.pid: line for line in result.outcomes}
     assert sorted(lines) == sorted(PIDS) and lines[3000].status is Status.OK
     for pid in (7, 8):
@@ -152,13 +152,13 @@ def test_processors_that_the_agent_may_use(text, cores):
             numbers.cores(text)
 
 
-def test_the_agent_is_told_its_limit(stand_ins):
-    body = """hello(); found(7); asked = prepare_request()
+def test_the_agent_is_told_its_limit(fleet):
+    body = """hello(); found(7); asked = read()
 outcome(7, "failed", "prepare", str(asked["agent_cpu"])); say("ready", processes=[]); read()"""
-    fleet = Fleet(stand_ins, 60.0, {"a": body})
-    result = fleet.collect(Care(agent_cpu=0.25))["a"]
+    hosts = fleet(a=body)
+    result = hosts.collect(Care(agent_cpu=0.25))["a"]
     assert [line.reason for line in result.outcomes if line.pid == 7] == ["0.25"]
-    assert [step.detail for step in fleet.progress if step.stage == "done"] == ["nothing was recorded"]
+    assert [step.detail for step in hosts.progress if step.stage == "done"] == ["nothing was recorded"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import hprofiler
-from hprofiler.app.run import RunRequest
 from hprofiler.base.errors import HprofilerError, UsageError
 from hprofiler.cli.options.parser import parse
 from hprofiler.model import Host, Sampling, Target
@@ -24,8 +23,7 @@ from hprofiler.notebook.session import Session, read_session
 from hprofiler.report import make_report
 from hprofiler.resolve import Located
 from hprofiler.transport import LocalTransport
-from tests.unit.stand_in import ANY, Fleet, StandIns
-from tests.viewer.made_profile import made_profile
+from tests.unit.conftest import MakeFleet
 from tests.viewer.made_run import spark_run
 
 APPLICATION = "application_1700000000000_0042"
@@ -140,29 +138,26 @@ def test_a_driver_in_client_mode_is_reached_without_ssh() -> None:
 
 BLOCK = """hello(); found(7); prepared(7); recording(7)
 assert read()["type"] == "stop"
-profile(7, open({sent!r}, "rb").read(), seconds=12.5); outcome(7); say("done", left=[]); read()"""
+profile(7, PROFILE, seconds=12.5); outcome(7); say("done", left=[]); read()"""
 FULL = """hello(); found(7); prepared(7); recording(7)
-profile(7, open({sent!r}, "rb").read(), seconds=12.5); outcome(7); say("done", left=[]); read()"""
-REFUSED = """hello(); found(7); prepare_request()
+profile(7, PROFILE, seconds=12.5); outcome(7); say("done", left=[]); read()"""
+REFUSED = """hello(); found(7); read()
 outcome(7, "failed", "prepare", "refuses attach", "use --become sudo"); say("ready", processes=[]); read()"""
 Record = Callable[..., recording.Recording]
 
 
 @pytest.fixture
-def made(stand_ins: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Record]:
+def made(fleet: MakeFleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Record:
     """Makes a recording of one host with a scripted agent."""
-    made_profile("cpu", "main;work 9\n").write(tmp_path / "sent", "compact")
 
     def make(body: str, limit: float = 600.0) -> recording.Recording:
-        fleet = Fleet(stand_ins, 60.0, {"n1": body.format(sent=str(tmp_path / "sent"))})
-        sampling = Sampling(("cpu",), 99, limit)
-        located = Located(Target("hosts", "n1"), fleet.hosts)
-        request = RunRequest(located, ANY, sampling, tmp_path / "run", False, ("hprofiler",))
-        plan = recording._Plan(parse(["-j", "x"]), request, fleet.reach)
+        hosts = fleet(n1=body)
+        hosts.sampling = Sampling(("cpu",), 99, limit)
+        plan = recording._Plan(parse(["-j", "x"]), hosts.request(tmp_path / "run"), hosts.reach)
         monkeypatch.setattr(recording, "_plan", lambda spark, words: plan)
         return recording.Recording(None, ())
 
-    yield make
+    return make
 
 
 def described(run: hprofiler.Run) -> dict[str, Any]:

@@ -10,22 +10,20 @@ from typing import Any
 import pytest
 
 from hprofiler.analysis.subject import Finding
-from hprofiler.app.run import RunRequest, run
 from hprofiler.cli.commands.run import exit_code, print_json
 from hprofiler.collect import reconnect
-from hprofiler.model import Note, Outcome, Target
-from hprofiler.resolve import Located
-from tests.unit.stand_in import ANY, SAMPLING, Fleet, StandIns
-from tests.viewer.made_profile import made_profile
+from hprofiler.model import Note, Outcome
+from tests.unit.conftest import MakeFleet
+from tests.unit.stand_in import Fleet
 
 BODIES = {
-    "good": """hello(); found(7); prepared(7); recording(7); profile(7, SENT)
+    "good": """hello(); found(7); prepared(7); recording(7); profile(7, PROFILE)
 outcome(7, code="recorded"); say("done", left=[]); read()""",
     "idle": "hello(); found(); read()",
     "killed": "hello(); found(7); prepared(7); recording(7); os.kill(os.getpid(), 9)",
-    "partial": """hello(); found(7, 8); prepare_request()
+    "partial": """hello(); found(7, 8); read()
 outcome(8, "failed", "prepare", "8 accepts no profiler", "restart it", code="attach-disabled")
-say("ready", processes=[{"pid": 7}]); recording(7); profile(7, SENT)
+say("ready", processes=[{"pid": 7}]); recording(7); profile(7, PROFILE)
 broken = dict(code="no-frame-pointers", reason="40 % broken", remedy="set a flag",
               parameters=dict(event="cpu", share=0.4))
 outcome(7, "degraded", "record", "40 % broken; perf 6.1", "set a flag", code="no-frame-pointers",
@@ -46,31 +44,24 @@ def without_texts(value: Any) -> Any:
     return [without_texts(one) for one in value] if isinstance(value, list) else value
 
 
-def outcome_of_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, Any, Any, list[str]]:
+def outcome_of_a_run(
+    hosts: Fleet, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, Any, Any, list[str]]:
     """Exit status, run.json, `--json` and second lines of a run of all kinds of hosts, without sentences."""
-    folder.mkdir()
-    made_profile("cpu", "main;work 9\n").write(folder / "sent", "compact")
-    sent = f"SENT = {(folder / 'sent').read_bytes()!r}\n"
-    stand_ins = StandIns(folder)
-    fleet = Fleet(stand_ins, 30.0, {name: sent + body for name, body in BODIES.items()})
-    try:
-        located = Located(Target("hosts", "x"), fleet.hosts)
-        request = RunRequest(located, ANY, SAMPLING, folder / "out", False, ("hprofiler",))
-        result = run(request, fleet.reach, lambda progress: None)
-    finally:
-        stand_ins.clean()
+    result = hosts.run(folder)
     print_json(result)
     printed = json.loads(capsys.readouterr().out)
-    stored = json.loads((folder / "out" / "run.json").read_text())
+    stored = json.loads((folder / "run.json").read_text())
     seconds = [event.second for event in result.report.events]
     return int(exit_code(result)), without_texts(stored), without_texts(printed), seconds
 
 
 def test_nothing_but_texts_differs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    fleet: MakeFleet, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reconnect, "LEASE_SECONDS", 1.0)
-    usual = outcome_of_a_run(tmp_path / "usual", capsys)
+    hosts = fleet(timeout=30.0, **BODIES)
+    usual = outcome_of_a_run(hosts, tmp_path / "usual", capsys)
     chance = random.Random(8)
 
     def words() -> str:
@@ -92,7 +83,7 @@ def test_nothing_but_texts_differs(
     reworded(Outcome)
     reworded(Note)
     reworded(Finding)
-    assert outcome_of_a_run(tmp_path / "reworded", capsys) == usual
+    assert outcome_of_a_run(hosts, tmp_path / "reworded", capsys) == usual
     assert all(usual[3])
     codes = {line["code"] for line in usual[2]["failures"]}
     assert codes == {"attach-disabled", "agent-ended", "connection-lost"}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,16 +13,13 @@ from typing import Any
 import pytest
 
 from hprofiler import runfolder as store
-from hprofiler.app.run import RunRequest, run
 from hprofiler.base.errors import PicturesError
 from hprofiler.cli import main
-from hprofiler.cli.commands.run import print_json, print_summary, record
-from hprofiler.cli.options.parser import parse
-from hprofiler.model import Outcome, Selector, Status, Target
-from hprofiler.resolve import Located
+from hprofiler.cli.commands.run import print_json, print_summary
+from hprofiler.model import Outcome, Selector, Status
 from hprofiler.runfolder import RunFolder, RunRecord
-from tests.unit.stand_in import ANY, Fleet, StandIns
-from tests.viewer.made_profile import made_profile
+from tests.unit.conftest import MakeFleet
+from tests.unit.stand_in import ANY
 
 IDLE = "hello(); found(); read()"
 FAILED = "sys.exit(9)"
@@ -36,12 +31,9 @@ ONLY_JVMS = "  only JVMs were searched; --engine perf also records other program
     ("selector", "hints"), [(ANY, [SEE_ALL, ONLY_JVMS]), (replace(ANY, native=True), [SEE_ALL])]
 )
 def test_no_match_names_the_hosts_that_were_searched(
-    tmp_path: Path, stand_ins: StandIns, capsys: Any, selector: Selector, hints: list[str]
+    tmp_path: Path, fleet: MakeFleet, capsys: Any, selector: Selector, hints: list[str]
 ) -> None:
-    fleet = Fleet(stand_ins, 60.0, {"a": IDLE, "b": IDLE, "c": FAILED})
-    located = Located(Target("hosts", "x"), fleet.hosts)
-    request = RunRequest(located, selector, fleet.sampling, tmp_path / "run", False, ("hprofiler",))
-    print_summary(run(request, fleet.reach, fleet.listener), selector, outliers=False)
+    print_summary(fleet(a=IDLE, b=IDLE, c=FAILED).run(tmp_path / "run", selector), selector, outliers=False)
     told = capsys.readouterr().err
     verdict = "hprofiler: nothing recorded: no process matches 'any'; searched a, b; not searched: c"
     assert "\n".join([verdict, *hints]) in told
@@ -51,13 +43,10 @@ def test_no_match_names_the_hosts_that_were_searched(
     ("body", "keep_empty", "kept"), [(IDLE, False, False), (IDLE, True, True), (FAILED, False, True)]
 )
 def test_a_run_that_matches_no_process_leaves_no_folder(
-    tmp_path: Path, stand_ins: StandIns, capsys: Any, body: str, keep_empty: bool, kept: bool
+    tmp_path: Path, fleet: MakeFleet, capsys: Any, body: str, keep_empty: bool, kept: bool
 ) -> None:
-    fleet = Fleet(stand_ins, 60.0, {"a": body})
-    located = Located(Target("hosts", "x"), fleet.hosts)
     folder = tmp_path / "run"
-    request = RunRequest(located, ANY, fleet.sampling, folder, False, (), keep_empty=keep_empty)
-    result = run(request, fleet.reach, fleet.listener)
+    result = fleet(a=body).run(folder, keep_empty=keep_empty)
     print_summary(result, ANY, outliers=False)
     assert (result.kept, folder.exists(), str(folder) in capsys.readouterr().err) == (kept, kept, kept)
     print_json(result)
@@ -67,10 +56,7 @@ def test_a_run_that_matches_no_process_leaves_no_folder(
 BODY = """
 hello(); read()
 say("found", searched=9, ignored=[], processes=[process(7, command="java --password=hunter2 Main")])
-request = read()
-while request["type"] == "put":
-    say("stored", sha256=LIBRARY)
-    request = read()
+read()
 say("outcome", pid=7, status="failed", stage="prepare", reason="no", remedy="")
 say("ready", processes=[]); read()
 """
@@ -83,29 +69,24 @@ def habits():
     os.umask(before)
 
 
-def test_files_of_a_run_follow_umask(tmp_path, habits):
-    stand_ins = StandIns(tmp_path)
-    fleet = Fleet(stand_ins, 60.0, {"one": BODY})
-    located = Located(Target("hosts", "one"), fleet.hosts)
+def test_files_of_a_run_follow_umask(fleet, tmp_path, habits):
     folder = tmp_path / "run"
-    run(RunRequest(located, ANY, fleet.sampling, folder, False, ()), fleet.reach, fleet.listener)
-    stand_ins.clean()
+    fleet(one=BODY).run(folder)
     files = [folder, *folder.rglob("*")]
     assert len(files) > 2 and not [path for path in files if stat.S_IMODE(path.stat().st_mode) & 0o077]
     assert not [path for path in files if path.is_file() and b"hunter2" in path.read_bytes()]
 
 
-RECORDED = """hello(); found(7, 8); prepare_request()
-outcome(8, 'failed', 'prepare', 'refuses attach'); say('ready', processes=[{{"pid": 7}}])
-recording(7); profile(7, open({sent!r}, 'rb').read()); outcome(7); say('done', left=[]); read()"""
+RECORDED = """hello(); found(7, 8); read()
+outcome(8, 'failed', 'prepare', 'refuses attach'); say('ready', processes=[{"pid": 7}])
+recording(7); profile(7, PROFILE); outcome(7); say('done', left=[]); read()"""
 FULL = "cannot write the run folder {}: No space left on device: the report was not made"
-Record = Callable[[str], int]
 
 
-@pytest.fixture
-def recorded(stand_ins: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Record]:
-    """Runs on one host, with a disk that is full when run.json is written."""
-    made_profile("cpu", "main;work 9\n").write(tmp_path / "sent", "compact")
+def test_a_full_disk_still_prints_the_ledger(
+    fleet: MakeFleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is full when run.json is written."""
 
     def written(folder: RunFolder, record: RunRecord) -> None:
         if record != RunRecord():
@@ -114,21 +95,9 @@ def recorded(stand_ins: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     write = RunFolder.write
     monkeypatch.setattr(RunFolder, "write", written)
-
-    def run(body: str) -> int:
-        fleet = Fleet(stand_ins, 60.0, {"n1": body.format(sent=str(tmp_path / "sent"))})
-        options: argparse.Namespace = parse(["-j", "x", "-o", str(tmp_path / "run")])
-        return record(options, fleet.sampling, Located(Target("hosts", "x"), fleet.hosts), ANY, fleet.reach)
-
-    yield run
-
-
-def test_a_full_disk_still_prints_the_ledger(
-    recorded: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(PicturesError) as caught:
-        recorded(RECORDED)
     folder = tmp_path / "run"
+    with pytest.raises(PicturesError) as caught:
+        fleet(n1=RECORDED).record(folder)
     told = capsys.readouterr().err
     assert "not recorded:\n  n1 pid 8 (M): refuses attach\n" in told
     assert told.endswith("recorded 1 of 2 processes on 1 of 1 hosts\n")
@@ -142,7 +111,7 @@ def test_a_full_disk_still_prints_the_ledger(
     assert main(["convert", str(kept), "-o", str(tmp_path / "out.html")]) == 0
 
 
-def test_what_changed_during_the_recording_is_in_run_json(tmp_path, stand_ins, monkeypatch):
+def test_what_changed_during_the_recording_is_in_run_json(tmp_path, fleet, monkeypatch):
     """Lines of hosts that are not of the run go to the first; a target that hangs is not waited for."""
     monkeypatch.setattr("hprofiler.app.run._NEW_PROCESSES_SECONDS", 0.1)
     late = [Outcome(host, Status.DEGRADED, "find", f"on {host}") for host in ("two", "elsewhere")]
@@ -151,14 +120,8 @@ def test_what_changed_during_the_recording_is_in_run_json(tmp_path, stand_ins, m
     for number, (changes, first, second) in enumerate(
         [(lambda: late, ["on elsewhere"], ["on two"]), (lambda: never.wait(60), [too_late], [])]
     ):
-        fleet = Fleet(stand_ins, 60.0, {"one": IDLE, "two": IDLE})
-        located = Located(Target("yarn", "app"), fleet.hosts, ("a note",), changes)
-        folder = tmp_path / f"run{number}"
-        run(
-            RunRequest(located, ANY, fleet.sampling, folder, False, ("hprofiler",)),
-            fleet.reach,
-            fleet.listener,
-        )
+        hosts, folder = fleet(one=IDLE, two=IDLE), tmp_path / f"run{number}"
+        hosts.run(folder, located=hosts.located(notes=("a note",), new_processes=changes))
         record = json.loads((folder / "run.json").read_text())
         assert (record["notes"], record["command"]) == (["a note"], ["hprofiler"])
         reasons = [[line["reason"] for line in host["outcomes"][1:]] for host in record["hosts"]]
@@ -167,14 +130,10 @@ def test_what_changed_during_the_recording_is_in_run_json(tmp_path, stand_ins, m
 
 
 def test_a_run_goes_to_an_archive(
-    stand_ins: StandIns, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    fleet: MakeFleet, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made_profile("cpu", "main;work 9\n").write(tmp_path / "sent", "compact")
-    fleet = Fleet(stand_ins, 60.0, {"n1": RECORDED.format(sent=str(tmp_path / "sent"))})
     place = tmp_path / "archive"
-    options = parse(["-j", "x", "-o", str(tmp_path / "run"), "--archive", str(place)])
-    located = Located(Target("hosts", "x"), fleet.hosts)
-    assert record(options, fleet.sampling, located, ANY, fleet.reach) == 3  # a process refused
+    assert fleet(n1=RECORDED).record(tmp_path / "run", "--archive", str(place)) == 3  # a process refused
     assert f"added to {place}" in capsys.readouterr().out
     assert main(["archive", "sql", str(place), "SELECT sum(value) AS total FROM samples"]) == 0
     assert capsys.readouterr().out == "total\n9\n"
