@@ -8,7 +8,6 @@ from __future__ import annotations
 import getpass
 import json
 import os
-import platform
 import re
 import signal
 import subprocess
@@ -81,10 +80,9 @@ def start(folder, stand_ins, names, run, *words):
     (folder / "scripts").mkdir()
     for name, data in PROFILES.items():
         (folder / name).write_bytes(data)
-    library = real.binaries().blobs["async-profiler"][platform.machine()].sha256
     files = {f"scripts/{name}": f"FOLDER = {str(folder)!r}\n{body}\n" for name, body in stand_ins.items()}
     for name, body in files.items():
-        files[name] = f"#!{sys.executable} -IS\nLIBRARY = {library!r}\n{PRELUDE}\n{body}"
+        files[name] = f"#!{sys.executable} -IS\n{PRELUDE}\n{body}"
     files["session"] = SESSION.format(folder=folder)
     for name, body in files.items():
         (folder / name).write_text(body)
