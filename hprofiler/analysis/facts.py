@@ -12,7 +12,7 @@ from hprofiler.analysis.spark_findings import Judged
 from hprofiler.base.time_range import TimeRange
 from hprofiler.model import HERE, HostRecord, Outcome, Process, Recording
 from hprofiler.runfolder import RunRecord
-from hprofiler.spark import SparkFacts
+from hprofiler.spark.facts import SparkFacts
 from hprofiler.spark.replay import Replay
 
 ASYNC_PROFILER = "async-profiler"

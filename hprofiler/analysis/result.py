@@ -26,9 +26,10 @@ from hprofiler.base.errors import UsageError
 from hprofiler.model import HostRecord, Outcome, Recording, Status
 from hprofiler.model.measures import measure_of
 from hprofiler.runfolder import RunFolder
-from hprofiler.spark import SparkError, SparkFacts, saved_application
-from hprofiler.spark import read_facts as read_spark_facts
+from hprofiler.spark.facts import SparkError, SparkFacts
+from hprofiler.spark.facts import read_facts as read_spark_facts
 from hprofiler.spark.replay import Replay
+from hprofiler.spark.saved import saved_application
 
 # How many of a host's methods are remembered to say where a method of the cluster is hot.
 _REMEMBERED = 200

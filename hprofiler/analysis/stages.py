@@ -15,18 +15,9 @@ from hprofiler.analysis.subject import Finding, says
 from hprofiler.analysis.words import percent
 from hprofiler.model import PARENT, HostRecord, Recording
 from hprofiler.model.measures import duration
-from hprofiler.spark import (
-    SEVERAL,
-    Assignment,
-    SparkFacts,
-    StageTime,
-    Tasks,
-    Waits,
-    assignment,
-    stage_name,
-    stage_times,
-)
+from hprofiler.spark.facts import SparkFacts, Tasks, Waits
 from hprofiler.spark.replay import Gain, Replay
+from hprofiler.spark.windows import SEVERAL, Assignment, StageTime, assignment, stage_name, stage_times
 
 # Threads of tasks, by their names or by what they do; while they wait for a task they belong to none.
 _TASK = (r"^\[Executor task l", r"^L?org[./]apache[./]spark[./]executor[./]Executor\$TaskRunner[.;:]+run\b")

@@ -15,7 +15,11 @@ import msgspec
 from hprofiler.base.background import TooLate, result_within, start
 from hprofiler.base.errors import HprofilerError, PicturesError, RunFolderError
 from hprofiler.base.version import __version__
-from hprofiler.collect import USUAL, Care, Listener, Reach, Stop, collect, on_interrupt, with_causes
+from hprofiler.collect.ledger import with_causes
+from hprofiler.collect.limits import USUAL, Care
+from hprofiler.collect.recording import collect
+from hprofiler.collect.stop import Stop, on_interrupt
+from hprofiler.collect.visit_group import Listener, Reach
 from hprofiler.model import HostRecord, Outcome, Sampling, Selector, Status
 from hprofiler.resolve import Located, SparkDriver
 from hprofiler.runfolder import Coverage, RunFolder, RunRecord

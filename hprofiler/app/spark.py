@@ -17,21 +17,13 @@ from hprofiler.base.text import printable
 from hprofiler.model import HERE, HostRecord, Outcome, Status
 from hprofiler.report.spark_words import note_text
 from hprofiler.resolve import SparkDriver
-from hprofiler.spark import (
-    Answer,
-    Application,
-    ClockOf,
-    DriverClock,
-    SparkError,
-    driver_clock,
-    facts_of,
-    fetch_application,
-    local_files,
-    read_application,
-    save_application,
-    write_facts,
-)
-from hprofiler.spark.facts import LONGEST
+from hprofiler.spark.application import Application
+from hprofiler.spark.event_log import read_application
+from hprofiler.spark.facts import LONGEST, ClockOf, DriverClock, SparkError, facts_of, write_facts
+from hprofiler.spark.log_files import local_files
+from hprofiler.spark.rest import Answer, driver_clock
+from hprofiler.spark.rest_application import fetch_application
+from hprofiler.spark.saved import save_application
 
 _log = logging.getLogger(__name__)
 _SECONDS = 60.0

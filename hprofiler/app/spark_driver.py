@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from socket import AF_INET, AF_INET6, SOCK_DGRAM, gethostname, socket
 
-from hprofiler.spark import Application
+from hprofiler.spark.application import Application
 
 _LISTENS = "0A"
 

@@ -28,8 +28,9 @@ from hprofiler.model import HostRecord, Outcome, Process, Recording, Status
 from hprofiler.model.measures import measure_of
 from hprofiler.runfolder import RunFolder, RunRecord
 from hprofiler.runfolder.metrics_file import read_metrics
-from hprofiler.spark import SparkError, saved_application
-from hprofiler.spark import read_facts as read_spark_facts
+from hprofiler.spark.facts import SparkError
+from hprofiler.spark.facts import read_facts as read_spark_facts
+from hprofiler.spark.saved import saved_application
 
 KEY = "HPROFILER_PSEUDONYM_KEY"
 _NANOSECONDS = 1e9

@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
 
-from hprofiler.agent import Action
+from hprofiler.agent.messages import Action
 from hprofiler.base.errors import UsageError
 from hprofiler.base.passwords import hide_values
 

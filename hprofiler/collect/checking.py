@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hprofiler.agent import AgentSession, Checked, CheckedProcess, Finding, Found, Ignored
+from hprofiler.agent.messages import Checked, CheckedProcess, Finding, Ignored
+from hprofiler.agent.session import AgentSession, Found
 from hprofiler.base.errors import HostError
 from hprofiler.collect import libraries
 from hprofiler.collect.canaries import Kind, kind_of

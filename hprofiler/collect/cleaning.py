@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hprofiler.agent import Leftover, Leftovers
+from hprofiler.agent.messages import Leftover, Leftovers
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit import Visit
 from hprofiler.collect.visit_group import Listener, Reach, VisitGroup, silent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hprofiler.agent import Ignored
+from hprofiler.agent.messages import Ignored
 from hprofiler.base.text import some
 from hprofiler.model import MANAGER_PORT, OWNER, PARENT, PROCESS, RUN_FOR, Host, Outcome, Process, Status
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Protocol
 
-from hprofiler.agent import AgentSession, MetricsMessage, PausesMessage, ProfileHeader, RawHeader
+from hprofiler.agent.messages import MetricsMessage, PausesMessage, ProfileHeader, RawHeader
+from hprofiler.agent.session import AgentSession
 from hprofiler.base.errors import HostError, HprofilerError
 from hprofiler.base.text import printable
 from hprofiler.collect.ledger import Ledger

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hprofiler.agent import Ended, Found, ProcessOutcome
+from hprofiler.agent.messages import Ended, ProcessOutcome
+from hprofiler.agent.session import Found
 from hprofiler.model import Outcome, Params, Pauses, Process, Recording, Status
 
 _LOST = "its host was lost: "

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hprofiler.agent import AgentBinaries, Plan
+from hprofiler.agent.bootstrap import AgentBinaries
+from hprofiler.agent.requests import Plan
 from hprofiler.base.errors import HostError
 from hprofiler.base.resources import Blob
 from hprofiler.model import Sampling, Selector

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hprofiler.agent import MAX_RECORDED, ProcessOutcome
+from hprofiler.agent.messages import MAX_RECORDED, ProcessOutcome
 from hprofiler.base.errors import HostError
 from hprofiler.model import HostFacts, Process, Status
 

@@ -8,8 +8,9 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from hprofiler.agent import AgentSession, Ended, Interrupted, ProcessOutcome
+from hprofiler.agent.messages import Ended, Interrupted, ProcessOutcome
 from hprofiler.agent.requests import LEASE_SECONDS
+from hprofiler.agent.session import AgentSession
 from hprofiler.base.errors import ConnectionLost, HostError
 from hprofiler.collect.visit_group import VisitGroup
 from hprofiler.model import Outcome, Status

@@ -8,20 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
-from hprofiler.agent import (
-    CANARY_SECONDS,
-    AgentSession,
+from hprofiler.agent.messages import (
     Done,
     Ended,
     Interrupted,
     MetricsMessage,
     PausesMessage,
-    Plan,
     ProcessOutcome,
     ProfileHeader,
     RawHeader,
 )
-from hprofiler.agent import Recording as Began
+from hprofiler.agent.messages import Recording as Began
+from hprofiler.agent.requests import Plan
+from hprofiler.agent.session import CANARY_SECONDS, AgentSession
 from hprofiler.base.errors import HostError
 from hprofiler.collect import libraries
 from hprofiler.collect.canaries import NO_CANARY, Canaries, Kind, kind_of

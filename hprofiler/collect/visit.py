@@ -13,14 +13,16 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from hprofiler.agent import AgentSession, Found, Ignored, Listed
+from hprofiler.agent.messages import Ignored, Listed
 from hprofiler.agent.pipe import pids_of_pipe
+from hprofiler.agent.session import AgentSession, Found
 from hprofiler.base.errors import AgentEnded, HostError, HprofilerError, TimedOut
 from hprofiler.collect.audit import VisitAudit
 from hprofiler.collect.containers import Contained, with_parents
 from hprofiler.collect.visit_group import HostProgress, VisitGroup
 from hprofiler.model import DOING, Host, HostFacts, Outcome, Params, Selector, Status
-from hprofiler.transport import LocalTransport, NoShell, Transport
+from hprofiler.transport.base import NoShell, Transport
+from hprofiler.transport.local import LocalTransport
 
 _LAST_WORDS = 3.0
 _PIPE_IS_HERE = "it runs here, on the list of the container's processes; test it with: ps -ef | {}"

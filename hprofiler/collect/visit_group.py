@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hprofiler.agent import AgentBinaries
+from hprofiler.agent.bootstrap import AgentBinaries
 from hprofiler.base.errors import HostError
 from hprofiler.collect.audit import Audit
 from hprofiler.collect.limits import allow_many_open_files, allow_many_threads
 from hprofiler.collect.stop import AT_ONCE, Stop, on_interrupt
 from hprofiler.model import Host, HostFacts, Process
-from hprofiler.transport import Transport
+from hprofiler.transport.base import Transport
 
 if TYPE_CHECKING:
     from hprofiler.collect.visit import Visit

@@ -11,7 +11,7 @@ from typing import Any
 
 from hprofiler.base.errors import HprofilerError
 from hprofiler.base.text import printable
-from hprofiler.collect import HostProgress
+from hprofiler.collect.visit_group import HostProgress
 from hprofiler.model.measures import counted
 
 _FINAL = ("idle", "failed", "done")

@@ -19,7 +19,8 @@ from hprofiler.cli.commands.run import print_ledger, run_request, why_nothing
 from hprofiler.cli.options import audit as audited
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.parser import parse
-from hprofiler.collect import HostProgress, Reach, Stop
+from hprofiler.collect.stop import Stop
+from hprofiler.collect.visit_group import HostProgress, Reach
 from hprofiler.model import HERE, PROCESS, Host
 from hprofiler.notebook.display import Progress, explained, show
 from hprofiler.notebook.run import Run
@@ -27,7 +28,7 @@ from hprofiler.notebook.session import Session, read_session
 from hprofiler.resolve import Located
 from hprofiler.resolve.host_list import this_machine
 from hprofiler.resolve.host_names import is_host
-from hprofiler.transport import LocalTransport
+from hprofiler.transport.local import LocalTransport
 
 if TYPE_CHECKING:
     from os import PathLike

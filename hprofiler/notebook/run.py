@@ -17,7 +17,7 @@ from hprofiler.base.paths import at_home
 from hprofiler.notebook import tables
 from hprofiler.notebook.display import explained
 from hprofiler.runfolder import RunFolder, RunRecord, safe_name
-from hprofiler.spark import SparkFacts, read_facts
+from hprofiler.spark.facts import SparkFacts, read_facts
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -12,7 +12,8 @@ from hprofiler.model import Outcome
 from hprofiler.model.measures import measure_of
 from hprofiler.notebook.display import explained
 from hprofiler.runfolder import RunRecord
-from hprofiler.spark import SparkFacts, stage_name
+from hprofiler.spark.facts import SparkFacts
+from hprofiler.spark.windows import stage_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -21,10 +21,12 @@ from hprofiler.report.spark_text import (
     sql_part,
     stage_rows,
 )
-from hprofiler.spark import Application, SparkFacts, stage_name
+from hprofiler.spark.application import Application
+from hprofiler.spark.facts import SparkFacts
 from hprofiler.spark.figures import Figures, figures
 from hprofiler.spark.memory import application_memory
 from hprofiler.spark.timeline import SPREAD, timeline
+from hprofiler.spark.windows import stage_name
 
 _BUCKETS = 400
 _CURVES = ("cpu", "gc", "shuffle read", "shuffle write")

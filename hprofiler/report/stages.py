@@ -12,7 +12,8 @@ from hprofiler.base.text import printable, some
 from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import duration
 from hprofiler.report.page import Lane
-from hprofiler.spark import SparkFacts, stage_name
+from hprofiler.spark.facts import SparkFacts
+from hprofiler.spark.windows import stage_name
 
 _STAGES_SHOWN = 10
 _ROWS = 4

@@ -27,16 +27,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hprofiler.agent import AgentBinaries
+from hprofiler.agent.bootstrap import AgentBinaries
 from hprofiler.app.run import RunRequest
 from hprofiler.app.run import run as run_all
 from hprofiler.base.errors import HostError
 from hprofiler.base.resources import ARCHITECTURES, Blob
 from hprofiler.cli import memory
-from hprofiler.collect import HostProgress, Reach
+from hprofiler.collect.visit_group import HostProgress, Reach
 from hprofiler.model import Host, Sampling, Selector, Target
 from hprofiler.resolve import Located
-from hprofiler.transport import Channel, Transport
+from hprofiler.transport.base import Channel, Transport
 from tests.bench.core_cluster import Maker
 from tests.timed_profile import BUCKET, Row, timed_profile
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 import subprocess
 
-from hprofiler.agent import AgentSession
-from hprofiler.transport import LocalTransport
+from hprofiler.agent.session import AgentSession
+from hprofiler.transport.local import LocalTransport
 from tests.contract import real
 from tests.unit.stand_in import HERE
 

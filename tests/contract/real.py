@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hprofiler.agent import AgentBinaries
+from hprofiler.agent.bootstrap import AgentBinaries
 from hprofiler.base import resources
 from hprofiler.base.errors import UsageError
 from hprofiler.model import Host, HostRecord, Outcome, Process, Recording, Selector

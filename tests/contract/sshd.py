@@ -19,8 +19,9 @@ import pytest
 
 from hprofiler.base.errors import HostError
 from hprofiler.model import Host
-from hprofiler.transport import SshConnector, SshOptions
-from hprofiler.transport.ssh import SshTransport
+from hprofiler.transport.ssh.connector import SshConnector
+from hprofiler.transport.ssh.route import SshOptions
+from hprofiler.transport.ssh.transport import SshTransport
 from tests.lab import procs
 from tests.lab.keys import make_key
 

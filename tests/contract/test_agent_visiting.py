@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.agent import AgentBinaries, AgentSession
+from hprofiler.agent.bootstrap import AgentBinaries
+from hprofiler.agent.session import AgentSession
 from hprofiler.base.errors import HostError
 from hprofiler.model import Host
-from hprofiler.transport import LocalTransport
 from hprofiler.transport.base import CONTAINER_TOOLS
+from hprofiler.transport.local import LocalTransport
 from tests.contract.agent_driver import Agent
 from tests.contract.conftest import as_user
 from tests.unit.stand_in import blob

@@ -15,7 +15,11 @@ import pytest
 from hprofiler.agent import session
 from hprofiler.base.errors import ConnectionLost
 from hprofiler.cli.terminal.top_table import TopTable
-from hprofiler.collect import Reach, Stop, collect, find_only, watch
+from hprofiler.collect.checking import find_only
+from hprofiler.collect.recording import collect
+from hprofiler.collect.stop import Stop
+from hprofiler.collect.visit_group import Reach
+from hprofiler.collect.watching import watch
 from hprofiler.model import Host, Sampling, Selector, Status
 from tests.burners.burner import Burner
 from tests.contract import real

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from hprofiler.collect import HostProgress, visit, visit_group
-from hprofiler.collect.visit_group import VisitGroup
+from hprofiler.collect import visit, visit_group
+from hprofiler.collect.visit_group import HostProgress, VisitGroup
 from tests.unit.stand_in import Fleet
 
 

@@ -16,15 +16,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hprofiler.agent import AgentBinaries
+from hprofiler.agent.bootstrap import AgentBinaries
 from hprofiler.app.run import RunRequest, RunResult, run
 from hprofiler.cli.commands.run import record
 from hprofiler.cli.options.parser import parse
-from hprofiler.collect import Care, HostProgress, Listener, Reach, Stop, collect
+from hprofiler.collect.limits import Care
+from hprofiler.collect.recording import collect
+from hprofiler.collect.stop import Stop
+from hprofiler.collect.visit_group import HostProgress, Listener, Reach
 from hprofiler.model import Host, HostRecord, Process, Recording, Sampling, Selector, Target
 from hprofiler.model.metrics import Metrics
 from hprofiler.resolve import Located
-from hprofiler.transport import LocalTransport
+from hprofiler.transport.local import LocalTransport
 from tests.viewer.made_profile import made_profile
 
 HERE = Host("here", "localhost")

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from hprofiler.agent import AgentSession, Plan, ProfileHeader
-from hprofiler.agent.session import how_it_ended
+from hprofiler.agent.messages import ProfileHeader
+from hprofiler.agent.requests import Plan
+from hprofiler.agent.session import AgentSession, how_it_ended
 from hprofiler.base.errors import HostError
 from hprofiler.model import Clock, ClockReading, Process
 from hprofiler.transport.base import SOME_SIGNAL

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from hprofiler.base.errors import UsageError
-from hprofiler.collect import Audit
-from hprofiler.collect.audit import VisitAudit
+from hprofiler.collect.audit import Audit, VisitAudit
 
 RECORDS = "prepared(7); recording(7); profile(7, b'x'); outcome(7); say('done', left=[])"
 ACTS = "say('audit', time=1e9, what='attach', pid=7, detail='load /tmp/x.so')"

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import pytest
 
-from hprofiler.collect import Care, HostProgress
+from hprofiler.collect.limits import Care
+from hprofiler.collect.visit_group import HostProgress
 from hprofiler.model import Outcome, Status
 from tests.unit.stand_in import Fleet, StandIns
 

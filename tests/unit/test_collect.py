@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from hprofiler.base.errors import HostError, RunFolderError
-from hprofiler.collect import find_only, reconnect
+from hprofiler.collect import reconnect
+from hprofiler.collect.checking import find_only
 from hprofiler.model import Status
 from tests.unit.stand_in import ANY, SAMPLING, Named
 from tests.viewer.made_run import coverage_of

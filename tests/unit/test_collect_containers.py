@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hprofiler.collect import find_only
+from hprofiler.collect.checking import find_only
 from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Selector, Status
 
 ALL = Selector("application_1_0001", "containers", {})

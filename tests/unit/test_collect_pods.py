@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from hprofiler.agent import CheckedProcess
+from hprofiler.agent.messages import CheckedProcess
 from hprofiler.cli.commands import ps
 from hprofiler.cli.commands.doctor import verdict
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.parser import parse
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.collect import HostChecked, check_only, find_only
+from hprofiler.collect.checking import HostChecked, check_only, find_only
 from hprofiler.model import PROCESS, Host, Outcome, Selector, Status
-from hprofiler.transport import Channel, NoShell
+from hprofiler.transport.base import Channel, NoShell
 from tests.unit.conftest import MakeFleet
 from tests.unit.stand_in import SAMPLING, Named
 

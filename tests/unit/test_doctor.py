@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from hprofiler.agent import CheckedProcess
+from hprofiler.agent.messages import CheckedProcess
 from hprofiler.cli.commands.doctor import _record, verdict
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.findings_table import print_findings
-from hprofiler.collect import Care, HostChecked, check_only
+from hprofiler.collect.checking import HostChecked, check_only
+from hprofiler.collect.limits import Care
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status
 from hprofiler.model.event_names import OWN, doubt_of
 from tests.unit.command import hprofiler

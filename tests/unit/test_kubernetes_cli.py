@@ -15,7 +15,7 @@ from hprofiler.cli.options import kubernetes as kubernetes_options
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.parser import parse
 from hprofiler.cli.options.target import wanted
-from hprofiler.transport import Debugging
+from hprofiler.transport.pod_exec import Debugging
 from tests.unit.kubernetes_server import ApiServer, pod, status, waiting
 
 MEANINGS = [

@@ -13,8 +13,7 @@ from hprofiler.cli.terminal.ledger import (
     print_failures,
     print_reasons,
 )
-from hprofiler.collect import with_causes
-from hprofiler.collect.ledger import Ledger
+from hprofiler.collect.ledger import Ledger, with_causes
 from hprofiler.model import (
     Clock,
     HostRecord,

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from hprofiler.agent import MAX_RECORDED
+from hprofiler.agent.messages import MAX_RECORDED
 from hprofiler.base.errors import HostError
 from hprofiler.cli.options import numbers
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options.parser import parse
-from hprofiler.collect import AGENT_CPU, Care, fetching
-from hprofiler.collect.limits import first_processes, refuse_busy
+from hprofiler.collect import fetching
+from hprofiler.collect.limits import AGENT_CPU, Care, first_processes, refuse_busy
 from hprofiler.model import HostFacts, HostRecord, Outcome, Process, Status
 from tests.unit.command import hprofiler
 from tests.unit.conftest import MakeFleet

@@ -22,7 +22,7 @@ from hprofiler.notebook import run as notebook_run
 from hprofiler.notebook.session import Session, read_session
 from hprofiler.report import make_report
 from hprofiler.resolve import Located
-from hprofiler.transport import LocalTransport
+from hprofiler.transport.local import LocalTransport
 from tests.unit.conftest import MakeFleet
 from tests.viewer.made_run import spark_run
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hprofiler.collect import Stop, on_interrupt
+from hprofiler.collect.stop import Stop, on_interrupt
 from tests.lab.procs import wait_for
 from tests.unit.command import ROOT, hprofiler, in_shell
 

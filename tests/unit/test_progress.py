@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import pytest
 
 from hprofiler.cli.terminal.progress import PlainLines, display
-from hprofiler.collect import HostProgress
+from hprofiler.collect.visit_group import HostProgress
 from tests.unit.command import Terminal
 
 LOST = HostProgress("host3", "lost", "the connection was lost", 1, 30.0)

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from hprofiler.base.errors import HostError
-from hprofiler.collect import Audit, reconnect
+from hprofiler.collect import reconnect
+from hprofiler.collect.audit import Audit
 from hprofiler.model import Status
 from tests.unit.stand_in import Named
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hprofiler.agent import Ended, ProcessOutcome
+from hprofiler.agent.messages import Ended, ProcessOutcome
 from hprofiler.analysis.coverage import coverage
 from hprofiler.analysis.facts import read_facts
 from hprofiler.analysis.words import moment

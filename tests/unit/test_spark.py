@@ -16,24 +16,13 @@ import msgspec
 import pytest
 
 from hprofiler import spark
-from hprofiler.spark import (
-    SEVERAL,
-    Answer,
-    DriverClock,
-    SparkError,
-    SparkFacts,
-    Tasks,
-    assignment,
-    driver_clock,
-    fetch_application,
-    local_files,
-    read_application,
-    read_facts,
-    rest,
-    rest_application,
-    stage_times,
-    write_facts,
-)
+from hprofiler.spark import rest, rest_application
+from hprofiler.spark.event_log import read_application
+from hprofiler.spark.facts import DriverClock, SparkError, SparkFacts, Tasks, read_facts, write_facts
+from hprofiler.spark.log_files import local_files
+from hprofiler.spark.rest import Answer, driver_clock
+from hprofiler.spark.rest_application import fetch_application
+from hprofiler.spark.windows import SEVERAL, assignment, stage_times
 
 FILES = Path(__file__).with_name("spark")
 ID = "local-1795693732034"

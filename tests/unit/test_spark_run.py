@@ -23,14 +23,10 @@ from hprofiler.model import HERE as HERE_ADDRESS
 from hprofiler.model import Clock, HostRecord, Outcome, Process, Recording, Samples, Target
 from hprofiler.resolve import Located, SparkDriver, YarnOptions, spark_driver
 from hprofiler.resolve.yarn.locating import locate
-from hprofiler.spark import (
-    DriverClock,
-    SparkFacts,
-    local_files,
-    read_application,
-    read_facts,
-    saved_application,
-)
+from hprofiler.spark.event_log import read_application
+from hprofiler.spark.facts import DriverClock, SparkFacts, read_facts
+from hprofiler.spark.log_files import local_files
+from hprofiler.spark.saved import saved_application
 from tests.unit.test_spark import ANSWERS, BEGIN, END, FILES, ID
 from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, small_cluster
 

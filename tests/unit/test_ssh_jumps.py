@@ -11,8 +11,9 @@ import pytest
 
 from hprofiler.base.errors import HostError
 from hprofiler.model import Host
-from hprofiler.transport import SshConnector, SshOptions
 from hprofiler.transport.ssh import connector
+from hprofiler.transport.ssh.connector import SshConnector
+from hprofiler.transport.ssh.route import SshOptions
 from tests.lab.procs import PATIENCE
 
 

@@ -16,8 +16,9 @@ from hprofiler.report import Report, make_report
 from hprofiler.report.stages import spark_lanes, stages_record, stages_text
 from hprofiler.resolve import YarnOptions
 from hprofiler.runfolder import APPLICATION_FILE, RunFolder
-from hprofiler.spark import (
-    Application,
+from hprofiler.spark import application as whole
+from hprofiler.spark.application import SUCCESS, Application, TaskTable
+from hprofiler.spark.facts import (
     DriverClock,
     RecordedExecutor,
     RecordedJob,
@@ -26,11 +27,9 @@ from hprofiler.spark import (
     SparkFacts,
     Tasks,
     Waits,
-    save_application,
     write_facts,
 )
-from hprofiler.spark import application as whole
-from hprofiler.spark.application import SUCCESS, TaskTable
+from hprofiler.spark.saved import save_application
 from tests.timed_profile import Row, timed_profile
 from tests.viewer.block import carried, described
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite

@@ -15,12 +15,13 @@ from urllib.parse import urlencode
 
 import pytest
 
-from hprofiler.agent import AgentSession
+from hprofiler.agent.session import AgentSession
 from hprofiler.base.errors import HostError
 from hprofiler.kubernetes import Access, connect
 from hprofiler.kubernetes.debugging import END, LAST, add_debug_container
 from hprofiler.model import Host
-from hprofiler.transport import Debugging, ExecTransport, NoShell
+from hprofiler.transport.base import NoShell
+from hprofiler.transport.pod_exec import Debugging, ExecTransport
 from tests.unit.kubernetes_server import ID, ApiServer, pod, status
 from tests.unit.stand_in import StandIns
 

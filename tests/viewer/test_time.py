@@ -17,7 +17,8 @@ from hprofiler._flamegraph import Profile
 from hprofiler.model.metrics import Metrics, Series
 from hprofiler.report import make_report
 from hprofiler.runfolder.metrics_file import write_metrics
-from hprofiler.spark import DriverClock, RecordedStage, SparkFacts, save_application, write_facts
+from hprofiler.spark.facts import DriverClock, RecordedStage, SparkFacts, write_facts
+from hprofiler.spark.saved import save_application
 from tests.timed_profile import Row, timed_profile
 from tests.unit.spark_application import START as MADE_START
 from tests.unit.spark_application import Made

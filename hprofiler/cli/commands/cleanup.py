@@ -19,7 +19,8 @@ from hprofiler.model import Outcome, Status
 from hprofiler.model.measures import counted
 
 if TYPE_CHECKING:
-    from hprofiler.collect import HostLeft, HostProgress, Reach
+    from hprofiler.collect.cleaning import HostLeft
+    from hprofiler.collect.visit_group import HostProgress, Reach
     from hprofiler.model import Host
 
 _HINT = "nothing was removed; `hprofiler cleanup --yes` removes what is marked so"
@@ -32,7 +33,8 @@ def command(options: argparse.Namespace) -> int:
 
 def clean_up(options: argparse.Namespace, hosts: Sequence[Host], reach: Reach) -> Exit:
     """List what is left on these hosts, and remove it if the user agrees. `options`: yes, json."""
-    from hprofiler.collect import Stop, sweep
+    from hprofiler.collect.cleaning import sweep
+    from hprofiler.collect.stop import Stop
 
     stop = Stop()
 

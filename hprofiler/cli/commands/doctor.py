@@ -16,14 +16,15 @@ from hprofiler.cli.terminal.lines import print_json
 from hprofiler.model import Host, HostFacts, Status
 
 if TYPE_CHECKING:
-    from hprofiler.agent import CheckedProcess, Finding
-    from hprofiler.collect import HostChecked
+    from hprofiler.agent.messages import CheckedProcess, Finding
+    from hprofiler.collect.checking import HostChecked
     from hprofiler.model import Process
 
 
 def command(options: argparse.Namespace) -> int:
     from hprofiler.cli.terminal.findings_table import print_canaries, print_findings
-    from hprofiler.collect import HostChecked, Stop, check_only
+    from hprofiler.collect.checking import HostChecked, check_only
+    from hprofiler.collect.stop import Stop
 
     selector, sampling = chosen.selector(options), chosen.sampling(options)
     located = chosen.target(options)
@@ -53,7 +54,7 @@ def verdict(checked: Sequence[HostChecked]) -> Exit:
 
 def _record(checked: Sequence[HostChecked], canary: bool) -> object:
     """As described in docs/doctor.md."""
-    from hprofiler.collect import kinds
+    from hprofiler.collect.checking import kinds
 
     statuses = [one.status for host in checked for one in host.verdicts]
     return {

@@ -16,7 +16,7 @@ from hprofiler.model import Host, Process, Status
 from hprofiler.model.measures import counted
 
 if TYPE_CHECKING:
-    from hprofiler.collect import HostFound
+    from hprofiler.collect.checking import HostFound
 
 IGNORED_SHOWN = 10
 _HEADS = ("PID", "USER", "JVM", "PROCESS", "COMMAND")
@@ -25,7 +25,8 @@ _OF_PROCESS = ("pid", "user", "label", "labels", "main_class", "jvm_version", "c
 
 
 def command(options: argparse.Namespace) -> int:
-    from hprofiler.collect import HostFound, Stop, find_only
+    from hprofiler.collect.checking import HostFound, find_only
+    from hprofiler.collect.stop import Stop
 
     selector = chosen.selector(options)
     located = chosen.target(options)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hprofiler.analysis.facts import RunFacts
     from hprofiler.analysis.result import EventAnalysis
     from hprofiler.app.run import RunRequest, RunResult
-    from hprofiler.collect import Reach
+    from hprofiler.collect.visit_group import Reach
     from hprofiler.model import HostRecord, Recording, Sampling, Selector
     from hprofiler.resolve import Located
 

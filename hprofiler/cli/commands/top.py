@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from hprofiler.cli.terminal.top_table import TopTable
-    from hprofiler.collect import Stop
+    from hprofiler.collect.stop import Stop
 
 _LATEST = 3.0
 """A host that is later than so many seconds is shown as it was."""
@@ -29,7 +29,8 @@ _LATEST = 3.0
 
 def command(options: argparse.Namespace) -> int:
     from hprofiler.cli.terminal.top_table import TopTable
-    from hprofiler.collect import Stop, watch
+    from hprofiler.collect.stop import Stop
+    from hprofiler.collect.watching import watch
 
     selector = chosen.selector(options)
     located = chosen.target(options)

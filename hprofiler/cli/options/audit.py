@@ -13,13 +13,13 @@ from hprofiler.base.passwords import hide_in_word, hide_values
 from hprofiler.base.paths import at_home
 
 if TYPE_CHECKING:
-    from hprofiler.collect import Audit
+    from hprofiler.collect.audit import Audit
     from hprofiler.resolve import Located
 
 
 def begin(options: argparse.Namespace, located: Located) -> Audit | None:
     """The log, if `--audit` is given; kept in the options for `end`."""
-    from hprofiler.collect import Audit
+    from hprofiler.collect.audit import Audit
 
     name = getattr(options, "audit", None)
     if not name:

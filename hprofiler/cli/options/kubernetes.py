@@ -9,7 +9,7 @@ from hprofiler.base.errors import UsageError
 
 if TYPE_CHECKING:
     from hprofiler.resolve import KubernetesOptions
-    from hprofiler.transport import Debugging
+    from hprofiler.transport.pod_exec import Debugging
 
 VIAS = ("exec", "ssh")
 _BEFORE_AND_AFTER = 300
@@ -72,7 +72,7 @@ def cluster(options: argparse.Namespace, limit: int | None = None) -> Kubernetes
 
 def debugging(options: argparse.Namespace) -> Debugging | None:
     """Settings of debug containers; they live a little longer than the recording."""
-    from hprofiler.transport import Debugging
+    from hprofiler.transport.pod_exec import Debugging
 
     if options.debug_container is None:
         return None

@@ -23,8 +23,8 @@ from hprofiler.model import Sampling, Selector
 from hprofiler.model.event_names import caution_of
 
 if TYPE_CHECKING:
-    from hprofiler.agent import AgentBinaries
-    from hprofiler.collect import Reach
+    from hprofiler.agent.bootstrap import AgentBinaries
+    from hprofiler.collect.visit_group import Reach
     from hprofiler.resolve import Located
 
 
@@ -140,8 +140,8 @@ def output_folder(options: argparse.Namespace) -> Path:
 
 def local_reach(options: argparse.Namespace) -> Reach:
     """The connection to this machine, without SSH."""
-    from hprofiler.collect import Reach
-    from hprofiler.transport import LocalTransport
+    from hprofiler.collect.visit_group import Reach
+    from hprofiler.transport.local import LocalTransport
 
     become: str | None = getattr(options, "become", None)
     timeout: float = getattr(options, "timeout", 30.0)
@@ -156,8 +156,10 @@ def reach(options: argparse.Namespace, located: Located) -> Reach:
 def _reach(options: argparse.Namespace, located: Located) -> Reach:
     if located.target.kind == "local":
         return local_reach(options)
-    from hprofiler.collect import Reach
-    from hprofiler.transport import ExecTransport, SshConnector, SshOptions
+    from hprofiler.collect.visit_group import Reach
+    from hprofiler.transport.pod_exec import ExecTransport
+    from hprofiler.transport.ssh.connector import SshConnector
+    from hprofiler.transport.ssh.route import SshOptions
 
     if located.cluster is not None:
         debugging = kubernetes_options.debugging(options)
@@ -177,7 +179,7 @@ def _reach(options: argparse.Namespace, located: Located) -> Reach:
 
 
 def _binaries(options: argparse.Namespace) -> AgentBinaries:
-    from hprofiler.agent import AgentBinaries
+    from hprofiler.agent.bootstrap import AgentBinaries
     from hprofiler.base import resources
 
     library = getattr(options, "async_profiler", None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hprofiler.cli.options import numbers
 
 if TYPE_CHECKING:
-    from hprofiler.collect import Care
+    from hprofiler.collect.limits import Care
 
 MOST_HOSTS = 1000
 _ALLOWED_HOSTS = 5000  # no resolver names more
@@ -71,7 +71,7 @@ def add_audit_to(group: argparse._ActionsContainer) -> None:
 
 def care(options: argparse.Namespace) -> Care:
     """The chosen limits; `demo` has none of these options."""
-    from hprofiler.collect import AGENT_CPU, Care
+    from hprofiler.collect.limits import AGENT_CPU, Care
 
     return Care(
         canary=getattr(options, "canary", False),

@@ -14,8 +14,8 @@ from hprofiler.model import Outcome, Status
 from hprofiler.model.measures import counted, size
 
 if TYPE_CHECKING:
-    from hprofiler.agent import Leftover
-    from hprofiler.collect import HostLeft
+    from hprofiler.agent.messages import Leftover
+    from hprofiler.collect.cleaning import HostLeft
 
 _USERS = 3
 _OF_LEFTOVER = ("kind", "path", "pid", "user", "bytes", "state", "reason", "result")

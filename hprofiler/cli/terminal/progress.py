@@ -15,7 +15,7 @@ from hprofiler.model import DOING
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from hprofiler.collect import HostProgress, Listener
+    from hprofiler.collect.visit_group import HostProgress, Listener
 
 # Stages in order; `idle`, `failed` and `done` are final.
 STAGES = ("connect", "push", "find", "prepare", "canary", "wait", "start", "record", "fetch", "clean", "done")

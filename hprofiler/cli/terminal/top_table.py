@@ -18,7 +18,8 @@ from hprofiler.report.machines import shown_percent
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from hprofiler.collect import HostProgress, HostReading
+    from hprofiler.collect.visit_group import HostProgress
+    from hprofiler.collect.watching import HostReading
 
 Row = tuple[str, ...]
 

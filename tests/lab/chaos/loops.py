@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from hprofiler.collect import Reach, collect
+from hprofiler.collect.recording import collect
+from hprofiler.collect.visit_group import Reach
 from hprofiler.model import Host, Sampling, Selector, Status
-from hprofiler.transport import LocalTransport
+from hprofiler.transport.local import LocalTransport
 from tests.burners.burner import Burner
 from tests.contract import real
 from tests.lab import attach, jdks
