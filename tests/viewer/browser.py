@@ -52,6 +52,11 @@ def chromium(profile: Path, width: int = 1400, height: int = 1000) -> Iterator[w
         driver.quit()
 
 
+def plain(text: str) -> str:
+    """The text with plain spaces."""
+    return text.replace("\u202f", " ").replace("\xa0", " ")
+
+
 class Viewer:
     """A page of ours in the browser."""
 
@@ -69,6 +74,16 @@ class Viewer:
         self.until("return document.documentElement.dataset.ready === 'true'")
         return self
 
+    def follow(self, state: str) -> None:
+        """Go to another state of the page that is open, as by a link to it."""
+        self.driver.execute_async_script(
+            """const [state, done] = arguments;
+            if (location.hash.slice(1) === state) return done();
+            addEventListener("hashchange", () => done(), { once: true });
+            location.hash = state;""",
+            state,
+        )
+
     def until(self, script: str, *arguments: object) -> None:
         WebDriverWait(self.driver, 60, poll_frequency=0.02).until(
             lambda driver: driver.execute_script(script, *arguments), f"never true: {script}"
@@ -77,11 +92,21 @@ class Viewer:
     def element(self, id: str) -> WebElement:
         return self.driver.find_element(By.ID, id)
 
+    def first(self, selector: str) -> WebElement:
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector: str) -> list[WebElement]:
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def texts(self, selector: str) -> list[str]:
+        """The texts of the elements with plain spaces."""
+        return [plain(one.text) for one in self.all(selector)]
+
     def text(self, id: str) -> str:
         """The element's text with plain spaces."""
         while True:
             with contextlib.suppress(StaleElementReferenceException):  # drawn anew while it is read
-                return self.element(id).text.replace("\u202f", " ").replace("\xa0", " ")
+                return plain(self.element(id).text)
 
     def focused(self) -> str:
         """The id of what has the focus, in one go: a head drawn anew is another element of that id."""
@@ -99,13 +124,14 @@ class Viewer:
         return str(self.driver.execute_script("return location.hash"))
 
     def still(self) -> None:
-        """Wait until no zoom is under way: two pictures in a row are equal."""
+        """Wait until all is drawn and no zoom is under way: two pictures in a row are equal."""
         self.driver.execute_async_script(
             """const done = arguments[1]; let before = "";
             const canvas = document.getElementById(arguments[0]);
+            const drawn = (then) => requestAnimationFrame(() => requestAnimationFrame(then));
             const look = () => { const now = canvas.toDataURL(); if (now === before) done(); else {
-              before = now; setTimeout(look, 250); } };
-            look();""",
+              before = now; drawn(look); } };
+            drawn(look);""",
             self.canvas,
         )
 
@@ -136,10 +162,13 @@ class Viewer:
         self.still()
 
     def _move(self, share: float, depth: int) -> ActionChains:
-        canvas = self.element(self.canvas)
-        size = canvas.size
-        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
-        x, y = share * size["width"] - size["width"] / 2, (depth + 0.5) * ROW - size["height"] / 2
+        canvas, width, height = self.driver.execute_script(
+            """const canvas = document.getElementById(arguments[0]);
+            canvas.scrollIntoView({block: "center"});
+            return [canvas, canvas.offsetWidth, canvas.offsetHeight];""",
+            self.canvas,
+        )
+        x, y = share * width - width / 2, (depth + 0.5) * ROW - height / 2
         return ActionChains(self.driver, duration=0).move_to_element_with_offset(canvas, int(x), int(y))
 
     def press(self, *keys: str) -> None:

@@ -6,12 +6,11 @@ import time
 from pathlib import Path
 
 from selenium.webdriver.common.action_chains import ActionChains
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report, write_page
-from tests.viewer.browser import Viewer
+from tests.viewer.browser import Viewer, plain
 from tests.viewer.made_run import MadeHost, make_run
 
 HOT = "scope=host:0"
@@ -55,7 +54,7 @@ def table(viewer: Viewer, id: str) -> list[list[str]]:
         "row => [...row.cells].map(cell => cell.innerText.trim()))",
         id,
     )
-    return [[cell.replace("\u202f", " ") for cell in row] for row in rows]
+    return [[plain(cell) for cell in row] for row in rows]
 
 
 def names(viewer: Viewer, id: str, column: int) -> list[str]:
@@ -81,8 +80,7 @@ def name_at(viewer: Viewer, share: float, depth: int) -> str:
 def tooltip(viewer: Viewer, share: float, depth: int) -> dict[str, str]:
     """A frame's tooltip: its name as "", and each of its lines."""
     viewer.hover(share, depth)
-    cells = [cell.text for cell in viewer.driver.find_elements(By.CSS_SELECTOR, "#tooltip dt, #tooltip dd")]
-    cells = [cell.replace("\u202f", " ") for cell in cells]
+    cells = viewer.texts("#tooltip dt, #tooltip dd")
     return {"": viewer.text("tooltip").splitlines()[0], **dict(zip(cells[::2], cells[1::2], strict=False))}
 
 
@@ -94,26 +92,38 @@ def rows_by_name(viewer: Viewer) -> dict[str, list[str]]:
 def noise_note(viewer: Viewer) -> str:
     """What the comparison says about noise, once it is estimated."""
     viewer.until("return document.querySelector('.noise-note').textContent !== ''")
-    return viewer.driver.find_element(By.CSS_SELECTOR, ".noise-note").text
+    return viewer.first(".noise-note").text
 
 
 def box(viewer: Viewer, id: str) -> str:
     return str(viewer.element(f"{id}-input").get_attribute("value"))
 
 
+def search(viewer: Viewer, query: str, regexp: bool = False) -> str:
+    """Type a query; how much it matches."""
+    if (viewer.element("search-regexp").get_attribute("aria-pressed") == "true") != regexp:
+        viewer.element("search-regexp").click()
+    viewer.element("search").clear()
+    viewer.element("search").send_keys(query)
+    return viewer.text("search-result")
+
+
+def chips(viewer: Viewer) -> list[str]:
+    """The parts of the recording that are shown alone."""
+    return [text.removesuffix("×") for text in viewer.texts("#part .chip")]
+
+
 def choose(viewer: Viewer, id: str, typed: str) -> None:
     """Type into a box what finds an option, and take the first that is listed."""
-    viewer.element(f"{id}-input").click()
-    viewer.element(f"{id}-input").send_keys(Keys.CONTROL, "a")
-    viewer.element(f"{id}-input").send_keys(typed, Keys.ENTER)
+    viewer.driver.execute_script("document.getElementById(arguments[0]).focus()", f"{id}-input")
+    viewer.press(typed, Keys.ENTER)
     viewer.until("return document.getElementById(arguments[0]).hidden", f"{id}-list")
 
 
 def listed_options(viewer: Viewer, id: str) -> list[str]:
     """The names that the open list of a box shows; it is closed again."""
     viewer.element(f"{id}-input").click()
-    options = viewer.driver.find_elements(By.CSS_SELECTOR, f"#{id}-list .option bdi")
-    names = [option.get_attribute("textContent") or "" for option in options]
+    names = [option.get_attribute("textContent") or "" for option in viewer.all(f"#{id}-list .option bdi")]
     viewer.press(Keys.ESCAPE)
     return names
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from hprofiler._flamegraph import Profile
-from hprofiler.report import make_report, write_page
+from hprofiler.report import write_page
 from tests.viewer.browser import Viewer
 from tests.viewer.conftest import prefer
 from tests.viewer.made_profile import made_profile
-from tests.viewer.made_run import MadeHost, make_run
-from tests.viewer.page_objects import choose, folded_page, run_page
+from tests.viewer.made_run import MadeHost
+from tests.viewer.page_objects import choose, folded_page, name_at, run_page, search
 
 
 def test_opens_from_disk_without_a_request_or_complaint(viewer: Viewer, spark_page: Path) -> None:
     viewer.open(spark_page)
     assert viewer.requests() == [spark_page.as_uri()]
-    assert "AvroUtil.toAvroIdentifier" in viewer.driver.find_element(By.TAG_NAME, "h1").text
-    assert viewer.driver.find_element(By.CSS_SELECTOR, "h1 .hot").text.endswith("%")
+    assert "AvroUtil.toAvroIdentifier" in viewer.first("h1").text
+    assert viewer.first("h1 .hot").text.endswith("%")
 
 
 def test_the_policy_refuses_other_scripts_and_the_network(viewer: Viewer, small_page: Path) -> None:
@@ -50,17 +49,16 @@ def test_tooltip_shows_name_self_total_unit_and_kind(viewer: Viewer, small_page:
 
 
 def test_zooming_glides_without_reduced_motion(viewer: Viewer, small_page: Path) -> None:
-    motion = [{"name": "prefers-reduced-motion", "value": "no-preference"}]
-    viewer.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": motion})
+    prefer(viewer.driver, "light", motion=True)
     viewer.open(small_page)
     before = viewer.color(0.3, 1)
     viewer.click(0.9, 1)
     assert viewer.text("frame-name") == "x"
-    assert viewer.hover(0.3, 1).splitlines()[0] == "x" and viewer.color(0.3, 1) != before
-    assert viewer.hover(0.3, 2).splitlines()[0] == "y"
+    assert name_at(viewer, 0.3, 1) == "x" and viewer.color(0.3, 1) != before
+    assert name_at(viewer, 0.3, 2) == "y"
     viewer.press(Keys.ESCAPE)
     viewer.still()
-    assert viewer.hover(0.3, 1).splitlines()[0] == "a" and viewer.color(0.3, 1) == before
+    assert name_at(viewer, 0.3, 1) == "a" and viewer.color(0.3, 1) == before
 
 
 def test_zoom_back_and_reset(viewer: Viewer, small_page: Path) -> None:
@@ -70,7 +68,7 @@ def test_zoom_back_and_reset(viewer: Viewer, small_page: Path) -> None:
     assert "zoom=" in viewer.state()
     assert viewer.text("frame-name") == "x"
     assert "20.0 % total, 5.0 % self" in viewer.text("frame-cost")
-    assert viewer.hover(0.3, 2).splitlines()[0] == "y"
+    assert name_at(viewer, 0.3, 2) == "y"
     assert "Of view\n75.0 %" in viewer.text("tooltip")
     viewer.click(0.3, 2)
     assert viewer.text("frame-name") == "y"
@@ -82,58 +80,43 @@ def test_zoom_back_and_reset(viewer: Viewer, small_page: Path) -> None:
     viewer.until_text("frame-name", "x")
     viewer.element("reset").click()
     viewer.until("return document.getElementById('frame-chosen').hidden")
-    assert viewer.hover(0.1, 1).splitlines()[0] == "a"
+    assert name_at(viewer, 0.1, 1) == "a"
 
 
-@pytest.mark.parametrize(
-    ("query", "regexp", "result"),
-    [
+def test_search_shows_the_matched_share_once(viewer: Viewer, small_page: Path) -> None:
+    viewer.open(small_page)
+    for query, regexp, result in (
         ("b", False, "80.0 % matched"),
+        ("nothing", False, "no match"),
         ("B", False, "80.0 % matched"),
-        ("^[bc]$", True, "80.0 % matched"),
         ("c|y", True, "65.0 % matched"),
-        ('"x"', False, "20.0 % matched"),
-        ('"nothing"', False, "no match"),
+        ("^[bc]$", True, "80.0 % matched"),
         ("(", True, "not a regular expression"),
         ("(", False, "no match"),
-    ],
-)
-def test_search_shows_the_matched_share_once(
-    viewer: Viewer, small_page: Path, query: str, regexp: bool, result: str
-) -> None:
-    viewer.open(small_page)
-    if regexp:
-        viewer.element("search-regexp").click()
-    viewer.element("search").send_keys(query)
-    viewer.until_text("search-result", result)
+        ('"x"', False, "20.0 % matched"),
+        ('"nothing"', False, "no match"),
+    ):
+        assert search(viewer, query, regexp) == result, query
 
 
-@pytest.mark.parametrize(
-    ("query", "share"),
-    [
+def test_names_are_found_as_java_writes_them(viewer: Viewer, tmp_path: Path) -> None:
+    folded = "java/util/regex/Pattern.compile_[j] 50\njava.util.regex.Matcher::find 25\nread 25\n"
+    viewer.open(folded_page(tmp_path, folded))
+    for query, share in (
         ("java.util.regex", "75.0 % matched"),
-        ("java/util/regex", "75.0 % matched"),
         ('"java.util.regex.Pattern.compile"', "50.0 % matched"),
+        ("java/util/regex", "75.0 % matched"),
         ('"java/util/regex/Pattern.compile"', "50.0 % matched"),
         ('"java.util.regex.Pattern"', "no match"),
-    ],
-)
-def test_names_are_found_as_java_writes_them(viewer: Viewer, tmp_path: Path, query: str, share: str) -> None:
-    folded = "java/util/regex/Pattern.compile_[j] 50\njava.util.regex.Matcher::find 25\nread 25\n"
-    page = folded_page(tmp_path, folded)
-    viewer.open(page)
-    viewer.element("search").send_keys(query)
-    viewer.until_text("search-result", share)
+    ):
+        assert search(viewer, query) == share, query
 
 
 def test_search_within_a_zoom_shows_both_shares(viewer: Viewer, small_page: Path) -> None:
     viewer.open(small_page)
     viewer.click(0.9, 1)
-    viewer.element("search").send_keys("y")
-    viewer.until_text("search-result", "15.0 % matched, 75.0 % of view")
-    viewer.element("search").clear()
-    viewer.element("search").send_keys("x")
-    viewer.until_text("search-result", "20.0 % matched, 100 % of view")
+    assert search(viewer, "y") == "15.0 % matched, 75.0 % of view"
+    assert search(viewer, "x") == "20.0 % matched, 100 % of view"
 
 
 def test_another_scope_keeps_the_path_in_view(viewer: Viewer, two_hosts_page: Path) -> None:
@@ -148,7 +131,7 @@ def test_another_scope_keeps_the_path_in_view(viewer: Viewer, two_hosts_page: Pa
 def test_flames_grow_from_the_bottom(viewer: Viewer, small_page: Path) -> None:
     viewer.open(small_page, "flame=1")
     rows = viewer.element("graph-canvas").size["height"] // 20
-    assert viewer.hover(0.9, rows - 2).splitlines()[0] == "x"
+    assert name_at(viewer, 0.9, rows - 2) == "x"
     assert viewer.hover(0.9, rows - 1).splitlines()[0].startswith("small")
 
 
@@ -184,18 +167,17 @@ def test_a_run_without_samples_says_why(viewer: Viewer, tmp_path: Path) -> None:
     ]
     page = run_page(tmp_path, hosts)
     viewer.driver.get(page.as_uri())
-    found = viewer.driver.find_element(By.TAG_NAME, "main").text
+    found = viewer.first("main").text
     assert "Nothing was recorded" in found
     assert "a: wrong host key ssh-keygen -R a" in found
     assert "b: no process matches spark" in found
-    assert viewer.driver.find_elements(By.ID, "graph-canvas") == []
+    assert viewer.all("#graph-canvas") == []
 
 
 def test_events_without_samples_all_say_why(viewer: Viewer, tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", [MadeHost("a").fails("failed", "no route")], events=("cpu", "alloc"))
-    viewer.driver.get(make_report(run.path).page.as_uri())
-    heads = viewer.driver.find_elements(By.CSS_SELECTOR, "section.of-event h1")
-    assert [head.text for head in heads] == ["No samples of CPU time", "No samples of allocations"]
+    page = run_page(tmp_path, [MadeHost("a").fails("failed", "no route")], "cpu", "alloc")
+    viewer.driver.get(page.as_uri())
+    assert viewer.texts("section.of-event h1") == ["No samples of CPU time", "No samples of allocations"]
     ids = viewer.driver.execute_script("return [...document.querySelectorAll('[id]')].map((one) => one.id)")
     assert "hosts-0" in ids and "hosts-1" in ids and len(set(ids)) == len(ids)
 
@@ -205,16 +187,15 @@ def test_a_stack_of_100_000_frames(viewer: Viewer, tmp_path: Path) -> None:
     page = folded_page(tmp_path, f"{stack} 10\nx 10\n")
     assert page.stat().st_size < 1_000_000
     viewer.open(page)
-    assert viewer.hover(0.9, 1).splitlines()[0] == "x"
-    viewer.element("search").send_keys("f3")
-    viewer.until_text("search-result", "50.0 % matched")
+    assert name_at(viewer, 0.9, 1) == "x"
+    assert search(viewer, "f3") == "50.0 % matched"
 
 
 def test_without_javascript_the_page_says_what_it_needs(viewer: Viewer, spark_page: Path) -> None:
     viewer.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         viewer.driver.get(spark_page.as_uri())
-        assert "This page needs JavaScript" in viewer.driver.find_element(By.TAG_NAME, "main").text
+        assert "This page needs JavaScript" in viewer.first("main").text
         assert not viewer.element("search").is_displayed()
     finally:
         viewer.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
@@ -228,21 +209,17 @@ def damaged(page: Path, part: str, out: Path) -> Path:
     return out
 
 
-def test_damaged_data_is_shown_and_the_tables_remain(
-    viewer: Viewer, spark_page: Path, tmp_path: Path
+@pytest.mark.parametrize("part", ["data", "hprofiler-page"])
+def test_damage_is_reported_and_undamaged_tables_remain(
+    viewer: Viewer, spark_page: Path, tmp_path: Path, part: str
 ) -> None:
-    viewer.open(damaged(spark_page, "data", tmp_path / "damaged.html"))
+    viewer.open(damaged(spark_page, part, tmp_path / "damaged.html"))
     assert viewer.text("failure").startswith("This page cannot be shown")
     assert not viewer.element("search").is_displayed()
-    assert "43.1" in viewer.driver.find_element(By.CSS_SELECTOR, ".hottest").text
-    for section in ("section.of-event h1", "section.hosts", "#ledger"):
-        assert viewer.driver.find_element(By.CSS_SELECTOR, section).is_displayed(), section
-
-
-def test_a_damaged_description_is_reported(viewer: Viewer, spark_page: Path, tmp_path: Path) -> None:
-    viewer.open(damaged(spark_page, "hprofiler-page", tmp_path / "damaged.html"))
-    assert viewer.text("failure").startswith("This page cannot be shown")
-    assert not viewer.element("search").is_displayed()
+    if part == "data":
+        assert "43.1" in viewer.first(".hottest").text
+        for section in ("section.of-event h1", "section.hosts", "#ledger"):
+            assert viewer.first(section).is_displayed(), section
 
 
 def test_pruned_frames_are_grey_and_named(viewer: Viewer, tmp_path: Path) -> None:
@@ -288,12 +265,10 @@ def test_threads_and_waits_are_distinct(
 def test_amounts_have_their_units(viewer: Viewer, tmp_path: Path) -> None:
     method = "java.lang.Class.getMethods"
     host = MadeHost("h", {}, events={"alloc": {1: "a;b 524288\n"}, method: {1: "a;b 1\n"}})
-    report = make_report(make_run(tmp_path / "run", [host], events=("alloc", method)).path)
-    tips = []
-    for event in report.events:
-        viewer.open(report.page, f"event={event.event}")
-        tips.append(viewer.hover(0.5, 1))
-    assert "512 KiB" in tips[0] and "1 call" in tips[1] and "1 calls" not in tips[1]
+    viewer.open(run_page(tmp_path, [host], "alloc", method))
+    assert "512 KiB" in viewer.hover(0.5, 1)
+    viewer.follow(f"event={method}")
+    assert "1 call" in viewer.hover(0.4, 1) and "1 calls" not in viewer.text("tooltip")
     assert viewer.text("wider") == f"calls of {method}"
 
 

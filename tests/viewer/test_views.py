@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report.file_page import write_page
-from tests.viewer.browser import Viewer
+from tests.viewer.browser import Viewer, plain
 from tests.viewer.made_perf_data import PerfData
 from tests.viewer.made_run import MadeHost
 from tests.viewer.page_objects import (
@@ -23,6 +22,7 @@ from tests.viewer.page_objects import (
     name_at,
     names,
     run_page,
+    search,
     show,
     sorted_by,
     table,
@@ -56,8 +56,7 @@ def test_the_reversed_graph_zooms_searches_and_goes_back(viewer: Viewer, page: P
     viewer.press(Keys.BACKSPACE)
     viewer.still()
     assert name_at(viewer, 0.25, 1) == "d"
-    viewer.element("search").send_keys("b")
-    viewer.until_text("search-result", "40.0 % matched")
+    assert search(viewer, "b") == "40.0 % matched"
     assert is_match(viewer.color(0.7, 2)) and not is_match(viewer.color(0.25, 2))
 
 
@@ -75,7 +74,7 @@ def test_the_status_of_merged_graphs_has_shares_of_the_whole(viewer: Viewer, pag
     assert viewer.text("frame-name") == "a"
     assert viewer.text("frame-cost").startswith("Total 40.0 % · 120 samples")
     assert copied_stack(viewer) == "a;b 120"
-    viewer.open(page, "view=sandwich&method=b")
+    viewer.follow("view=sandwich&method=b")
     viewer.canvas = "callees-canvas"
     viewer.click(0.2, 1)
     assert copied_stack(viewer) == "b;c 100"
@@ -142,10 +141,9 @@ def test_the_sandwich_takes_another_method_and_another_scope(viewer: Viewer, pag
     viewer.until_text("sandwich-panel", "40.0 % total, 0 % self")
     choose(viewer, "scope", "hot")
     viewer.until_text("sandwich-panel", "80.0 % total, 0 % self")
-    choose(viewer, "scope", "cool1")
-    viewer.open(page, "view=sandwich&method=y&scope=host:1")
+    viewer.follow("view=sandwich&method=y&scope=host:1")
     assert "y is on no stack of this selection." in viewer.text("sandwich-panel")
-    viewer.open(page, "view=sandwich")
+    viewer.follow("view=sandwich")
     assert "Choose a method" in viewer.text("sandwich-panel")
 
 
@@ -161,8 +159,8 @@ def test_methods_show_their_costs_and_hosts(viewer: Viewer, page: Path) -> None:
         "b": ["0 %", "40.0 %", "3 of 3", ""],
         "x": ["0 %", "10.0 %", "2 of 3", ""],
     }
-    strips = viewer.driver.find_elements(By.CSS_SELECTOR, "#methods-body svg")
-    assert [str(strip.get_attribute("aria-label")).replace("\u202f", " ") for strip in strips] == [
+    strips = viewer.all("#methods-body svg")
+    assert [plain(str(strip.get_attribute("aria-label"))) for strip in strips] == [
         "0 % to 80.0 %, median 70.0 %",
         "20.0 % to 80.0 %, median 20.0 %",
         "0 % to 20.0 %, median 10.0 %",
@@ -186,26 +184,21 @@ def test_shares_of_hosts_that_cannot_be_read_are_reported(viewer: Viewer, page: 
     assert not viewer.element("failure").is_displayed()
 
 
-@pytest.mark.parametrize(
-    ("key", "way", "order"),
-    [
-        ("total", "descending", ["a", "d"]),
-        ("name", "ascending", ["a", "b", "c", "d", "x", "y"]),
-        ("spread", "descending", ["d", "c", "y"]),
-    ],
-)
-def test_methods_sort_by_columns_both_ways(
-    viewer: Viewer, page: Path, key: str, way: str, order: list[str]
-) -> None:
+def test_methods_sort_by_columns_both_ways(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "methods")
     viewer.until("return document.getElementById('methods-body').innerText.includes('of 3')")
     assert names(viewer, "methods", 2)[:3] == ["d", "c", "y"]
-    assert sorted_by(viewer, "methods", key) == way
-    assert names(viewer, "methods", 2)[: len(order)] == order
-    assert viewer.state().endswith(f"sort={key}")
-    assert sorted_by(viewer, "methods", key) != way
-    assert names(viewer, "methods", 2)[-len(order) :] == order[::-1]
-    assert viewer.state().endswith(f"sort=-{key}")
+    for key, way, order in (
+        ("total", "descending", ["a", "d"]),
+        ("name", "ascending", ["a", "b", "c", "d", "x", "y"]),
+        ("spread", "descending", ["d", "c", "y"]),
+    ):
+        assert sorted_by(viewer, "methods", key) == way
+        assert names(viewer, "methods", 2)[: len(order)] == order
+        assert viewer.state().endswith(f"sort={key}")
+        assert sorted_by(viewer, "methods", key) != way
+        assert names(viewer, "methods", 2)[-len(order) :] == order[::-1]
+        assert viewer.state().endswith(f"sort=-{key}")
 
 
 def test_each_view_is_sorted_by_itself(viewer: Viewer, page: Path) -> None:
@@ -221,11 +214,10 @@ def test_each_view_is_sorted_by_itself(viewer: Viewer, page: Path) -> None:
 
 def test_methods_are_searched_and_lead_to_the_sandwich(viewer: Viewer, page: Path) -> None:
     show(viewer, page, "methods")
-    viewer.element("search").send_keys("b")
-    viewer.until("return document.querySelectorAll('#methods-body tr').length === 1")
-    viewer.element("search").clear()
-    viewer.element("search").send_keys("nothing of that name")
-    viewer.until("return document.querySelectorAll('#methods-body tr').length === 0")
+    search(viewer, "b")
+    assert names(viewer, "methods", 2) == ["b"]
+    search(viewer, "nothing of that name")
+    assert names(viewer, "methods", 2) == []
     assert "Nothing here matches the search." in viewer.text("methods-panel")
     viewer.press(Keys.ESCAPE)
     viewer.until("return document.querySelectorAll('#methods-body tr').length === 6")
@@ -240,19 +232,18 @@ def test_the_hottest_methods_lead_to_the_sandwich(viewer: Viewer, tmp_path: Path
     viewer.open(run_page(tmp_path, [host], "cpu", "alloc"))
     viewer.element("events").find_elements(By.TAG_NAME, "button")[1].click()
     viewer.until("return location.hash.includes('event=alloc')")
-    rows = viewer.driver.find_elements(By.CSS_SELECTOR, ".hottest tbody tr")
-    row = next(row for row in rows if row.is_displayed() and "make" in row.text)
+    row = next(row for row in viewer.all(".hottest tbody tr") if row.is_displayed() and "make" in row.text)
     row.find_element(By.CSS_SELECTOR, ".self .bar").click()
     viewer.until("return !document.getElementById('sandwich-panel').hidden")
     assert box(viewer, "sandwich-method") == "make" and "event=alloc" in viewer.state()
 
 
 def test_the_hottest_methods_are_hidden_for_other_scopes(viewer: Viewer, page: Path) -> None:
-    for state in ("scope=host:0", "scope=mean", "view=reversed", "view=methods"):
-        viewer.open(page, state)
-        assert not viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest").is_displayed(), state
     viewer.open(page)
-    assert viewer.driver.find_element(By.CSS_SELECTOR, "section.hottest").is_displayed()
+    assert viewer.first("section.hottest").is_displayed()
+    for state in ("scope=host:0", "scope=mean", "view=reversed", "view=methods"):
+        viewer.follow(state)
+        assert not viewer.first("section.hottest").is_displayed(), state
 
 
 def test_methods_have_instructions_per_cycle_where_both_are_recorded(viewer: Viewer, tmp_path: Path) -> None:
@@ -266,8 +257,8 @@ def test_methods_have_instructions_per_cycle_where_both_are_recorded(viewer: Vie
     viewer.press("g")
     viewer.element("by-ipc").click()
     viewer.until_text("legend", "IPC below 0.5")
-    legend = viewer.text("legend").replace("\u202f", " ").split("\n")
-    assert legend == ["Self:", "IPC below 0.5 80.0 %", "2 and more 20.0 %", "not both counted 0 %"]
+    shares = ["IPC below 0.5 80.0 %", "2 and more 20.0 %", "not both counted 0 %"]
+    assert viewer.text("legend").split("\n") == ["Self:", *shares]
     viewer.open(run_page(tmp_path, [MadeHost("n1", {1: "a 1\n"})]), "color=ipc")
     assert not viewer.element("by-ipc").is_displayed()
 
@@ -285,11 +276,10 @@ def test_a_file_of_perf_has_instructions_per_cycle_by_its_periods(viewer: Viewer
     assert ratios == {"[slow]": "0.25", "[fast]": "3.00", "main": ""}
 
 
-def test_fifty_thousand_methods_come_a_page_at_a_time(viewer: Viewer, tmp_path: Path) -> None:
-    stacks = "".join(f"a;m{number} {1 + number}\n" for number in range(50_000))
-    path = folded_page(tmp_path, stacks)
-    show(viewer, path, "methods")
-    assert names(viewer, "methods", 2)[:2] == ["m49999", "m49998"] and len(table(viewer, "methods")) == 100
+def test_many_methods_come_a_page_at_a_time(viewer: Viewer, tmp_path: Path) -> None:
+    stacks = "".join(f"a;m{number} {1 + number}\n" for number in range(5000))
+    show(viewer, folded_page(tmp_path, stacks), "methods")
+    assert names(viewer, "methods", 2)[:2] == ["m4999", "m4998"] and len(table(viewer, "methods")) == 100
     viewer.element("methods-more").click()
     assert len(table(viewer, "methods")) == 200
     row = "document.querySelectorAll('#methods-body button')[150]"
@@ -316,9 +306,9 @@ def test_hosts_sort_and_lead_to_their_scope(viewer: Viewer, page: Path) -> None:
 
 def test_a_differing_method_leads_to_a_comparison(viewer: Viewer, spark_page: Path) -> None:
     show(viewer, spark_page, "hosts")
-    row = viewer.driver.find_element(By.CSS_SELECTOR, "#hosts-panel tbody tr")
+    row = viewer.first("#hosts-panel tbody tr")
     assert row.text.startswith("worker08.prod.example")
-    assert "Pattern.sequence 43.1 % here, 15.5 % usually" in row.text.replace("\u202f", " ")
+    assert "Pattern.sequence 43.1 % here, 15.5 % usually" in plain(row.text)
     row.find_element(By.XPATH, ".//li/button[.='Pattern.sequence']").click()
     viewer.until("return !document.getElementById('compare-panel').hidden")
     assert box(viewer, "scope") == "worker08.prod.example"
@@ -349,8 +339,7 @@ def test_hosts_named_by_address_sort_by_it(viewer: Viewer, tmp_path: Path) -> No
 def test_the_processes_of_one_host_are_listed(viewer: Viewer, tmp_path: Path) -> None:
     texts = {11: "a;b 60\na;c 30\n", 12: "a;c 9\nd 1\n", 13: "e 100\n"}
     made = MadeHost("one", dict(texts), events={"alloc": {12: "a;make 1048576\n"}})
-    page = run_page(tmp_path, [made], "cpu", "alloc")
-    show(viewer, page, "hosts")
+    show(viewer, run_page(tmp_path, [made], "cpu", "alloc"), "hosts")
     assert [(row[0], row[2], row[3], row[4]) for row in table(viewer, "processes")] == [
         ("50.0 %", "executor 13", "13", "e 100 % Compare"),
         ("45.0 %", "executor 11", "11", "b 66.7 % Compare"),
@@ -358,19 +347,18 @@ def test_the_processes_of_one_host_are_listed(viewer: Viewer, tmp_path: Path) ->
     ]
     assert sorted_by(viewer, "processes", "process") == "ascending"
     assert names(viewer, "processes", 2) == ["executor 11", "executor 12", "executor 13"]
-    viewer.driver.find_element(By.CSS_SELECTOR, "[aria-label='Compare executor 12 with the rest']").click()
+    viewer.first("[aria-label='Compare executor 12 with the rest']").click()
     viewer.until("return !document.getElementById('compare-panel').hidden")
     assert box(viewer, "compare-with").startswith("All but executor 12")
-    viewer.open(page, "view=hosts&event=alloc")
+    viewer.follow("view=hosts&event=alloc")
     assert names(viewer, "processes", 2) == ["executor 12"]
-    viewer.driver.find_element(By.CSS_SELECTOR, "#processes-body button").click()
+    viewer.first("#processes-body button").click()
     viewer.until("return !document.getElementById('graph-panel').hidden")
     assert box(viewer, "scope").startswith("executor 12")
 
 
 def host_names(viewer: Viewer) -> list[str]:
-    cells = viewer.driver.find_elements(By.CSS_SELECTOR, "#hosts-panel tbody td:first-child")
-    return [cell.text for cell in cells]
+    return viewer.texts("#hosts-panel tbody td:first-child")
 
 
 def head(viewer: Viewer, label: str) -> WebElement:
