@@ -141,22 +141,6 @@ export class Times {
   }
 
   /**
-   * Adds a column's self values in the selection, times a weight, to an entry a node; returns their sum without the weight.
-   * @param {number} column
-   * @param {Selection} selection
-   * @param {number} weight
-   * @param {Float64Array} self
-   */
-  addTo(column, selection, weight, self) {
-    let sum = 0;
-    this.of(column)?.eachRow(selection, (node, value) => {
-      self[node] += value * weight;
-      sum += value;
-    });
-    return sum;
-  }
-
-  /**
    * Calls `entry` for each node that the column has a value of in the selection, in their order.
    * @param {number} column
    * @param {Selection} selection

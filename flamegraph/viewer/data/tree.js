@@ -114,21 +114,6 @@ export class Tree {
   }
 
   /**
-   * Adds a column's self values, times a weight, to an entry a node; returns their sum without the weight.
-   * @param {number} column
-   * @param {number} weight
-   * @param {Float64Array} self
-   */
-  addTo(column, weight, self) {
-    let sum = 0;
-    this.eachEntry(column, (node, value) => {
-      self[node] += value * weight;
-      sum += value;
-    });
-    return sum;
-  }
-
-  /**
    * Calls `entry` for each node that the column has a value of, in their order.
    * @param {number} column
    * @param {(node: number, value: number) => void} entry
