@@ -11,7 +11,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from hprofiler._flamegraph import Profile, WorkTable, category_label
-from tests.viewer.browser import Viewer
+from tests.viewer.browser import Viewer, plain
 from tests.viewer.made_run import MadeHost
 from tests.viewer.page_objects import choose, listed_options, run_page, table
 
@@ -85,11 +85,10 @@ def test_shares_of_a_group_of_threads(viewer: Viewer, page: Path) -> None:
 def test_scopes_without_samples_are_not_compared(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "view=compare&event=alloc&scope=host:0&with=thread:0")
     assert viewer.element("compare-with-input").get_attribute("value") == "All but n1"
-    viewer.open(page, "view=compare&scope=host:0")
+    viewer.follow("view=compare&scope=host:0")
     Select(viewer.element("thread")).select_by_visible_text("GC Thread#N")
     viewer.element("compare-with-input").click()
-    options = viewer.driver.find_elements(By.CSS_SELECTOR, "#compare-with-list .option bdi")
-    assert "n2" not in {option.text for option in options}
+    assert "n2" not in viewer.texts("#compare-with-list .option bdi")
 
 
 def test_each_event_has_its_own_units(viewer: Viewer, page: Path) -> None:
@@ -109,19 +108,19 @@ def test_each_event_has_its_own_units(viewer: Viewer, page: Path) -> None:
     assert viewer.hover(0.5, 2).splitlines()[0] == "cold"
 
 
-@pytest.mark.parametrize(
-    "view", ["graph", "time", "reversed", "sandwich", "methods", "hosts", "compare", "run"]
-)
-def test_an_event_without_samples_says_so(viewer: Viewer, page: Path, view: str) -> None:
-    viewer.open(page, f"view={view}&scope=host:0&q=hot")
-    viewer.element("events").find_elements(By.TAG_NAME, "button")[2].click()
-    viewer.until("return location.hash.includes('event=lock')")
-    assert viewer.text("explorer").splitlines()[-1] == "There are no samples of lock waits."
-    for hidden in ("views", "tools", "scope", "status", "legend", f"{view}-panel"):
-        assert not viewer.element(hidden).is_displayed(), hidden
-    viewer.element("events").find_elements(By.TAG_NAME, "button")[0].click()
-    viewer.until("return !location.hash.includes('event=lock')")
-    assert viewer.element(f"{view}-panel").is_displayed() and viewer.element("views").is_displayed()
+def test_an_event_without_samples_says_so(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    cpu, _, lock = viewer.element("events").find_elements(By.TAG_NAME, "button")
+    for view in ("graph", "time", "reversed", "sandwich", "methods", "hosts", "compare", "run"):
+        viewer.follow(f"view={view}&scope=host:0&q=hot")
+        lock.click()
+        assert "event=lock" in viewer.state()
+        assert viewer.text("explorer").splitlines()[-1] == "There are no samples of lock waits."
+        for hidden in ("views", "tools", "scope", "status", "legend", f"{view}-panel"):
+            assert not viewer.element(hidden).is_displayed(), hidden
+        cpu.click()
+        assert "event=lock" not in viewer.state()
+        assert viewer.element(f"{view}-panel").is_displayed() and viewer.element("views").is_displayed()
 
 
 def test_unknown_names_in_a_link_are_reported(viewer: Viewer, page: Path) -> None:
@@ -137,14 +136,14 @@ def test_unknown_names_in_a_link_are_reported(viewer: Viewer, page: Path) -> Non
 
 
 def test_the_summary_is_that_of_the_event(viewer: Viewer, page: Path) -> None:
-    def found() -> set[str]:
-        sections = viewer.driver.find_elements(By.CSS_SELECTOR, "main > section.of-event")
-        return {str(one.get_attribute("data-event")) for one in sections if one.is_displayed()}
+    def found() -> list[str | None]:
+        sections = viewer.all("main > section.of-event")
+        return [one.get_attribute("data-event") for one in sections if one.is_displayed()]
 
     viewer.open(page)
-    assert found() == {"0"}
-    viewer.open(page, "event=alloc")
-    assert found() == {"1"}
+    assert found() == ["0"]
+    viewer.follow("event=alloc")
+    assert found() == ["1"]
 
 
 def test_the_list_narrows_as_one_types(viewer: Viewer, page: Path) -> None:
@@ -152,12 +151,12 @@ def test_the_list_narrows_as_one_types(viewer: Viewer, page: Path) -> None:
     box = viewer.element("scope-input")
     box.click()
     assert box.get_attribute("aria-expanded") == "true"
-    everything = len(viewer.driver.find_elements(By.CSS_SELECTOR, "#scope-list .option"))
+    everything = len(viewer.all("#scope-list .option"))
     box.send_keys("n2")
-    options = viewer.driver.find_elements(By.CSS_SELECTOR, "#scope-list .option")
+    options = viewer.all("#scope-list .option")
     assert 0 < len(options) < everything and all("n2" in option.text for option in options)
     active = viewer.element(str(box.get_attribute("aria-activedescendant")))
-    assert active == options[0] and "33.3 %" in active.text.replace("\u202f", " ")
+    assert active == options[0] and "33.3 %" in plain(active.text)
     box.send_keys("zzz")
     assert "No match" in viewer.text("scope-list")
     box.send_keys(Keys.ESCAPE)
@@ -196,7 +195,7 @@ def test_colours_by_category_are_those_of_the_core(viewer: Viewer, tmp_path: Pat
     sums = WorkTable().sums(Profile.open(path))
     shares = {category_label(code): value for code, _, _, value in sums}
     assert len(shares) == 7 and shares["JSON"] == 30
-    legend = viewer.text("legend").replace("\u202f", " ")
+    legend = viewer.text("legend")
     for name, share in shares.items():
         assert re.search(rf"{re.escape(name)}\s+{share}\.0 %", legend), (name, share, legend)
 
@@ -206,8 +205,7 @@ def test_the_legend_has_all_colours_and_classes(viewer: Viewer, tmp_path: Path) 
     host = MadeHost(
         "n1", {1: "a/B.run_[0];[libc.so.6] 10\na/B.run_[j];nop 30\n"}, events={"alloc": {1: allocated}}
     )
-    path = run_page(tmp_path, [host], "cpu", "alloc")
-    viewer.open(path)
+    viewer.open(run_page(tmp_path, [host], "cpu", "alloc"))
     by_itself = {
         "Native": "75.0 %",
         "Unknown": "25.0 %",
@@ -215,10 +213,10 @@ def test_the_legend_has_all_colours_and_classes(viewer: Viewer, tmp_path: Path) 
         "Java, interpreted": "0 %",
     }
     assert list(legend(viewer).items()) == list(by_itself.items()), "they add up to all there is"
-    items = viewer.driver.find_elements(By.CSS_SELECTOR, "#legend li")
+    items = viewer.all("#legend li")
     assert items[0].text == "Self:"
-    assert items[3].get_attribute("title").replace("\u202f", " ") == "0 % self; on 75.0 % of all stacks"
-    viewer.open(path, "event=alloc")
+    assert plain(str(items[3].get_attribute("title"))) == "0 % self; on 75.0 % of all stacks"
+    viewer.follow("event=alloc")
     assert legend(viewer) == {"Class": "100 %", "Java, interpreted": "0 %", "Java, inlined": "0 %"}
     for place in ((0.5, 3), (0.9, 2)):
         assert viewer.hover(*place).splitlines()[-1].split(" · ")[0] == "Class"
@@ -229,10 +227,9 @@ def test_the_legend_has_all_colours_and_classes(viewer: Viewer, tmp_path: Path) 
 
 def test_frames_of_python_have_a_colour_of_their_own(viewer: Viewer, tmp_path: Path) -> None:
     stacks = "run (etl.py);Frame.apply (pandas/core/frame.py) 30\nrun (etl.py) 10\na/B.run 10\n"
-    path = run_page(tmp_path, [MadeHost("n1", {7: stacks})])
-    viewer.open(path)
+    viewer.open(run_page(tmp_path, [MadeHost("n1", {7: stacks})]))
     assert legend(viewer) == {"Python": "80.0 %", "Java": "20.0 %"}
-    viewer.open(path, "color=package")
+    viewer.follow("color=package")
     assert legend(viewer) == {"pandas.core.frame": "60.0 %", "etl": "20.0 %", "a": "20.0 %"}
 
 
@@ -244,6 +241,5 @@ def test_the_legend_sums_up_small_parts(viewer: Viewer, tmp_path: Path) -> None:
 
 
 def legend(viewer: Viewer) -> dict[str, str]:
-    items = viewer.driver.find_elements(By.CSS_SELECTOR, "#legend li:not(:first-child)")
-    texts = [item.text.replace("\u202f", " ") for item in items]
+    texts = viewer.texts("#legend li:not(:first-child)")
     return {label: f"{share} %" for label, share in (text[:-2].rsplit(" ", 1) for text in texts)}

@@ -42,9 +42,9 @@ def second_line(picture: Path) -> str:
     return "".join("".join(text.itertext()) for text in texts[1:])
 
 
-@pytest.mark.parametrize(
-    ("state", "covered"),
-    [
+def test_a_saved_picture_has_its_coverage(viewer: Viewer, page: Path, downloads: Path) -> None:
+    viewer.open(page)
+    for state, covered in (
         ("", RUN),
         ("scope=mean", RUN),
         ("view=reversed", RUN),
@@ -55,13 +55,11 @@ def second_line(picture: Path) -> str:
             "view=compare&scope=host:0&with=host:1",
             f"n1: 1 of 1 process, interrupted · 300 Hz for 20 of 60 s | n2: {N2}",
         ),
-    ],
-)
-def test_a_saved_picture_has_its_coverage(
-    viewer: Viewer, page: Path, downloads: Path, state: str, covered: str
-) -> None:
-    viewer.open(page, state)
-    assert second_line(save(viewer, downloads, "svg")) == covered
+    ):
+        viewer.follow(state)
+        picture = save(viewer, downloads, "svg")
+        assert second_line(picture) == covered, state
+        picture.unlink()
 
 
 def test_a_long_line_fits_the_picture(viewer: Viewer, page: Path, downloads: Path) -> None:

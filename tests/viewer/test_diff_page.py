@@ -12,6 +12,7 @@ from hprofiler.report.diff_page import two_runs
 from tests.viewer.block import described
 from tests.viewer.made_profile import made_profile
 from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.page_objects import box
 
 JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
 
@@ -43,16 +44,16 @@ def test_seconds_are_shown_if_both_runs_have_one_frequency(tmp_path, other):
 
 def test_it_opens_on_the_comparison_of_both_runs(viewer, page):
     viewer.open(page)
-    text = viewer.element("compare-panel").text.replace("\u202f", " ")
+    text = viewer.text("compare-panel")
     assert viewer.element("compare-panel").is_displayed()
     assert "com/acme/Mask.mask" in text and "+23.1 points" in text
     assert "Appeared: only in tuesday" in text
-    assert value(viewer, "scope") == "tuesday: Cluster, sum"
-    assert value(viewer, "compare-with") == "monday: Cluster, sum"
+    assert box(viewer, "scope") == "tuesday: Cluster, sum"
+    assert box(viewer, "compare-with") == "monday: Cluster, sum"
     assert text.splitlines()[:2] == ["tuesday: Cluster, sum", "compared with"]
     viewer.element("compare-swap").click()
-    assert value(viewer, "scope") == "monday: Cluster, sum"
-    text = viewer.element("compare-panel").text.replace("\u202f", " ")
+    assert box(viewer, "scope") == "monday: Cluster, sum"
+    text = viewer.text("compare-panel")
     assert text.splitlines()[:2] == ["monday: Cluster, sum", "compared with"]
     assert "−23.1 points" in text and "Appeared" not in text
 
@@ -61,16 +62,12 @@ def test_a_file_is_named_once(viewer, tmp_path):
     old, new = (Profile.from_bytes(f"main;hot {hot}\nmain;cold 40\n".encode(), "folded") for hot in (60, 90))
     old.diff(new).write(tmp_path / "x.html", None, title="x")
     viewer.open(tmp_path / "x.html")
-    assert [value(viewer, one) for one in ("compare-with", "scope")] == ["before", "after"]
+    assert [box(viewer, one) for one in ("compare-with", "scope")] == ["before", "after"]
     run = make_run(tmp_path / "tuesday", [MadeHost(name, {1: "main;hot 60\n"}) for name in ("n1", "n2")]).path
     (tmp_path / "monday.folded").write_text("main;hot 60\n")
     viewer.open(diff_page([tmp_path / "monday.folded", run], tmp_path / "y.html"))
-    names = [value(viewer, one) for one in ("compare-with", "scope")]
+    names = [box(viewer, one) for one in ("compare-with", "scope")]
     assert names == ["monday.folded", "tuesday: Cluster, sum"]
-
-
-def value(viewer, id):
-    return viewer.element(f"{id}-input").get_attribute("value")
 
 
 def test_threads_are_compared_with_those_of_the_run_before(viewer, tmp_path):
@@ -79,7 +76,7 @@ def test_threads_are_compared_with_those_of_the_run_before(viewer, tmp_path):
         text = f"[worker];hot {hot}\n[worker];cold 60\n[other];idle 30\n"
         sides.append(make_run(tmp_path / name, [MadeHost("n1", {1: text})]).path)
     viewer.open(diff_page(sides, tmp_path / "x.html"), "scope=1/thread:0")
-    assert viewer.element("compare-with-input").get_attribute("value") == "monday: worker"
+    assert box(viewer, "compare-with") == "monday: worker"
     viewer.element("compare-with-input").click()
     assert {"monday: other", "tuesday: other", "monday: worker"} <= set(
         viewer.text("compare-with-list").splitlines()

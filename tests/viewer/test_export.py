@@ -41,24 +41,23 @@ def frames_of(folded: bytes) -> set[str]:
 
 
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("kind", FORMATS)
-def test_what_is_saved_reads_back_equal(
-    viewer: Viewer, page: Path, downloads: Path, kind: str, state: str
-) -> None:
+def test_what_is_saved_reads_back_equal(viewer: Viewer, page: Path, downloads: Path, state: str) -> None:
+    stacks = expected(STATES[state])
     viewer.open(page, state)
-    file = save(viewer, downloads, kind)
-    assert file.name.endswith(FORMATS[kind]) and "cpu" in file.name
-    profile = Profile.open(file)
-    assert profile.values[0] == (("samples", "count") if kind != "folded" else profile.values[0])
-    assert profile.to_folded() == expected(STATES[state])
-    if kind == "speedscope":
-        frames = json.loads(file.read_text())["shared"]["frames"]
-        assert {frame["name"] for frame in frames} == frames_of(expected(STATES[state]))
-    if kind == "pprof":
-        raw = gzip.decompress(file.read_bytes())
-        assert (b"sys_read" in raw) == (b"sys_read" in expected(STATES[state]))
-        assert profile.values[1] == ("cpu", "nanoseconds")
-        assert abs(profile.total("cpu") - profile.total() * 10**9 / 300) <= profile.total()
+    for kind, ending in FORMATS.items():
+        file = save(viewer, downloads, kind)
+        assert file.name.endswith(ending) and "cpu" in file.name
+        profile = Profile.open(file)
+        assert profile.to_folded() == stacks
+        if kind == "speedscope":
+            frames = json.loads(file.read_text())["shared"]["frames"]
+            assert {frame["name"] for frame in frames} == frames_of(stacks)
+            assert profile.values[0] == ("samples", "count")
+        if kind == "pprof":
+            assert (b"sys_read" in gzip.decompress(file.read_bytes())) == (b"sys_read" in stacks)
+            assert profile.values == [("samples", "count"), ("cpu", "nanoseconds")]
+            assert abs(profile.total("cpu") - profile.total() * 10**9 / 300) <= profile.total()
+        file.unlink()
 
 
 def test_a_saved_pprof_keeps_the_kernels_functions_apart(
@@ -76,11 +75,9 @@ def test_a_saved_pprof_keeps_the_kernels_functions_apart(
 def test_classes_are_saved_as_engines_write_them(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:
     allocated = "a/B.copy_[i];byte[]_[i] 3\na/B.run_[0];java.lang.String_[k] 1\n"
     host = MadeHost("n1", {}, events={"alloc": {1: allocated}})
-    page = run_page(tmp_path, [host], "alloc")
-    viewer.open(page)
-    assert sorted(save(viewer, downloads, "folded").read_text().splitlines()) == sorted(
-        allocated.splitlines()
-    )
+    viewer.open(run_page(tmp_path, [host], "alloc"))
+    saved = save(viewer, downloads, "folded").read_text()
+    assert sorted(saved.splitlines()) == sorted(allocated.splitlines())
 
 
 def test_a_mean_is_saved_in_whole_numbers(viewer: Viewer, page: Path, downloads: Path) -> None:
@@ -120,32 +117,33 @@ def test_the_picture_of_a_comparison_shows_both_sides(viewer: Viewer, page: Path
     assert not any("sample" in title for title in found)
 
 
-@pytest.mark.parametrize(
-    ("state", "kind", "name"),
-    [
+def test_names_of_files(viewer: Viewer, page: Path, downloads: Path) -> None:
+    viewer.open(page)
+    for state, kind, name in (
         ("view=reversed", "svg", "-cpu-Cluster-sum-reversed.svg"),
         ("view=compare&scope=host:0&with=host:1", "svg", "-cpu-n1-compared-with-n2-compare.svg"),
         ("view=compare&scope=host:0&with=host:1", "folded", "-cpu-n1.folded"),
-    ],
-)
-def test_names_of_files(
-    viewer: Viewer, page: Path, downloads: Path, state: str, kind: str, name: str
-) -> None:
-    viewer.open(page, state)
-    assert save(viewer, downloads, kind).name.endswith(name)
+    ):
+        viewer.follow(state)
+        file = save(viewer, downloads, kind)
+        assert file.name.endswith(name)
+        file.unlink()
 
 
-@pytest.mark.parametrize(
-    ("state", "offered"),
-    [("view=methods", False), ("view=sandwich", False), ("view=sandwich&method=y", True)],
-)
-def test_a_picture_is_offered_with_a_graph(viewer: Viewer, page: Path, state: str, offered: bool) -> None:
-    viewer.open(page, state)
-    viewer.element("save-button").click()
-    viewer.until("return document.activeElement.closest('#save-list') !== null")
-    assert viewer.focused() == ("save-svg" if offered else "save-folded")
-    assert viewer.element("save-svg").is_displayed() == offered
-    assert viewer.element("save-speedscope").is_displayed()
+def test_a_picture_is_offered_with_a_graph(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    for state, first in (
+        ("view=methods", "save-folded"),
+        ("view=sandwich", "save-folded"),
+        ("view=sandwich&method=y", "save-svg"),
+    ):
+        viewer.follow(state)
+        viewer.element("save-button").click()
+        viewer.until("return document.activeElement.closest('#save-list') !== null")
+        assert viewer.focused() == first
+        assert viewer.element("save-svg").is_displayed() == (first == "save-svg")
+        assert viewer.element("save-speedscope").is_displayed()
+        viewer.press(Keys.ESCAPE)
 
 
 def test_hostile_names_in_a_picture_are_text(viewer: Viewer, tmp_path: Path, downloads: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from tests.viewer.browser import Viewer
@@ -79,7 +78,7 @@ def test_a_long_list_has_its_first_options_and_page_keys(viewer: Viewer, tmp_pat
     hosts = [MadeHost(f"node{number:03}", {number: "a;b 10\n"}) for number in range(1, 121)]
     viewer.open(run_page(tmp_path, hosts))
     viewer.element("scope-input").click()
-    options = viewer.driver.find_elements(By.CSS_SELECTOR, "#scope-list .option")
+    options = viewer.all("#scope-list .option")
     assert len(options) == 100 and options[-1].get_attribute("aria-posinset") == "100"
     viewer.press(*[Keys.PAGE_DOWN] * 9)
     viewer.until("return document.querySelector('#scope-list .active').textContent.startsWith('node089')")

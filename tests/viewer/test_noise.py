@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from selenium.webdriver.common.by import By
-
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.diff import Changes, compare_paths
 from hprofiler.report import make_report
@@ -73,7 +71,14 @@ def sides_of(tmp_path: Path, **texts: str) -> list[Path]:
 
 
 def ramp(viewer: Viewer) -> str:
-    return viewer.driver.find_element(By.CSS_SELECTOR, ".ramp").text
+    return viewer.first(".ramp").text
+
+
+def judged(viewer: Viewer) -> None:
+    """Wait until noise is estimated, and the comparison's graph drawn with it."""
+    noise_note(viewer)
+    viewer.canvas = "compare-canvas"
+    viewer.still()
 
 
 def strength(viewer: Viewer, x: float, depth: int) -> int:
@@ -85,9 +90,7 @@ def test_changes_within_noise_are_faint_and_not_listed(viewer: Viewer, tmp_path:
     new = "".join(f"main;hot;new{number} 1\n" for number in range(27))
     sides = sides_of(tmp_path, old="main;hot 213\nmain;cold 200\n", new=f"main;hot 200\n{new}main;cold 186\n")
     changes = compared(viewer, *sides, tmp_path / "x.html")
-    noise_note(viewer)
-    viewer.canvas = "compare-canvas"
-    viewer.still()
+    judged(viewer)
     assert not any(method.total.beyond for method in changes.methods) and not changes.appeared(99)
     assert "every change is within noise" in ramp(viewer)
     assert viewer.text("only-here").splitlines()[1:] == ["27 within noise"]
@@ -101,9 +104,7 @@ def test_a_small_change_is_pale_where_it_is_the_largest(viewer: Viewer, tmp_path
         MadeHost("two", {2: "main;hot 491000\nmain;cold 509000\n"}),
     ]
     viewer.open(run_page(tmp_path, hosts), "view=compare&scope=host:0")
-    noise_note(viewer)
-    viewer.canvas = "compare-canvas"
-    viewer.still()
+    judged(viewer)
     assert "the strongest colours are 10.0 points apart" in ramp(viewer)
     assert 10 < strength(viewer, 0.1, 2) < 70, "cold"
 
@@ -115,13 +116,10 @@ def test_changes_beyond_noise_are_strong_and_listed(viewer: Viewer, tmp_path: Pa
         new="main;hot 2010\nmain;mask 900\nmain;few 2\nmain;cold 1100\n",
     )
     changes = compared(viewer, *sides, tmp_path / "x.html")
-    noise_note(viewer)
-    viewer.canvas = "compare-canvas"
-    viewer.still()
+    judged(viewer)
     assert [one.name for one in changes.appeared(99)] == ["mask"]
     assert "the strongest colours are 22.6 points apart; changes within noise are faint" in ramp(viewer)
-    listed = viewer.text("only-here").replace("\u202f", " ").splitlines()[1:]
-    assert listed == ["22.4 % mask called by main", "and 1 within noise"]
+    assert viewer.text("only-here").splitlines()[1:] == ["22.4 % mask called by main", "and 1 within noise"]
     assert strength(viewer, 0.1, 2) > 90 > strength(viewer, 0.6, 2), "cold, and hot"
 
 

@@ -43,28 +43,24 @@ def from_the_top(viewer: Viewer, *ids: str) -> list[str]:
 PANELS = ("graph-panel", "methods-panel", "hosts-panel", "compare-panel", "run-panel")
 
 
-@pytest.mark.parametrize(
-    ("view", "order"),
-    [
+def test_paper_begins_with_the_view_and_has_a_graph(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    for view, order in (
         ("graph", ["graph-panel", "hosts-panel", "run-panel"]),
         ("methods", ["methods-panel", "graph-panel", "hosts-panel", "run-panel"]),
         ("hosts", ["hosts-panel", "graph-panel", "run-panel"]),
         ("run", ["run-panel", "graph-panel", "hosts-panel"]),
         ("compare", ["compare-panel", "hosts-panel", "run-panel"]),
-    ],
-)
-def test_paper_begins_with_the_view_and_has_a_graph(
-    viewer: Viewer, page: Path, view: str, order: list[str]
-) -> None:
-    show(viewer, page, view)
-    with paper(viewer):
-        assert from_the_top(viewer, *PANELS) == order
-        viewer.canvas = "compare-canvas" if view == "compare" else "graph-canvas"
-        assert max(viewer.color(0.1, 1)) - min(viewer.color(0.1, 1)) > 12  # there are frames in it
-        assert viewer.element("legend").is_displayed() == (view != "compare")
-        assert viewer.text("printed") == "Shown: CPU time of Cluster, sum. Not printed: allocations."
-    assert from_the_top(viewer, *PANELS) == [f"{view}-panel"]
-    assert viewer.element("legend").is_displayed() == (view == "graph")
+    ):
+        viewer.element(f"view-{view}").click()
+        with paper(viewer):
+            assert from_the_top(viewer, *PANELS) == order
+            viewer.canvas = "compare-canvas" if view == "compare" else "graph-canvas"
+            assert max(viewer.color(0.1, 1)) - min(viewer.color(0.1, 1)) > 12  # there are frames in it
+            assert viewer.element("legend").is_displayed() == (view != "compare")
+            assert viewer.text("printed") == "Shown: CPU time of Cluster, sum. Not printed: allocations."
+        assert from_the_top(viewer, *PANELS) == [f"{view}-panel"]
+        assert viewer.element("legend").is_displayed() == (view == "graph")
 
 
 def test_paper_shows_event_scope_and_search(viewer: Viewer, page: Path) -> None:
@@ -88,14 +84,12 @@ def test_a_view_works_after_printing(viewer: Viewer, page: Path) -> None:
 def test_paper_has_the_processes_of_the_event_that_is_shown(viewer: Viewer, tmp_path: Path) -> None:
     recorded = {7: "a;b 80\n", 8: "a;b 20\n"}
     host = MadeHost("one", recorded, events={"alloc": {7: "a;make 1048576\n", 8: "a;make 3145728\n"}})
-    page = run_page(tmp_path, [host], "cpu", "alloc")
-    viewer.open(page)
+    viewer.open(run_page(tmp_path, [host], "cpu", "alloc"))
     with paper(viewer):
         assert [row[0] for row in table(viewer, "processes")] == ["80.0 %", "20.0 %"]
-    viewer.open(page, "view=hosts")
+    viewer.follow("view=hosts")
     viewer.element("processes-sort-pid").click()
-    viewer.driver.execute_script("location.hash = 'event=alloc'")
-    viewer.until_text("wider", "alloc")
+    viewer.follow("event=alloc")
     with paper(viewer):
         assert [row[0] for row in table(viewer, "processes")] == ["75.0 %", "25.0 %"]
 
@@ -103,8 +97,9 @@ def test_paper_has_the_processes_of_the_event_that_is_shown(viewer: Viewer, tmp_
 def test_paper_cuts_no_table_off(viewer: Viewer, spark_page: Path) -> None:
     """A4 upright, with the usual margins, is 718 pixels wide."""
     viewer.driver.set_window_size(718, 1000)
+    viewer.open(spark_page)
     for view in ("graph", "methods", "hosts", "compare"):
-        show(viewer, spark_page, view)
+        viewer.element(f"view-{view}").click()
         with paper(viewer):
             cut = viewer.driver.execute_script(
                 "return [...document.querySelectorAll('main table')].filter((one) => one.offsetParent"

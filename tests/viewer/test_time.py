@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 
 import pytest
 from selenium.webdriver.common.action_chains import ActionChains
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from hprofiler._flamegraph import Profile
@@ -27,7 +26,18 @@ from tests.viewer.block import described
 from tests.viewer.browser import Viewer
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 from tests.viewer.made_time import ROWS, START, timed_run
-from tests.viewer.page_objects import box, choose, is_match, listed_options, name_at, names, save, show, table
+from tests.viewer.page_objects import (
+    box,
+    chips,
+    choose,
+    is_match,
+    listed_options,
+    name_at,
+    names,
+    run_page,
+    save,
+    table,
+)
 
 # Of the map: room at the left, a row; in pixels.
 GUTTER, ROW = 80, 6
@@ -49,7 +59,7 @@ def staged_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Row(("gc",), 0, 20, (20, 20_000_000)),
     ]
     host = MadeHost("n1", {11: timed_profile(rows, start=START, slices=slices)})
-    return make_report(make_run(tmp_path_factory.mktemp("stages") / "run", [host]).path).page
+    return run_page(tmp_path_factory.mktemp("stages"), [host])
 
 
 def middle(viewer: Viewer, second: float) -> float:
@@ -94,14 +104,9 @@ def cell_color(viewer: Viewer, second: int, row: int) -> list[int]:
     )
 
 
-def chips(viewer: Viewer) -> list[str]:
-    found = viewer.driver.find_elements(By.CSS_SELECTOR, "#part .chip")
-    return [chip.text.replace("\u202f", " ").removesuffix("×") for chip in found]
-
-
-@pytest.mark.parametrize(
-    ("time", "samples", "methods"),
-    [
+def test_a_range_has_its_own_samples(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    for time, samples, methods in (
         ("0-0.5", 50, {"main", "work", "even", "steady"}),
         ("0.5-1", 50, {"main", "work", "odd", "steady"}),
         # The edges belong to one side alone.
@@ -112,15 +117,11 @@ def chips(viewer: Viewer) -> list[str]:
         ("0.5-0.505", 1, {"main", "work", "odd"}),
         ("0.505-0.51", 1, {"main", "steady"}),
         ("60-70", 0, set()),
-    ],
-)
-def test_a_range_has_its_own_samples(
-    viewer: Viewer, page: Path, time: str, samples: int, methods: set[str]
-) -> None:
-    viewer.open(page, f"view=methods&time={time}")
-    assert set(names(viewer, "methods", 2)) == methods
-    counted = rf"{samples}( sample)? of 1,005 samples" if samples else "No samples here in "
-    assert re.match(counted, viewer.text("scope-note"))
+    ):
+        viewer.follow(f"view=methods&time={time}")
+        assert set(names(viewer, "methods", 2)) == methods
+        counted = rf"{samples}( sample)? of 1,005 samples" if samples else "No samples here in "
+        assert re.match(counted, viewer.text("scope-note"))
 
 
 def test_dragging_over_cells_selects_what_lies_between_in_time(viewer: Viewer, page: Path) -> None:
@@ -132,7 +133,7 @@ def test_dragging_over_cells_selects_what_lies_between_in_time(viewer: Viewer, p
     assert name_at(viewer, 0.25, 2) == "steady"
     drag(viewer, (7, 15), (7, 15))
     assert "time=7.3-7.32" in viewer.state()
-    viewer.driver.find_element(By.CSS_SELECTOR, "#part .chip").click()
+    viewer.first("#part .chip").click()
     assert "time=" not in viewer.state().replace("view=time", "") and chips(viewer) == []
 
 
@@ -165,7 +166,7 @@ def test_a_search_lights_up_cells(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "view=time&scope=host:0&q=odd")
     assert is_match(cell_color(viewer, 2, 25)) and is_match(cell_color(viewer, 2, 49))
     assert not is_match(cell_color(viewer, 2, 24)) and not is_match(cell_color(viewer, 3, 0))
-    viewer.open(page, "view=time&q=burst")
+    viewer.follow("view=time&q=burst")
     assert is_match(cell_color(viewer, 7, 15)) and not is_match(cell_color(viewer, 7, 16))
 
 
@@ -187,8 +188,8 @@ def test_a_link_restores_the_range_and_other_views_follow(viewer: Viewer, page: 
     viewer.still()
     assert {name_at(viewer, 0.25, 1), name_at(viewer, 0.75, 1)} == {"odd", "steady"}
     # What was written with the page is of the whole recording, and says so.
-    assert viewer.driver.find_element(By.CSS_SELECTOR, ".of-all").text == "The whole recording:"
-    hottest = viewer.driver.find_elements(By.CSS_SELECTOR, "section.hottest")
+    assert viewer.first(".of-all").text == "The whole recording:"
+    hottest = viewer.all("section.hottest")
     assert not any(section.is_displayed() for section in hottest)
 
 
@@ -233,7 +234,7 @@ def test_durations_have_a_map_and_a_band_has_a_flame_graph(viewer: Viewer, page:
     assert chips(viewer) == ["2.00–3.00 s", "1.05 to 2.1 s each"]
     viewer.element("view-methods").click()
     assert set(names(viewer, "methods", 2)) == {"main", "Pool.take"}
-    viewer.open(page, "view=methods&event=lock&band=0-20")
+    viewer.follow("view=methods&event=lock&band=0-20")
     assert set(names(viewer, "methods", 2)) == {"main", "Cache.get"}
 
 
@@ -276,23 +277,22 @@ def test_a_process_without_times_is_not_passed_over(viewer: Viewer, tmp_path: Pa
         MadeHost("n1", {11: timed_profile([Row(("a",), 0)], start=START)}, events={"alloc": {11: "b 9\n"}}),
         MadeHost("n2", {12: "c 3\n"}),
     ]
-    folder = make_run(tmp_path / "run", hosts, events=("cpu", "alloc"))
-    viewer.open(make_report(folder.path).page, "time=0-1")
+    viewer.open(run_page(tmp_path, hosts, "cpu", "alloc"), "time=0-1")
     assert viewer.text("scope-note") == (
         "1 sample of 4 samples, 25.0 %, in 0.00–1.00 s. "
         "Without 1 process of which the times of samples are not known."
     )
-    viewer.driver.execute_script("location.hash = 'time=0-1&event=alloc&view=time'")
+    viewer.follow("time=0-1&event=alloc&view=time")
     unknown = "It is not known when samples of allocations were taken"
-    viewer.until_text("scope-note", f"{unknown}: nothing is shown of 0.00–1.00 s.")
-    assert viewer.driver.find_element(By.CSS_SELECTOR, "#time-panel .none").text == f"{unknown}."
+    assert f"{unknown}: nothing is shown of 0.00–1.00 s." in viewer.text("scope-note")
+    assert viewer.first("#time-panel .none").text == f"{unknown}."
 
 
 def test_a_long_recording_has_longer_columns(viewer: Viewer, tmp_path: Path) -> None:
     """Two hours in steps of 40 ms, with a sample in the first and in the last."""
     rows = [Row(("first",), 0), Row(("last",), 2 * 3600 * 25 - 1)]
     host = MadeHost("n1", {11: timed_profile(rows, start=START, width=40_000)})
-    viewer.open(make_report(make_run(tmp_path / "run", [host]).path).page, "view=time")
+    viewer.open(run_page(tmp_path, [host]), "view=time")
     columns, cells = str(viewer.element("heat").get_attribute("data-cells")).split(" × ")
     assert 100 < int(columns) < 400 and cells == "25"
     assert "A column is 32 s, upwards in cells of 1.28 s." in viewer.text("time-panel")
@@ -322,10 +322,9 @@ def test_what_spark_knows(viewer: Viewer, tmp_path: Path) -> None:
     viewer.press("j")
     assert "Blocked time" in viewer.text("spark-panel")
     assert axe.faults(viewer.driver) == []
-    viewer.driver.find_element(By.CSS_SELECTOR, "#spark-panel .name button").click()
+    viewer.first("#spark-panel .name button").click()
     assert "scope=slice%3A0" in viewer.state()
-    names = viewer.driver.find_elements(By.CSS_SELECTOR, "#spark-panel .stages .name")
-    assert len(names) == 2
+    assert len(viewer.all("#spark-panel .stages .name")) == 2
 
 
 def test_machines(viewer: Viewer, tmp_path: Path) -> None:
@@ -362,15 +361,11 @@ def test_machines(viewer: Viewer, tmp_path: Path) -> None:
     heat_map = viewer.element("heat-canvas").size["width"]
     viewer.press("v")
     assert "One line per host. Drag" in viewer.text("machines-panel")
-    cpu = viewer.driver.find_elements(By.CSS_SELECTOR, "#machines-panel .machines td:nth-child(2)")
-    assert [cell.text.replace("\u202f", " ").split("\n")[:2] for cell in cpu] == [
-        ["10 %", "max 10 %"],
-        ["50 %", "max 90 %"],
-    ]
-    cells = viewer.driver.find_elements(By.CSS_SELECTOR, "#machines-panel .counters td")
-    assert [cell.text for cell in cells] == ["n1", "executor 11 (pid 11)", "0.45", "80%"]
+    cpu = viewer.texts("#machines-panel .machines td:nth-child(2)")
+    assert [cell.split("\n")[:2] for cell in cpu] == [["10 %", "max 10 %"], ["50 %", "max 90 %"]]
+    assert viewer.texts("#machines-panel .counters td") == ["n1", "executor 11 (pid 11)", "0.45", "80%"]
     assert axe.faults(viewer.driver) == []
-    canvas = viewer.driver.find_element(By.CSS_SELECTOR, "#machines-panel .chart canvas")
+    canvas = viewer.first("#machines-panel .chart canvas")
     assert canvas.size["width"] == heat_map, "charts are beside the heat map"
     width = canvas.size["width"] - GUTTER
     places = [GUTTER + width * part - canvas.size["width"] / 2 for part in (3.3 / 60, 4.6 / 60)]
@@ -385,7 +380,7 @@ def test_machines(viewer: Viewer, tmp_path: Path) -> None:
     assert "CPU at 3.0 s: most n2 90 %, least n1 10 %." in viewer.text("machines-panel")
     canvas.send_keys(Keys.SHIFT + Keys.ARROW_RIGHT + Keys.NULL, Keys.ENTER)
     assert "time=3-5" in viewer.state()
-    viewer.driver.find_element(By.CSS_SELECTOR, "#machines-panel .name button").click()
+    viewer.first("#machines-panel .name button").click()
     assert "scope=host%3A0" in viewer.state()
     viewer.press("v")
     assert "The thick line is n1" in viewer.text("machines-panel")
@@ -402,18 +397,16 @@ def test_stages_are_scopes(viewer: Viewer, staged_page: Path) -> None:
     )
     choose(viewer, "scope", "no stage")
     assert viewer.text("scope-note") == "20 of 100 samples, 20.0 %."
-    show(viewer, staged_page, "compare", "scope=slice:0&with=slice:2")
+    viewer.follow("view=compare&scope=slice:0&with=slice:2")
     assert box(viewer, "compare-with") == "stage 4.0"
     assert {row[5] for row in table(viewer, "changes")} == {"run", "scan", "sort"}
-    viewer.open(staged_page, "view=compare&scope=slice:0")
+    viewer.follow("view=compare&scope=slice:0")
     assert box(viewer, "compare-with") == "All but stage 3.0"
 
 
 def test_without_times_the_tab_says_why(viewer: Viewer, small_page: Path, spark_page: Path) -> None:
     viewer.open(small_page, "view=time&time=1-2")
-    assert viewer.driver.find_element(By.CSS_SELECTOR, "#time-panel .none").text.startswith(
-        "This page was made"
-    )
+    assert viewer.first("#time-panel .none").text.startswith("This page was made")
     assert chips(viewer) == [] and not viewer.element("tools").is_displayed()
     viewer.open(spark_page, "view=time")
-    assert "--no-timeline" in viewer.driver.find_element(By.CSS_SELECTOR, "#time-panel .none").text
+    assert "--no-timeline" in viewer.first("#time-panel .none").text
