@@ -48,6 +48,7 @@ test)
   need qemu-aarch64-static qemu-user-static
   need go golang-go
   need curl curl
+  need openssl openssl
   if [ "$(id -u)" != 0 ]; then
     echo "make test needs root: its lab makes hosts in network, process and mount namespaces" >&2
     exit 1

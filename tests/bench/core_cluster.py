@@ -8,12 +8,13 @@ call graph, which gives about eight new tree nodes a stack.
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from itertools import accumulate
 from pathlib import Path
+
+from tests.lab.cache import root
 
 STACKS = 20_000
 METHODS = 6_000
@@ -51,24 +52,14 @@ def messages(hosts: int, stacks: int = STACKS) -> list[Path]:
 
 
 def _cached(name: str, make: Callable[[Path], None]) -> Path:
-    path = cache() / f"cluster-{_own_hash()}" / name
+    own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
+    path = root() / "bench" / f"cluster-{own}" / name
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".part")
         make(unfinished)
         unfinished.replace(path)
     return path
-
-
-def cache() -> Path:
-    """`${XDG_CACHE_HOME:-~/.cache}/hprofiler/bench`, made if missing."""
-    path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hprofiler/bench"
-    path.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def _own_hash() -> str:
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
 
 
 class Maker:

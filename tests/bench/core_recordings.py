@@ -16,9 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.bench.commands import BenchError
-from tests.bench.core_cluster import cache
 from tests.exact import jfr_recordings
-from tests.lab.cache import CHECKOUT
+from tests.lab.cache import CHECKOUT, root
 
 JAVA = Path(__file__).parent / "java"
 SOURCES = [JAVA, CHECKOUT / "tests/burners", CHECKOUT / "tests/exact/java"]
@@ -135,6 +134,6 @@ def _compiling(flags: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
 def _folder() -> Path:
     sources = [Path(__file__), *sorted(JAVA.glob("*.java"))]
     contents = b"".join(source.read_bytes() for source in sources)
-    folder = cache() / f"recordings-{hashlib.sha256(contents).hexdigest()[:12]}"
+    folder = root() / "bench" / f"recordings-{hashlib.sha256(contents).hexdigest()[:12]}"
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -19,6 +19,7 @@ from tests.bench.table import Row
 from tests.bench.viewer_cluster import LARGE, SMALL, TIMED, Size
 from tests.bench.viewer_times import Times, time_page, use_ours, use_peer, use_ranges, use_scopes
 from tests.exact import jfr_recordings
+from tests.lab.cache import root
 from tests.viewer import made_profile, made_run
 
 ANSWERS_WITHIN = 100
@@ -115,7 +116,7 @@ def _told(times: Times, name: str) -> str:
 def _run(size: Size) -> Path:
     """The cluster's run folder, from the cache or made now; a changed generator makes its own."""
     sources = b"".join(Path(str(module.__file__)).read_bytes() for module in MADE_BY)
-    made = core_cluster.cache() / f"pages-{hashlib.sha256(sources).hexdigest()[:12]}"
+    made = root() / "bench" / f"pages-{hashlib.sha256(sources).hexdigest()[:12]}"
     path = made / f"{size.hosts}-hosts{'-timed' if size.timed else ''}"
     if not path.exists():
         unfinished = path.with_suffix(".part")

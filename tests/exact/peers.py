@@ -10,44 +10,43 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+from tests.lab.cache import root
 from tests.needed import lacking
 
 INFERNO = "0.12.8"
 SPEEDSCOPE = "1.25.0"
 
 
-def cache(name: str) -> Path:
-    """`${XDG_CACHE_HOME:-~/.cache}/hprofiler/NAME`."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    path = base / "hprofiler" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
-
-
 def inferno(program: str) -> Path:
     """A program of the inferno crate, built on the first call."""
-    root = cache("inferno")
-    path = root / "bin" / program
+    kept = root() / "inferno"
+    path = kept / "bin" / program
     if not path.exists():
-        command = ["cargo", "install", "--quiet", "--root", str(root), "--version", INFERNO, "inferno"]
+        command = ["cargo", "install", "--quiet", "--root", str(kept), "--version", INFERNO, "inferno"]
         subprocess.run(command, check=True)
     return path
 
 
-def speedscope_schema() -> dict[str, Any]:
-    """The schema that speedscope publishes with its package."""
-    folder = cache(f"speedscope-{SPEEDSCOPE}")
+def of_npm(package: str, version: str, member: str, name: str) -> Path:
+    """A file of a package of npm, kept under this name."""
+    folder = root() / f"{package}-{version}"
     if not folder.exists():
         partial = folder.with_name(f"{folder.name}.{os.getpid()}")
         partial.mkdir()
-        command = ["npm", "pack", "--silent", f"speedscope@{SPEEDSCOPE}"]
+        command = [needs("npm"), "pack", "--silent", f"{package}@{version}"]
         packed = subprocess.run(command, check=True, cwd=partial, stdout=subprocess.PIPE, text=True)
-        with tarfile.open(partial / packed.stdout.split()[-1]) as package:
-            member = package.extractfile("package/dist/release/file-format-schema.json")
-            assert member is not None
-            (partial / "schema.json").write_bytes(member.read())
+        with tarfile.open(partial / packed.stdout.split()[-1]) as archive:
+            content = archive.extractfile(f"package/{member}")
+            assert content is not None
+            (partial / name).write_bytes(content.read())
         partial.rename(folder)
-    schema: dict[str, Any] = json.loads((folder / "schema.json").read_text())
+    return folder / name
+
+
+def speedscope_schema() -> dict[str, Any]:
+    """The schema that speedscope publishes with its package."""
+    path = of_npm("speedscope", SPEEDSCOPE, "dist/release/file-format-schema.json", "schema.json")
+    schema: dict[str, Any] = json.loads(path.read_text())
     return schema
 
 

@@ -16,10 +16,11 @@ from tests.fuzz import kept
 from tests.fuzz.crates import CHECKOUT
 from tests.fuzz.running import Target, fuzz
 from tests.fuzz.targets import all_targets, corpora, inputs_of
+from tests.lab.cache import root
 
 
 def main(words: Sequence[str]) -> int:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hprofiler"
+    cache = root()
     found = CHECKOUT / "build/fuzz"
     found.mkdir(parents=True, exist_ok=True)
     targets = _chosen(all_targets(cache, found), words[1:])

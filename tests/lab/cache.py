@@ -20,10 +20,16 @@ class Unavailable(Skipped):
     """Software of the lab is not available here; the message says why. A test that needs it is skipped."""
 
 
+def root() -> Path:
+    """`${XDG_CACHE_HOME:-~/.cache}/hprofiler`, made if missing."""
+    path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hprofiler"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 def folder(name: str) -> Path:
-    """`${XDG_CACHE_HOME:-~/.cache}/hprofiler/lab/NAME`, made if missing."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    path = base / "hprofiler" / "lab" / name
+    """`lab/NAME` there, made if missing."""
+    path = root() / "lab" / name
     path.mkdir(parents=True, exist_ok=True)
     return path
 

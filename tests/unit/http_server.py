@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
 import ssl
+import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 
 class HttpServer(ThreadingHTTPServer):
@@ -46,25 +40,9 @@ class HttpServer(ThreadingHTTPServer):
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
     """A self-signed certificate for 127.0.0.1 and localhost, and its key."""
-    names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-
-    now = datetime.datetime.now(datetime.timezone.utc)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName(names), False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "crt").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    plain = serialization.NoEncryption()
-    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    (folder / "key").write_bytes(pem)
-    return folder / "crt", folder / "key"
+    certificate, key = folder / "crt", folder / "key"
+    kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"]
+    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
+    command = ["openssl", "req", *kind, *names, "-out", str(certificate), "-keyout", str(key)]
+    subprocess.run(command, check=True, capture_output=True)
+    return certificate, key
