@@ -51,12 +51,12 @@ slices: [{prefix: Executor task launch worker, regex: ' in stage (\d+\.\d+) \(TI
 
 @contextmanager
 def recording(
-    jvm: Program, seconds: float, options: Sequence[str] = (), frequency: int = FREQUENCY, selector: str = ""
+    what: Program | str, seconds: float, options: Sequence[str] = (), frequency: int = FREQUENCY
 ) -> Iterator[tuple[Run, Path]]:
-    """A run on this machine that records already, and its folder. `selector` is one that matches the JVM."""
+    """A run on this machine, of a program or by a selector, that records already, and its folder."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "run"
-        chosen = selector or f"pid:{jvm.outer.pid}"
+        chosen = what if isinstance(what, str) else f"pid:{what.outer.pid}"
         words = f"-f {frequency} -t {seconds} -j {chosen} -o {folder}".split()
         with running([*COMMAND, *words, *options]) as run:
             run.wait_until_recording()
@@ -108,16 +108,24 @@ def _lost(what: str, promised: float, options: Sequence[str] = (), flags: Sequen
     with ended(Burner("mixed", options=flags)) as jvm:
         _profiled_rate(jvm, own, options)
         own.clear()
-        pairs, beside = pairs_of(lambda: _rate(jvm), lambda: _profiled_rate(jvm, own, options))
+        compared = pairs_of(lambda: _rate(jvm), lambda: _profiled_rate(jvm, own, options))
+    lost_wall = percent_lost([(off.by_wall, on.by_wall) for off, on in compared[0]])
+    taken = 100 * statistics.fmean(own)
+    more = f" and {taken:.1f} % of a CPU for hprofiler itself; by wall clock {lost_wall}"
+    return lost_row(what, compared, more, promised, taken)
+
+
+def lost_row(
+    what: str, compared: tuple[Pairs, Pairs], more: str, promised: float | None, taken: float = 0.0
+) -> Row:
+    """What is lost of the work for a CPU second, and `taken` from it by the profiler itself, in percent."""
+    pairs, beside = compared
     lost = percent_lost([(off.by_cpu, on.by_cpu) for off, on in pairs])
     noise = percent_lost([(before.by_cpu, after.by_cpu) for before, after in beside])
-    lost_wall = percent_lost([(off.by_wall, on.by_wall) for off, on in pairs])
-    taken = 100 * statistics.fmean(own)
+    measured = f"{lost} of a CPU second's rounds (off beside off: {noise}){more}; {len(pairs)} pairs"
+    if promised is None:
+        return Row(what, measured, "", None)
     holds = verdict(lost.high + taken, noise.farthest, promised)
-    measured = (
-        f"{lost} of a CPU second's rounds (off beside off: {noise}) and {taken:.1f} % of a CPU "
-        f"for hprofiler itself; by wall clock {lost_wall}; {len(pairs)} pairs"
-    )
     words = measured if holds is not None else f"too noisy to tell: {measured}"
     return Row(what, words, f"under {promised:g} %", holds)
 
@@ -183,7 +191,7 @@ def thread_names() -> list[Row]:
         where = ["--selectors", folder]
 
         def rate(*options: str) -> Rate:
-            with recording(jvm, WINDOW + 1, [*where, *options], selector=mark) as (run, _):
+            with recording(mark, WINDOW + 1, [*where, *options]) as (run, _):
                 used, names = _nanos_of(jvm.outer.pid), _nanos_of(jvm.outer.pid, FOLLOWER)
                 found = rate_of(jvm.outer.pid, lambda: int(jvm.ask("tasks=").rpartition("=")[2]))
                 followed = _nanos_of(jvm.outer.pid, FOLLOWER) - names
@@ -194,18 +202,11 @@ def thread_names() -> list[Row]:
 
         rate("--thread-names")
         own.clear()
-        pairs, beside = pairs_of(lambda: rate("--slices", "none"), lambda: rate("--thread-names"))
-    lost = percent_lost([(off.by_cpu, on.by_cpu) for off, on in pairs])
-    noise = percent_lost([(before.by_cpu, after.by_cpu) for before, after in beside])
-    taken = estimate(own)
-    measured = (
-        f"{lost} of a CPU second's rounds (off beside off: {noise}), of which {taken.mean:.2f} % "
-        f"({min(own):.2f} to {max(own):.2f}) is the thread that looks; {len(pairs)} pairs"
-    )
-    holds = verdict(lost.high, noise.farthest, NAMES_PERCENT)
-    words = measured if holds is not None else f"too noisy to tell: {measured}"
+        compared = pairs_of(lambda: rate("--slices", "none"), lambda: rate("--thread-names"))
+    span = f"{min(own):.2f} to {max(own):.2f}"
+    more = f", of which {estimate(own).mean:.2f} % ({span}) is the thread that looks"
     what = f"throughput lost to --thread-names, {NAMED_THREADS} threads with tasks of {TASK_MILLISECONDS} ms"
-    return [Row(what, words, f"under {NAMES_PERCENT:g} %", holds)]
+    return [lost_row(what, compared, more, NAMES_PERCENT)]
 
 
 def _stages(mark: str) -> Program:
@@ -216,19 +217,30 @@ def _stages(mark: str) -> Program:
 # What it costs to read metrics
 
 
-def metrics() -> list[Row]:
-    """CPU time of the agent's thread that reads metrics, and their size on the wire."""
+@contextmanager
+def _metered_jvms() -> Iterator[str]:
+    """Eight JVMs that do little, as a selector."""
     with ExitStack() as jvms:
         burners = [jvms.enter_context(ended(Burner("alloc", load=0.02))) for _ in range(METRICS_JVMS)]
-        chosen = ",".join(str(one.outer.pid) for one in burners)
-        with recording(burners[0], METRICS_SECONDS, selector=f"pid:{chosen}") as (run, folder):
-            time.sleep(METRICS_SECONDS / 4)
-            before, begin = _metrics_nanos(), time.monotonic()
-            time.sleep(METRICS_SECONDS / 2)
-            share = 100 * (_metrics_nanos() - before) / 1e9 / (time.monotonic() - begin)
-            run.result()
-            (stored,) = folder.glob("hosts/*/metrics.json.gz")
-            size = len(gzip.decompress(stored.read_bytes())) * 60 / METRICS_SECONDS / 1000
+        yield f"pid:{','.join(str(one.outer.pid) for one in burners)}"
+
+
+def _reading(jvms: str, *options: str) -> tuple[float, float]:
+    """Percent of a core that the agent's thread takes that reads metrics, and their kilobytes a minute."""
+    with recording(jvms, METRICS_SECONDS, options) as (run, folder):
+        time.sleep(METRICS_SECONDS / 4)
+        before, begin = _metrics_nanos(), time.monotonic()
+        time.sleep(METRICS_SECONDS / 2)
+        share = 100 * (_metrics_nanos() - before) / 1e9 / (time.monotonic() - begin)
+        run.result()
+        (stored,) = folder.glob("hosts/*/metrics.json.gz")
+        return share, len(gzip.decompress(stored.read_bytes())) * 60 / METRICS_SECONDS / 1000
+
+
+def metrics() -> list[Row]:
+    """CPU time of the agent's thread that reads metrics, and their size on the wire."""
+    with _metered_jvms() as jvms:
+        share, size = _reading(jvms)
     what = f"metrics of a host with {METRICS_JVMS} JVMs"
     return [
         Row(f"CPU time to read {what}", f"{share:.2f} % of one core", "under 0.2 %", share < 0.2),
@@ -238,10 +250,8 @@ def metrics() -> list[Row]:
 
 def counters() -> list[Row]:
     """What this machine counts, beside `perf stat`; CPU time of the agent's thread that reads it."""
-    with ExitStack() as jvms:
-        burners = [jvms.enter_context(ended(Burner("alloc", load=0.02))) for _ in range(METRICS_JVMS)]
-        pids = ",".join(str(one.outer.pid) for one in burners)
-        command = [*COMMAND, "doctor", "--counters", "--json", "-j", f"pid:{pids}"]
+    with _metered_jvms() as jvms:
+        command = [*COMMAND, "doctor", "--counters", "--json", "-j", jvms]
         checked = json.loads(subprocess.run(command, capture_output=True, check=False).stdout)
         of_host = checked["hosts"][0]["findings"]
         rows = [
@@ -249,13 +259,7 @@ def counters() -> list[Row]:
             for one in of_host
             if one["about"] == "counters"
         ]
-        chosen = f"pid:{pids}"
-        with recording(burners[0], METRICS_SECONDS, ["--counters", "ipc,cache"], selector=chosen) as (run, _):
-            time.sleep(METRICS_SECONDS / 4)
-            before, begin = _metrics_nanos(), time.monotonic()
-            time.sleep(METRICS_SECONDS / 2)
-            share = 100 * (_metrics_nanos() - before) / 1e9 / (time.monotonic() - begin)
-            run.result()
+        share, _ = _reading(jvms, "--counters", "ipc,cache")
     what = f"CPU time to read metrics and counters of a host with {METRICS_JVMS} JVMs"
     return [*rows, Row(what, f"{share:.2f} % of one core", "", None)]
 

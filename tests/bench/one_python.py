@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench.cost import percent_lost, verdict
-from tests.bench.one_jvm import WINDOW, Rate, ended, pairs_of, rate_of, recording
+from tests.bench.one_jvm import WINDOW, Rate, ended, lost_row, pairs_of, rate_of, recording
 from tests.bench.table import Row
 from tests.burners.counting import Counting
 
@@ -43,19 +42,9 @@ def _lost(what: str, profiled: Profiled, promised: float | None) -> Row:
         assert isinstance(program, Counting)
         profiled(program, own)
         own.clear()
-        pairs, beside = pairs_of(lambda: _rate(program), lambda: profiled(program, own))
-    lost = percent_lost([(off.by_cpu, on.by_cpu) for off, on in pairs])
-    noise = percent_lost([(before.by_cpu, after.by_cpu) for before, after in beside])
-    words = (
-        f"{lost} of a CPU second's rounds (off beside off: {noise}) and {100 * statistics.fmean(own):.1f} % "
-        f"of a CPU for the profiler itself; {len(pairs)} pairs"
-    )
-    if promised is None:
-        return Row(what, words, "", None)
-    holds = verdict(lost.high, noise.farthest, promised)
-    return Row(
-        what, words if holds is not None else f"too noisy to tell: {words}", f"under {promised:g} %", holds
-    )
+        compared = pairs_of(lambda: _rate(program), lambda: profiled(program, own))
+    more = f" and {100 * statistics.fmean(own):.1f} % of a CPU for the profiler itself"
+    return lost_row(what, compared, more, promised)
 
 
 def _rate(program: Counting) -> Rate:
