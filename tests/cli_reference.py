@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
+from unittest import mock
+
+from tests.unit.command import hprofiler
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "cli.md"
 COMMANDS = [
@@ -43,12 +43,8 @@ def page() -> str:
 
 
 def help_of(command: str) -> str:
-    line = [sys.executable, "-m", "hprofiler", *command.split(), "--help"]
-    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
-    done = subprocess.run(
-        line, env=environment, cwd=PAGE.parents[2], capture_output=True, text=True, check=True
-    )
-    return done.stdout
+    with mock.patch.dict("os.environ", {"COLUMNS": "100", "NO_COLOR": "1"}):
+        return hprofiler(*command.split(), "--help").stdout
 
 
 if __name__ == "__main__":

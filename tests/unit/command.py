@@ -7,7 +7,8 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from hprofiler.cli import main
@@ -16,21 +17,23 @@ ROOT = Path(__file__).resolve().parents[2]
 HPROFILER = (sys.executable, "-m", "hprofiler")
 
 
-def hprofiler(
-    *words: object, stdin: str = "", before: Callable[[], None] | None = None, **environment: str
+def hprofiler(*words: object) -> subprocess.CompletedProcess[str]:
+    """Runs it in this process, which is faster."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with redirect_stdout(out), redirect_stderr(err):
+        code = exit_code(words)
+    printed = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(words, int(code or 0), *printed)
+
+
+def as_process(
+    *words: object, stdin: str = "", folder: Path = ROOT, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs it to its end; `before` is called in its process."""
-    command = [*HPROFILER, *map(str, words)]
+    """Runs it as users do, to its end."""
     named = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    command = [*HPROFILER, *map(str, words)]
     return subprocess.run(
-        command,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        preexec_fn=before,
-        env=named,
-        input=stdin,
+        command, input=stdin, capture_output=True, text=True, timeout=120, cwd=folder, env=named
     )
 
 

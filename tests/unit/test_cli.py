@@ -1,4 +1,4 @@
-"""The command line, run as users run it: help, usage errors, exit codes, convert, completion."""
+"""The command line: help, usage errors, exit codes, convert, completion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hprofiler.cli.options.objects import local_reach, sampling
 from hprofiler.cli.options.parser import parse
 from hprofiler.cli.terminal.exit_codes import Exit
 from tests import cli_reference
-from tests.unit.command import ROOT, exit_code, hprofiler
+from tests.unit.command import ROOT, as_process, exit_code, hprofiler
 from tests.viewer.made_run import MadeHost, make_run
 
 
@@ -190,7 +190,7 @@ def completions(tmp_path):
             "COMP_LINE": line,
             "COMP_POINT": str(len(line)),
         }
-        done = hprofiler(**variables, _ARGCOMPLETE_STDOUT_FILENAME=str(answer))
+        done = as_process(**variables, _ARGCOMPLETE_STDOUT_FILENAME=str(answer))
         assert (done.returncode, done.stderr) == (0, "")
         return answer.read_text().split()
 

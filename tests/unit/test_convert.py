@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import pytest
 
-from tests.unit.command import exit_code, hprofiler, in_shell
+from tests.unit.command import as_process, exit_code, hprofiler, in_shell
 
 JOB = "main;parse;match_[j] 5\nmain;read 3\nmain 1\nidle;wait 7\n"
 
@@ -18,8 +19,9 @@ def job(tmp_path):
     return path
 
 
-def convert(*words, stdin=""):
-    done = hprofiler("convert", *words, "-o", "-", "--to", "folded", stdin=stdin)
+def convert(*words, stdin=None):
+    run = hprofiler if stdin is None else partial(as_process, stdin=stdin)
+    done = run("convert", *words, "-o", "-", "--to", "folded")
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout.splitlines()
 
@@ -158,17 +160,17 @@ java 1 [000] 2.0: 9 cpu-clock:
 
 
 def test_of_several_events_the_first_is_written_with_a_note():
-    done = hprofiler("convert", "-", "-o", "-", "--to", "folded", stdin=SEVERAL)
+    done = as_process("convert", "-", "-o", "-", "--to", "folded", stdin=SEVERAL)
     assert (done.returncode, done.stdout) == (0, "java;main 7\n")
     note = "hprofiler: of several events page-faults is written; choose another with --value: cpu-clock\n"
     assert done.stderr == note
     assert convert("-", "--value", "cpu-clock", stdin=SEVERAL) == ["java;root;main 9"]
-    assert hprofiler("convert", "-", "-o", "-", "--to", "json", stdin=SEVERAL).stderr == "", "it has all"
+    assert as_process("convert", "-", "-o", "-", "--to", "json", stdin=SEVERAL).stderr == "", "it has all"
 
 
 def test_a_flame_chart_of_a_pipe_merges_no_lines():
     stdin = "a;b 1\nc 2\na;b 3\nno count\n"
-    done = hprofiler("convert", "-", "-o", "-", "--to", "svg", "--flamechart", stdin=stdin)
+    done = as_process("convert", "-", "-o", "-", "--to", "svg", "--flamechart", stdin=stdin)
     assert "1 malformed line or record was left out" in done.stderr
     frames = re.findall(r"<title>([abc]) \((\d)", done.stdout)
     assert sorted(frames) == [("a", "1"), ("a", "3"), ("b", "1"), ("b", "3"), ("c", "2")]

@@ -15,7 +15,7 @@ from hprofiler.analysis.diff import compare_paths
 from hprofiler.analysis.noise import Noise, Spread
 from hprofiler.base.errors import UsageError
 from hprofiler.report.diff_text import lines
-from tests.unit import command
+from tests.unit.command import ROOT, exit_code, hprofiler
 from tests.unit.test_outliers import USUAL, identical, sampled
 from tests.viewer.made_profile import made_profile
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
@@ -46,7 +46,7 @@ def by_name(changes):
     return {one.name: one for one in changes.methods}
 
 
-hprofiler = partial(command.hprofiler, "diff")
+diff = partial(hprofiler, "diff")
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_runs_of_different_events_are_an_error(tmp_path, before):
 
 
 def test_the_command_prints_what_changed(before, after):
-    done = hprofiler(before, after, "--top", 1)
+    done = diff(before, after, "--top", 1)
     assert (done.returncode, done.stderr) == (0, "")
     first, second, third, *rest = done.stdout.splitlines()
     assert first == f"cpu: {before} (16,000 samples, 4 processes) → {after} (12,000 samples, 4 processes)"
@@ -146,30 +146,30 @@ def test_the_command_prints_what_changed(before, after):
 
 
 def test_fail_over_is_an_exit_code_for_ci(before, after):
-    done = hprofiler(before, after, "--fail-over", "5%")
+    done = diff(before, after, "--fail-over", "5%")
     assert done.returncode == 1
     assert f"hprofiler: {HOT} grew: +1" in done.stderr
-    assert hprofiler(before, after, "--fail-over", "25").returncode == 0, "it grew by less"
-    assert hprofiler(before, before, "--fail-over", "0").returncode == 0
-    assert hprofiler(after, before, "--fail-over", "5%").returncode == 0, "what got faster is no failure"
-    assert hprofiler(before, after, "--fail-over", "5%", "--absolute").returncode == 1
+    assert diff(before, after, "--fail-over", "25").returncode == 0, "it grew by less"
+    assert diff(before, before, "--fail-over", "0").returncode == 0
+    assert diff(after, before, "--fail-over", "5%").returncode == 0, "what got faster is no failure"
+    assert diff(before, after, "--fail-over", "5%", "--absolute").returncode == 1
 
 
 def test_fail_over_needs_three_processes_of_a_role(tmp_path, before, after):
     """With fewer than three processes of a role, two JVMs of one program may differ as much."""
     dice = random.Random(3)
     fewer = run_of(tmp_path / "fewer", *(sampled(dice, WORSE, 3000) for _ in range(2)))
-    done = hprofiler(before, fewer, "--fail-over", "5%")
+    done = diff(before, fewer, "--fail-over", "5%")
     assert done.returncode == 0
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"hprofiler: cannot tell whether {HOT} grew (+1")
     assert line.endswith("): fewer than 3 processes of a role on a side")
-    told = json.loads(hprofiler(before, fewer, "--fail-over", "5%", "--json").stdout)
+    told = json.loads(diff(before, fewer, "--fail-over", "5%", "--json").stdout)
     reason = "fewer than 3 processes of a role on a side"
     assert (told["failed"], told["unsure"]) == ([], [{"method": HOT, "reason": reason}])
-    assert json.loads(hprofiler(before, after, "--fail-over", "5%", "--json").stdout)["unsure"] == []
+    assert json.loads(diff(before, after, "--fail-over", "5%", "--json").stdout)["unsure"] == []
     stored = [path / "hosts/h0/1/cpu.pb.gz" for path in (before, fewer)]
-    assert hprofiler(*stored, "--fail-over", "5%").returncode == 1, "files are taken at their word"
+    assert diff(*stored, "--fail-over", "5%").returncode == 1, "files are taken at their word"
 
 
 def test_a_larger_share_of_less_work_is_not_growth(tmp_path):
@@ -188,7 +188,7 @@ def test_a_larger_share_of_less_work_is_not_growth(tmp_path):
 
 
 def test_the_json_has_everything_that_changed(before, after):
-    done = hprofiler(before, after, "--json", "--fail-over", "5%")
+    done = diff(before, after, "--json", "--fail-over", "5%")
     told = json.loads(done.stdout)
     assert (told["event"], told["value"], told["unit"], told["noise"]) == (
         "cpu",
@@ -212,7 +212,7 @@ def test_the_json_has_everything_that_changed(before, after):
 
 def test_a_profile_that_cannot_be_used_is_left_out_with_a_warning(before, after):
     (after / "hosts/h1/2/cpu.pb.gz").write_bytes(b"damaged")
-    done = hprofiler(before, after)
+    done = diff(before, after)
     assert done.returncode == 3
     assert f"not compared: {after}: h1 pid 2: its profile in the run folder cannot be used" in done.stderr
     assert "9,000 samples, 3 processes" in done.stdout
@@ -229,15 +229,15 @@ def test_a_profile_that_cannot_be_used_is_left_out_with_a_warning(before, after)
     ],
 )
 def test_mistakes_are_errors(words, code, says, capsys, monkeypatch):
-    monkeypatch.chdir(command.ROOT)
-    assert command.exit_code(["diff", *words]) == code
+    monkeypatch.chdir(ROOT)
+    assert exit_code(["diff", *words]) == code
     assert says in capsys.readouterr().err
 
 
 def test_names_are_printed_without_control_characters(tmp_path):
     a = run_of(tmp_path / "a", "main;a 500\n")
     b = run_of(tmp_path / "b\x1b[0m", "main;\x1b[1m 500\nmain;" + "n" * 5000 + " 500\n")
-    done = hprofiler(a, b, "--fail-over", "5%")
+    done = diff(a, b, "--fail-over", "5%")
     assert "grew (+50.0 points" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     assert max(map(len, done.stdout.splitlines())) < 400
@@ -277,10 +277,10 @@ def test_a_partial_side_is_marked(tmp_path):
     after = make_run(tmp_path / "b", hosts).path
     changed(after, lambda content: content.update(interrupted=True))
     partial = "1 of 40 processes on 1 of 1 host, interrupted"
-    done = hprofiler(before, after, "-o", tmp_path / "x.html")
+    done = diff(before, after, "-o", tmp_path / "x.html")
     assert f"{after} covers {partial}" in done.stdout.splitlines()
     assert partial in (tmp_path / "x.html").read_text()
-    told = json.loads(hprofiler(before, after, "--json").stdout)
+    told = json.loads(diff(before, after, "--json").stdout)
     assert (told["before"]["partial"], told["after"]["partial"]) == (None, partial)
 
 

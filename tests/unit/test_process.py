@@ -13,7 +13,7 @@ import pytest
 
 from hprofiler.collect.stop import Stop, on_interrupt
 from tests.lab.procs import wait_for
-from tests.unit.command import ROOT, hprofiler, in_shell
+from tests.unit.command import ROOT, as_process, hprofiler, in_shell
 
 PATIENCE = 120
 # A signal at the n-th import after the program's first one.
@@ -143,7 +143,7 @@ def folded(tmp_path: Path) -> Path:
     ids=lambda words: " ".join(words).replace(LONG, "LONG"),
 )
 def test_names_that_make_no_sense(words: list[str], folded: Path) -> None:
-    done = hprofiler(*words, before=lambda: os.chdir(folded.parent))
+    done = as_process(*words, folder=folded.parent)
     assert done.returncode == 2 and done.stderr.startswith("hprofiler: "), done
     assert os.listdir(folded.parent) == ["a.folded"]
 

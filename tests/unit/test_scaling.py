@@ -35,11 +35,11 @@ def codes(found: Scaling) -> set[str]:
 
 @pytest.mark.parametrize(("a", "b"), [(0.05, 0.002), (0.3, 0.0), (0.0, 0.001), (0.02, 1e-5), (0.0, 0.0)])
 def test_an_exact_curve_gives_its_parameters(a: float, b: float) -> None:
-    usl = measured({n: law(n, 1, a, b) for n in SIZES}).usl
+    found = measured({n: law(n, 1, a, b) for n in SIZES})
+    usl = found.usl
     assert usl is not None
     assert (usl.g, usl.a, usl.b) == pytest.approx((1, a, b), rel=1e-6, abs=1e-9)
     assert usl.peak == (pytest.approx(((1 - a) / b) ** 0.5) if b else None)
-    found = measured({n: law(n, 1, a, b) for n in SIZES})
     assert ("no-peak" in codes(found)) is ((usl.peak or 99) > 32)
     assert usl.limit == (pytest.approx(1 / a) if a and not b else None), "it falls after its peak"
 
