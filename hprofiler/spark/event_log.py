@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MethodType
 from typing import Any
 from zipfile import BadZipFile
 
@@ -130,27 +131,8 @@ class EventReader:
         self._loose_tasks = 0
         self._tasks = 0
         self._sql = SqlLog()
-        take: Mapping[str, Callable[[Any], None]] = {
-            "LogStart": self._log_start,
-            "ApplicationStart": self._application_start,
-            "ApplicationEnd": self._application_end,
-            "EnvironmentUpdate": self._environment,
-            "ResourceProfileAdded": self._resource_profile,
-            "ExecutorAdded": self._executor_added,
-            "ExecutorRemoved": self._executor_removed,
-            "BlockManagerAdded": self._block_manager,
-            "JobStart": self._job_start,
-            "JobEnd": self._job_end,
-            "StageSubmitted": self._stage_submitted,
-            "StageCompleted": self._stage_completed,
-            "TaskStart": self._task_start,
-            "TaskEnd": self._task_end,
-            "StageExecutorMetrics": self._stage_metrics,
-            "ExecutorMetricsUpdate": self._executor_metrics,
-        }
-        names = {f"SparkListener{name}".encode(): method for name, method in take.items()}
         self._take: dict[bytes, tuple[Callable[[bytes], Any], Callable[[Any], None]]]
-        self._take = {name: (events.DECODERS[name].decode, method) for name, method in names.items()}
+        self._take = {name: (decode, MethodType(take, self)) for name, (decode, take) in _TAKERS.items()}
         self._take.update(self._sql.takers())
 
     def read(self, file: LogFile) -> None:
@@ -675,6 +657,30 @@ class EventReader:
         known = self._peaks.pop(key, None)
         if known:
             self._application.stages[key].packed_peaks = msgspec.msgpack.encode(known)
+
+
+_TAKERS: dict[bytes, tuple[Callable[[bytes], Any], Callable[[EventReader, Any], None]]] = {
+    b"SparkListener" + name: (msgspec.json.Decoder(kind).decode, take)
+    for name, kind, take in (
+        (b"LogStart", events.LogStart, EventReader._log_start),
+        (b"ApplicationStart", events.ApplicationStart, EventReader._application_start),
+        (b"ApplicationEnd", events.ApplicationEnd, EventReader._application_end),
+        (b"EnvironmentUpdate", events.EnvironmentUpdate, EventReader._environment),
+        (b"ResourceProfileAdded", events.ResourceProfileAdded, EventReader._resource_profile),
+        (b"ExecutorAdded", events.ExecutorAdded, EventReader._executor_added),
+        (b"ExecutorRemoved", events.ExecutorRemoved, EventReader._executor_removed),
+        (b"BlockManagerAdded", events.BlockManagerAdded, EventReader._block_manager),
+        (b"JobStart", events.JobStart, EventReader._job_start),
+        (b"JobEnd", events.JobEnd, EventReader._job_end),
+        (b"StageSubmitted", events.StageEvent, EventReader._stage_submitted),
+        (b"StageCompleted", events.StageEvent, EventReader._stage_completed),
+        (b"TaskStart", events.TaskStart, EventReader._task_start),
+        (b"TaskEnd", events.TaskEnd, EventReader._task_end),
+        (b"StageExecutorMetrics", events.StageExecutorMetrics, EventReader._stage_metrics),
+        (b"ExecutorMetricsUpdate", events.ExecutorMetricsUpdate, EventReader._executor_metrics),
+    )
+}
+"""What decodes and what takes each event, by the name that stands in the log."""
 
 
 def masked(name: str, value: str) -> str:

@@ -232,28 +232,6 @@ class AnyEvent(msgspec.Struct):
     name: str = field(default="", name="Event")
 
 
-_CORE = {
-    "LogStart": LogStart,
-    "ApplicationStart": ApplicationStart,
-    "ApplicationEnd": ApplicationEnd,
-    "EnvironmentUpdate": EnvironmentUpdate,
-    "ResourceProfileAdded": ResourceProfileAdded,
-    "ExecutorAdded": ExecutorAdded,
-    "ExecutorRemoved": ExecutorRemoved,
-    "BlockManagerAdded": BlockManagerAdded,
-    "JobStart": JobStart,
-    "JobEnd": JobEnd,
-    "StageSubmitted": StageEvent,
-    "StageCompleted": StageEvent,
-    "TaskStart": TaskStart,
-    "TaskEnd": TaskEnd,
-    "StageExecutorMetrics": StageExecutorMetrics,
-    "ExecutorMetricsUpdate": ExecutorMetricsUpdate,
-}
-DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
-    b"SparkListener" + name.encode(): msgspec.json.Decoder(kind) for name, kind in _CORE.items()
-}
-"""By the name that stands in the log."""
 MEMORY = msgspec.json.Decoder(dict[str, Number])
 """Executor Metrics."""
 ANY = msgspec.json.Decoder(AnyEvent)

@@ -12,6 +12,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
+from types import MethodType
 from typing import Any
 
 import msgspec
@@ -183,14 +184,9 @@ class SqlLog:
 
     def takers(self) -> dict[bytes, tuple[Callable[[bytes], Any], Callable[[Any], None]]]:
         """What decodes and what takes each event of SQL, by the name that stands in the log."""
-        takers: dict[bytes, Callable[[Any], None]] = {
-            b"SQLExecutionStart": self._start,
-            b"SQLAdaptiveExecutionUpdate": self._adapt,
-            b"SQLAdaptiveSQLMetricUpdates": self._add_metrics,
-            b"DriverAccumUpdates": self._add_driver_updates,
-            b"SQLExecutionEnd": self._end,
+        return {
+            SQL_PREFIX + name: (decode, MethodType(take, self)) for name, (decode, take) in _TAKERS.items()
         }
-        return {SQL_PREFIX + name: (_DECODERS[name].decode, take) for name, take in takers.items()}
 
     def job_started(self, job: int, execution: int, stages: Iterable[tuple[int, int]]) -> None:
         """`stages` are all stages of the job, each with its number of tasks."""
@@ -662,10 +658,10 @@ _SHOWN: dict[str, Callable[[int], str]] = {
 _DETAILS = msgspec.msgpack.Decoder(Details)
 _UPDATES = msgspec.json.Decoder(list[_Update])
 _NAMED_UPDATES = msgspec.json.Decoder(list[_NamedUpdate])
-_DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
-    b"SQLExecutionStart": msgspec.json.Decoder(_Start),
-    b"SQLAdaptiveExecutionUpdate": msgspec.json.Decoder(_Start),
-    b"SQLAdaptiveSQLMetricUpdates": msgspec.json.Decoder(_MetricUpdates),
-    b"DriverAccumUpdates": msgspec.json.Decoder(_DriverUpdates),
-    b"SQLExecutionEnd": msgspec.json.Decoder(_End),
+_TAKERS: dict[bytes, tuple[Callable[[bytes], Any], Callable[[SqlLog, Any], None]]] = {
+    b"SQLExecutionStart": (msgspec.json.Decoder(_Start).decode, SqlLog._start),
+    b"SQLAdaptiveExecutionUpdate": (msgspec.json.Decoder(_Start).decode, SqlLog._adapt),
+    b"SQLAdaptiveSQLMetricUpdates": (msgspec.json.Decoder(_MetricUpdates).decode, SqlLog._add_metrics),
+    b"DriverAccumUpdates": (msgspec.json.Decoder(_DriverUpdates).decode, SqlLog._add_driver_updates),
+    b"SQLExecutionEnd": (msgspec.json.Decoder(_End).decode, SqlLog._end),
 }
