@@ -35,7 +35,11 @@ def sampled(facts: RunFacts) -> str:
     """How the event was sampled: "300 Hz for 60 s", "every 512 KiB for 24 of 60 s" where that ended early."""
     recordings = [one for host in facts.hosts for one in host.recordings]
     intervals = (one.interval for one in recordings)
-    how = f"{facts.frequency} Hz" if facts.event == "cpu" else interval_in_words(facts.event, intervals)
+    how = (
+        f"{facts.record.sampling.frequency} Hz"
+        if facts.event == "cpu"
+        else interval_in_words(facts.event, intervals)
+    )
     longest = max((one.seconds for one in recordings), default=0.0)
     return f"{how} for {duration_in_words(longest, facts.duration)}".strip()
 
@@ -126,7 +130,7 @@ def others_missing(facts: RunFacts, found: int) -> str:
 
 
 def interrupted(facts: RunFacts) -> str:
-    return ", interrupted" if facts.interrupted else ""
+    return ", interrupted" if facts.record.interrupted else ""
 
 
 def cut_short(facts: RunFacts) -> str:

@@ -94,7 +94,7 @@ class Side:
         if self.facts is None:
             return ""
         known = coverage_of(self.facts, len(self.problems))
-        return "" if known.complete and not self.facts.interrupted else known.interrupted
+        return "" if known.complete and not self.facts.record.interrupted else known.interrupted
 
     def in_words(self) -> str:
         """ "results (39,123 samples, 4 processes)"."""

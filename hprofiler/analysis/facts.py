@@ -28,7 +28,7 @@ _LONGEST_LABEL = 500
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The run: what was asked for, when, and how it went on each host.
+    """The run: what was asked for and when (`record`), and how it went on each host.
 
     `event` is the one that is looked at, the first of `events` at the beginning. `roots` are the frames
     at which the job's own stacks begin (`root_patterns`); with `trimmed` only those are looked at. `inside`:
@@ -38,18 +38,10 @@ class RunFacts:
     `notes` what cannot be read of the run beside profiles. Without `slices` samples are not divided.
     """
 
-    version: str
-    command: tuple[str, ...]
-    target: str
-    selector: str
-    engine: str
+    record: RunRecord
     events: tuple[str, ...]
     event: str
-    frequency: int
     duration: float
-    started: str
-    finished: str
-    interrupted: bool
     hosts: tuple[HostRecord, ...]
     roots: tuple[str, ...]
     trimmed: bool = False
@@ -62,6 +54,10 @@ class RunFacts:
     replay: Replay | None = None
     slices: bool = True
     notes: tuple[Outcome, ...] = ()
+
+    @property
+    def target(self) -> str:
+        return self.record.target.name or self.record.target.kind
 
     @property
     def recordings(self) -> list[Recording]:
@@ -107,19 +103,11 @@ def read_facts(record: RunRecord) -> RunFacts:
     """The facts of a run's record."""
     events = tuple(dict.fromkeys(record.sampling.events)) or ("cpu",)
     return RunFacts(
-        version=record.hprofiler,
-        command=record.command,
-        target=record.target.name or record.target.kind,
-        selector=record.selector,
-        engine=record.sampling.engine,
-        events=events,
-        event=events[0],
-        frequency=record.sampling.frequency,
-        duration=record.sampling.duration,
-        started=record.started,
-        finished=record.finished,
-        interrupted=record.interrupted,
-        hosts=record.hosts,
+        record,
+        events,
+        events[0],
+        record.sampling.duration,
+        record.hosts,
         roots=tuple(filter(None, record.roots)) or ANY_ROOT,
         inside=any(host.inside for host in record.hosts),
         recorded={event: sum(len(_only(host, event).recorded) for host in record.hosts) for event in events},

@@ -109,7 +109,7 @@ class Reader:
         if tuple(profile.values) != measure.columns:
             raise ValueError(f"it counts {profile.values}, not {list(measure.columns)}")
         if self._facts.is_mixed:
-            profile = _by_cpu_time(profile, self._facts.frequency)
+            profile = _by_cpu_time(profile, self._facts.record.sampling.frequency)
         profile = self._in_time(profile).with_labels(labels)
         profile = profile if self._names.raw else profile.canonical()
         return profile.select(measure.shown_first) if measure.shown else profile

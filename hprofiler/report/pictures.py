@@ -46,7 +46,7 @@ def _unit(measure: Measure) -> tuple[str, float]:
 
 
 def run_title(facts: RunFacts) -> str:
-    return facts.selector or facts.target or "all processes"
+    return facts.record.selector or facts.target or "all processes"
 
 
 def picture_title(facts: RunFacts, scope: str) -> str:

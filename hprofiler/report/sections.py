@@ -71,7 +71,7 @@ def event_summary(data: PageData, analysis: EventAnalysis) -> Record:
     facts = analysis.facts
     others = others_missing(facts, analysis.coverage.counts.processes.found)
     chips = [
-        chip(moment(facts.started) + interrupted(facts)),
+        chip(moment(facts.record.started) + interrupted(facts)),
         chip(sampled(facts)),
         chip(analysis.coverage.text, not analysis.coverage.complete),
         *([chip(others, True)] if others else []),
@@ -297,7 +297,7 @@ def ledger_record(facts: RunFacts, problems: Sequence[Outcome], notes: Sequence[
         none = any(host.idle for host in facts.hosts)
         lead = "No process matches, and nothing was recorded" if none else "Nothing was recorded"
     else:
-        how = "until the run was interrupted" if facts.interrupted else "as asked"
+        how = "until the run was interrupted" if facts.record.interrupted else "as asked"
         lead = f"All processes found were recorded {how}"
     return {
         "samples": "cpu" in facts.events,
@@ -376,18 +376,18 @@ def _facts(analysis: AnalysisResult) -> list[tuple[str, str, list[str]]]:
         for event in facts.events
     ]
     rows: list[tuple[str, str, list[str]]] = [
-        ("Command", "code", [" ".join(facts.command)]),
+        ("Command", "code", [" ".join(facts.record.command)]),
         ("Target", "text", [facts.target]),
-        ("Selector", "code", [facts.selector]),
-        ("Requested", "text", [f"{events} {how_long}, engine {facts.engine}"]),
+        ("Selector", "code", [facts.record.selector]),
+        ("Requested", "text", [f"{events} {how_long}, engine {facts.record.sampling.engine}"]),
         ("Trimmed to", "code", list(facts.roots) if facts.trimmed else []),
         ("Recorded", "text", [analysis.coverage]),
         ("Times", "text", times_in_words(facts)),
         ("Recorded with", "text", [_commonest(facts, lambda one: f"{one.engine} {one.source}")]),
         ("Total", "text", in_all),
-        ("Started", "text", [moment(facts.started, seconds=True)]),
-        ("Finished", "text", [moment(facts.finished, seconds=True) + interrupted(facts)]),
-        ("hprofiler", "text", [facts.version]),
+        ("Started", "text", [moment(facts.record.started, seconds=True)]),
+        ("Finished", "text", [moment(facts.record.finished, seconds=True) + interrupted(facts)]),
+        ("hprofiler", "text", [facts.record.hprofiler]),
         ("JVMs", "text", [_commonest(facts, lambda one: one.process.jvm_version)]),
         ("Other files", "text", _files([one.event for one in analysis.events if one.total])),
     ]
@@ -399,7 +399,7 @@ def _with_frequency(facts: RunFacts, event: str) -> str:
     """ "cpu at 99 Hz", and counters of perf's; others are not sampled so many times a second."""
     by_perf = any(one.engine == PERF and one.event == event for one in facts.recordings)
     has = event == "cpu" or (by_perf and event != "offcpu" and not is_each_one(event))
-    return f"{event} at {facts.frequency} Hz" if has else event
+    return f"{event} at {facts.record.sampling.frequency} Hz" if has else event
 
 
 def _commonest(facts: RunFacts, name: Callable[[Recording], str]) -> str:
