@@ -355,14 +355,7 @@ class PausesMessage(Message, frozen=True, tag="pauses"):
 
     @property
     def pauses(self) -> Pauses:
-        return Pauses(
-            pid=self.pid,
-            collectors=self.collectors,
-            collector=self.collector,
-            end=self.end,
-            duration=self.duration,
-            left_out=self.left_out,
-        )
+        return Pauses(**msgspec.structs.asdict(self))
 
 
 class MetricsMessage(Metrics, frozen=True, tag_field="type", tag="metrics"):
@@ -370,7 +363,7 @@ class MetricsMessage(Metrics, frozen=True, tag_field="type", tag="metrics"):
 
     @property
     def metrics(self) -> Metrics:
-        return Metrics(self.every, self.time, self.facts, self.series)
+        return Metrics(**msgspec.structs.asdict(self))
 
 
 class Done(Message, frozen=True, tag="done"):

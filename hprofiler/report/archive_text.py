@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 
 from hprofiler._flamegraph import category_label
@@ -59,26 +60,17 @@ def _noise(part: Part) -> str:
 
 def history_record(found: History) -> dict[str, object]:
     return {
-        "application": found.application,
-        "event": found.event,
-        "method": found.method,
-        "by": found.by,
+        **members(found, "application", "event", "method", "by"),
         "points": [
             {
                 "started": moment(one.started),
-                "runs": one.runs,
-                "run": one.run,
-                "processes": one.processes,
-                "self": _part(one.own),
-                "total": _part(one.total),
+                **members(one, "runs", "run", "processes"),
+                "self": asdict(one.own),
+                "total": asdict(one.total),
             }
             for one in found.points
         ],
     }
-
-
-def _part(part: Part) -> dict[str, float | None]:
-    return {"share": part.share, "noise": part.noise}
 
 
 def moment(time: datetime) -> str:
@@ -118,8 +110,7 @@ def grew_record(
 ) -> dict[str, object]:
     """The same; `failed` and `unsure` are methods that grew by more than a limit on the newest day."""
     return {
-        "application": found.application,
-        "event": found.event,
+        **members(found, "application", "event"),
         "since": moment(found.since),
         "runs_before": found.runs_before,
         "days": [{"day": f"{one.day:%Y-%m-%d}", "runs": one.runs} for one in found.days],
@@ -181,18 +172,10 @@ def amount_words(found: Cost, value: float) -> str:
 
 def cost_record(found: Cost) -> dict[str, object]:
     return {
-        "by": found.by,
-        "event": found.event,
-        "unit": found.unit,
-        "days": [
-            {"day": f"{one.day:%Y-%m-%d}", "runs": one.runs, "seconds": one.seconds} for one in found.days
-        ],
-        "total": found.total,
-        "cores": found.cores,
-        "rows": [
-            {"name": one.name, "amount": one.amount, "cores": one.cores, "days": list(one.days)}
-            for one in found.rows
-        ],
+        **members(found, "by", "event", "unit"),
+        "days": [{"day": f"{one.day:%Y-%m-%d}", **members(one, "runs", "seconds")} for one in found.days],
+        **members(found, "total", "cores"),
+        "rows": [asdict(one) for one in found.rows],
     }
 
 
@@ -219,24 +202,15 @@ def where_lines(found: Where) -> list[str]:
 
 def where_record(found: Where) -> dict[str, object]:
     return {
-        "frame": found.frame,
-        "of_runs": found.of_runs,
+        **members(found, "frame", "of_runs"),
         "methods": [
-            {
-                "method": one.method,
-                "runs": one.runs,
-                "first": moment(one.first),
-                "last": moment(one.last),
-                "total": one.total,
-            }
-            for one in found.methods
+            {**asdict(one), "first": moment(one.first), "last": moment(one.last)} for one in found.methods
         ],
         "runs": [
             {
                 "run": one.run,
                 "started": moment(one.started),
-                "application": one.application,
-                "event": one.event,
+                **members(one, "application", "event"),
                 "self": one.own,
                 "total": one.total,
             }

@@ -10,10 +10,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import inf, isfinite, sqrt
 from statistics import fmean
 from typing import Any
 
+from hprofiler.base.bounded_json import members
 from hprofiler.spark.application import Application, Executor, task_cpus
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.figures import Figures
@@ -119,14 +121,7 @@ class Fit:
 
     def record(self) -> dict[str, Any]:
         intervals = {name: list(one) for name, one in self.intervals.items()} if self.intervals else None
-        return {
-            "g": self.g,
-            "a": self.a,
-            "b": self.b,
-            "intervals": intervals,
-            "limit": self.limit,
-            "peak": self.peak,
-        }
+        return {**members(self, "g", "a", "b"), "intervals": intervals, **members(self, "limit", "peak")}
 
 
 @dataclass(frozen=True)
@@ -247,11 +242,7 @@ def _size(application: Application, by: str, since: int, until: int) -> float:
     changes.sort()
     if application.properties.get("spark.dynamicAllocation.enabled") == "true":
         return round(sum(-moment * change for moment, change in changes) / (until - since), 1)
-    now = most = 0
-    for _, change in changes:
-        now += change
-        most = max(most, now)
-    return most
+    return max(accumulate(change for _, change in changes), default=0)
 
 
 def _number(text: str) -> float:
