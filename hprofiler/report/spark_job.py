@@ -9,7 +9,6 @@ from hprofiler.analysis.spark_findings import Judged
 from hprofiler.report.spark_blocked import blocked_part, straggler_part
 from hprofiler.report.spark_page import MOST_ROWS
 from hprofiler.report.spark_text import (
-    STAGE_HEADINGS,
     Part,
     application_part,
     executor_part,
@@ -38,12 +37,12 @@ def job_record(
     """Ready for JSON. `resident` is the memory of executors' processes by executor, as agents measured it;
     `by_stacks` says what the job would gain by wall-clock stacks."""
     application, found = judged.application, figures(judged.application)
+    rows = list(stage_rows(found, MOST_ROWS))
     return {
         "headline": headline(application, found, judged.findings),
-        "heads": list(STAGE_HEADINGS),
+        "heads": list(rows[0][1]) if rows else [],
         "stages": [
-            {"slice": stage_name(*one.stage.key), "cells": list(cells.values())}
-            for one, cells in stage_rows(found, MOST_ROWS)
+            {"slice": stage_name(*one.stage.key), "cells": list(cells.values())} for one, cells in rows
         ],
         "more_stages": max(0, len(found.by_task_time) - MOST_ROWS),
         "sections": [

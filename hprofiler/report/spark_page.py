@@ -12,7 +12,7 @@ from pathlib import Path
 from hprofiler.base.text import printable
 from hprofiler.model.measures import duration
 from hprofiler.report.plain_page import write_html
-from hprofiler.report.spark_text import STAGE_HEADINGS, Part, stage_rows
+from hprofiler.report.spark_text import Part, stage_rows
 from hprofiler.spark.application import Application
 from hprofiler.spark.figures import Figures
 from hprofiler.spark.timeline import SPREAD, Timeline, timeline
@@ -137,15 +137,15 @@ def _lanes(application: Application, start: int, whole: int) -> str:
 
 
 def _stage_table(found: Figures) -> str:
-    rows = "".join(
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells.values())}</tr>"
-        for _, cells in stage_rows(found, MOST_ROWS)
-    )
-    if not rows:
+    stages = [cells for _, cells in stage_rows(found, MOST_ROWS)]
+    if not stages:
         return ""
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells.values())}</tr>" for cells in stages
+    )
     more = len(found.by_task_time) - MOST_ROWS
     rest = f'<p class="faint">… and {more:,} more stages</p>' if more > 0 else ""
-    head = "".join(f'<th scope="col">{name}</th>' for name in STAGE_HEADINGS)
+    head = "".join(f'<th scope="col">{name}</th>' for name in stages[0])
     return (
         f'<h2>Stages by task time</h2><div class="scroll"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>{rest}"

@@ -133,29 +133,6 @@ def application_part(application: Application, found: Figures) -> Part:
     return Part("the application", lines)
 
 
-STAGE_HEADINGS = (
-    "stage",
-    "task time",
-    "share",
-    "took",
-    "tasks",
-    "failed",
-    "killed",
-    "CPU/run",
-    "GC",
-    "fetch wait",
-    "median task",
-    "longest",
-    "skew",
-    "of data",
-    "read",
-    "written",
-    "shuffle read",
-    "shuffle written",
-    "disk spill",
-    "peak memory",
-)
-"""Of a stage’s cells."""
 _SHOWN_HEADINGS = (
     "share",
     "took",
@@ -186,13 +163,13 @@ def stage_part(found: Figures) -> Part:
 
 
 def stage_rows(found: Figures, most: int) -> Iterator[tuple[StageFigures, dict[str, str]]]:
-    """The stages that took most task time, with their cells by STAGE_HEADINGS."""
+    """The stages that took most task time, with their cells by heading."""
     whole = sum(one.task_time for one in found.by_task_time)
     return ((one, _stage_cells(one, whole)) for one in found.by_task_time[:most])
 
 
 def _stage_cells(one: StageFigures, whole: int) -> dict[str, str]:
-    """`whole` is the task time of all stages."""
+    """By heading; `whole` is the task time of all stages."""
     good = one.work["succeeded"]
     sums, run = good.sums, good.sums["executorRunTime"]
 
@@ -206,30 +183,29 @@ def _stage_cells(one: StageFigures, whole: int) -> dict[str, str]:
         return f"{value:,}" if value else ""
 
     cpu = sums["executorCpuTime"] / 1e6
-    cells = (
-        printable(f"{_name(one)} {one.stage.name}"),
-        duration(one.task_time / 1e3),
-        _share(one.task_time, whole),
-        duration(one.duration / 1e3) if one.duration else "",
-        f"{good.tasks:,}",
-        count(one.work["failed"].tasks + one.stage.resubmitted),
-        count(one.work["killed"].tasks),
+    return {
+        "stage": printable(f"{_name(one)} {one.stage.name}"),
+        "task time": duration(one.task_time / 1e3),
+        "share": _share(one.task_time, whole),
+        "took": duration(one.duration / 1e3) if one.duration else "",
+        "tasks": f"{good.tasks:,}",
+        "failed": count(one.work["failed"].tasks + one.stage.resubmitted),
+        "killed": count(one.work["killed"].tasks),
         # Of tasks so short that their run time was rounded down to little or nothing, CPU may be more.
-        _share(min(cpu, run), run) if cpu else "",
-        share(sums["jvmGCTime"], sums["taskTime"]),
-        share(sums["shuffleFetchWaitTime"], run),
-        duration(one.median / 1e3),
-        duration(one.longest / 1e3),
-        f"{one.skew:.1f}" if one.skew else "",
-        f"{one.data_skew:.1f}" if one.data_skew else "",
-        data(sums["bytesRead"]),
-        data(sums["bytesWritten"]),
-        data(sums["shuffleRemoteBytesRead"] + sums["shuffleLocalBytesRead"]),
-        data(sums["shuffleBytesWritten"]),
-        data(sums["diskBytesSpilled"] or sums["memoryBytesSpilled"]),
-        data(good.peak_memory),
-    )
-    return dict(zip(STAGE_HEADINGS, cells, strict=True))
+        "CPU/run": _share(min(cpu, run), run) if cpu else "",
+        "GC": share(sums["jvmGCTime"], sums["taskTime"]),
+        "fetch wait": share(sums["shuffleFetchWaitTime"], run),
+        "median task": duration(one.median / 1e3),
+        "longest": duration(one.longest / 1e3),
+        "skew": f"{one.skew:.1f}" if one.skew else "",
+        "of data": f"{one.data_skew:.1f}" if one.data_skew else "",
+        "read": data(sums["bytesRead"]),
+        "written": data(sums["bytesWritten"]),
+        "shuffle read": data(sums["shuffleRemoteBytesRead"] + sums["shuffleLocalBytesRead"]),
+        "shuffle written": data(sums["shuffleBytesWritten"]),
+        "disk spill": data(sums["diskBytesSpilled"] or sums["memoryBytesSpilled"]),
+        "peak memory": data(good.peak_memory),
+    }
 
 
 def failure_part(found: Figures) -> Part:
