@@ -17,7 +17,7 @@ def at_home(path: str | Path) -> Path:
         raise UsageError(f"{path}: the path contains a NUL character")
     try:
         return Path(path).expanduser()
-    except (RuntimeError, KeyError) as error:  # KeyError: before Python 3.10
+    except RuntimeError as error:
         raise UsageError(
             f"{path}: there is no such home folder", "set HOME, or write the whole path"
         ) from error

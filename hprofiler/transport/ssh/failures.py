@@ -28,7 +28,7 @@ def socket_failure(error: OSError, route: Route, seconds: float) -> HostError:
         return HostError(
             "connect", f"the name {route.hostname} is not known", _NAME_REMEDY, code="name-unknown"
         )
-    if isinstance(error, (socket.timeout, TimeoutError)) or error.errno == errno.ETIMEDOUT:
+    if isinstance(error, TimeoutError) or error.errno == errno.ETIMEDOUT:
         return timed_out(route, seconds)
     if isinstance(error, ConnectionRefusedError):
         return HostError(
