@@ -16,8 +16,9 @@ from hprofiler.analysis.attribution import Attribution
 from hprofiler.analysis.coverage import CoverageText
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.outliers import Compared, Unlike, shares_of, who
-from hprofiler.analysis.subject import Evidence, Finding, Part, Subject, Work, says, share_of_work
+from hprofiler.analysis.subject import Finding, Part, Subject, Work, says, share_of_work
 from hprofiler.analysis.words import percent, short_name
+from hprofiler.analysis.work import EventWork
 from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Recording, Status
 from hprofiler.model.event_names import is_method
 from hprofiler.model.measures import counted
@@ -59,7 +60,7 @@ def findings(
     cluster: Profile,
     attribution: Attribution,
     compared: Compared,
-    evidence: Evidence,
+    work: EventWork,
     coverage: CoverageText,
     problems: Sequence[Outcome] = (),
 ) -> list[Finding]:
@@ -68,7 +69,7 @@ def findings(
     `cluster` is all processes' profile, the value shown first; `problems` are stored profiles that could
     not be used.
     """
-    subject = Subject(facts, cluster, compared, evidence, coverage, problems, attribution)
+    subject = Subject(facts, cluster, compared, work, coverage, problems, attribution)
     found = [answer(subject)]
     for rule in RULES:
         # Data of a hostile host that no rule expects cost a sentence, not the report.
@@ -79,7 +80,7 @@ def findings(
 
 def findings_of_file(attribution: Attribution) -> list[Finding]:
     """What stands out in one profile with samples, of which nothing else is known."""
-    subject = Subject(None, attribution.original, Compared(), None, None, (), attribution)
+    subject = Subject(None, attribution.original, Compared(), EventWork(), None, (), attribution)
     if not subject.methods:
         return [says("no-frames", "No stack has a frame.")]
     found = [answer(subject), *kinds_of_wait(subject), *idle_threads(subject)]
@@ -319,7 +320,7 @@ def unlike(subject: Subject) -> list[Finding]:
 
 def _work_of(subject: Subject, odd: Unlike) -> str:
     """ "host7 spends 3.0 times the others' share in GC: 27 % against 9 %", where that is the difference."""
-    works = subject.evidence.hosts if subject.evidence else {}
+    works = subject.work_of_hosts
     if odd.host not in works or len(works) < 2:
         return ""
     others = sum((work for key, work in works.items() if key != odd.host), Work())
@@ -388,7 +389,7 @@ def _own_work(subject: Subject, kind: str, least: float, text: str) -> list[Find
 
 def _share_of_own_work(subject: Subject, kind: str, least: float) -> str:
     """The part of the work of JVMs; "" where it is less than `least`."""
-    share = share_of_work(subject.evidence.cluster(), kind) if subject.evidence else 0.0
+    share = share_of_work(sum(subject.work_of_hosts.values(), Work()), kind)
     return "" if share == 0 or subject.surely(share) < least else percent(share, 1)
 
 

@@ -19,7 +19,7 @@ from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
 from hprofiler.analysis.spark_findings import judge, sentence
 from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
-from hprofiler.analysis.subject import Evidence, Finding, says
+from hprofiler.analysis.subject import Finding, says
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.analysis.work import EventWork, WorkSums
 from hprofiler.base.errors import UsageError
@@ -253,11 +253,11 @@ def analyze_event(
     sink: ProfileSink,
     of_machines: Sequence[MetricFinding] = (),
 ) -> EventAnalysis:
-    evidence, stages, work = Evidence(facts), StageSums(facts), WorkSums(facts.event)
+    stages, work = StageSums(facts), WorkSums(facts.event)
     short: dict[tuple[str, int], str] = {}
 
     def take(host: HostRecord, recording: Recording, profile: Profile) -> None:
-        evidence.add(host, profile, work.add(host.name, recording.pid, profile))
+        work.add(host.name, recording.pid, profile)
         stages.add(host, recording, profile)
         if profile.total():
             sink.take_process(facts, host, recording, profile)
@@ -297,7 +297,7 @@ def analyze_event(
     )
     of_cluster = attribute(facts, cluster) if cluster is not None else None
     if cluster is not None and of_cluster is not None:
-        found = findings(facts, cluster, of_cluster, compared, evidence, analysis.coverage, problems)
+        found = findings(facts, cluster, of_cluster, compared, analysis.work, analysis.coverage, problems)
         of_job = facts.job.findings if facts.job else ()
         more = [says("spark", sentence(of_job))] if of_job else []
         of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -15,7 +15,7 @@ from hprofiler.analysis.coverage import CoverageText
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.families import Family, family_of, is_own
 from hprofiler.analysis.outliers import Compared
-from hprofiler.analysis.work import Sums, is_work
+from hprofiler.analysis.work import EventWork, Sums, is_work
 from hprofiler.model import HostRecord, Outcome
 from hprofiler.model.event_names import is_each_one
 from hprofiler.model.measures import Measure, ends_in_classes, measure_of
@@ -36,30 +36,14 @@ Work = Counter[str]
 """Parts of `total`, in the value that is shown: `gc`, `jit` (the compilers) and `kernel`."""
 
 
+def _own_work(categories: Sums) -> Work:
+    kernel = sum(cost for category, cost in categories.items() if category.startswith("kernel-"))
+    gc, jit = categories.get("gc", 0), categories.get("jit", 0)
+    return Work(total=sum(categories.values()), gc=gc, jit=jit, kernel=kernel)
+
+
 def share_of_work(work: Work, kind: str) -> float:
     return work[kind] / work["total"] if work["total"] else 0.0
-
-
-class Evidence:
-    """Takes the profiles of an event's processes one by one, and keeps sums a host only.
-
-    Threads that wait are in garbage collection or compilers all the time: only CPU time shows work.
-    """
-
-    def __init__(self, facts: RunFacts) -> None:
-        self._of_cpu = facts.event == "cpu"
-        self.hosts: dict[str, Work] = {}
-
-    def add(self, host: HostRecord, profile: Profile, categories: Sums) -> None:
-        """A process's profile, the value shown first, and its costs by category."""
-        if not self._of_cpu or not profile.total():
-            return
-        kernel = sum(cost for category, cost in categories.items() if category.startswith("kernel-"))
-        gc, jit = categories.get("gc", 0), categories.get("jit", 0)
-        self.hosts.setdefault(host.name, Work()).update(total=profile.total(), gc=gc, jit=jit, kernel=kernel)
-
-    def cluster(self) -> Work:
-        return sum(self.hosts.values(), Work())
 
 
 class _Place(NamedTuple):
@@ -181,12 +165,12 @@ class Owner:
 
 @dataclass(frozen=True)
 class Subject:
-    """An event with samples. A profile alone has no facts, evidence or coverage."""
+    """An event with samples. A profile alone has no facts, work or coverage."""
 
     facts: RunFacts | None
     cluster: Profile
     compared: Compared
-    evidence: Evidence | None
+    work: EventWork
     coverage: CoverageText | None
     problems: Sequence[Outcome]
     attribution: Attribution
@@ -211,6 +195,16 @@ class Subject:
     @cached_property
     def walk(self) -> Walk:
         return Walk(self.attribution.profile, self.of_classes)
+
+    @cached_property
+    def work_of_hosts(self) -> Mapping[str, Work]:
+        """What of each host's CPU time is the JVMs' and the kernel's own work.
+
+        Threads that wait are in garbage collection or compilers all the time: only CPU time shows work.
+        """
+        return (
+            {host: _own_work(sums) for host, sums in self.work.hosts.items()} if self.event == "cpu" else {}
+        )
 
     @property
     def of_classes(self) -> bool:

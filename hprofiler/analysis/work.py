@@ -114,10 +114,9 @@ class WorkSums:
         self._processes: dict[tuple[str, int], Sums] = {}
         self._stages: dict[str, Counter[str]] = {}
 
-    def add(self, host: str, pid: int, profile: Profile) -> Sums:
-        """Returns the process's own sums by category."""
+    def add(self, host: str, pid: int, profile: Profile) -> None:
         if not is_work(self._event) or not profile.total():
-            return {}
+            return
         categories = Counter[str]()
         for category, phase, stage, value in self._table.sums(profile, kernel=has_kernel(self._event)):
             categories[category] += value
@@ -127,7 +126,6 @@ class WorkSums:
         self._categories.update(categories)
         self._hosts.setdefault(host, Counter()).update(categories)
         self._processes[host, pid] = categories
-        return categories
 
     def finish(self) -> EventWork:
         return EventWork(self._categories, self._phases, self._hosts, self._processes, self._stages)

@@ -29,17 +29,14 @@ def profile(tmp_path: Path, **counts: int) -> Profile:
 @pytest.fixture
 def work(tmp_path: Path) -> EventWork:
     sums = WorkSums("cpu")
-    assert sums.add("n1", 7, profile(tmp_path, json=60, job=30, gc=10)) == {
-        "json": 60,
-        "application": 30,
-        "gc": 10,
-    }
+    sums.add("n1", 7, profile(tmp_path, json=60, job=30, gc=10))
     sums.add("n2", 7, profile(tmp_path, json=20, job=80))
     return sums.finish()
 
 
 def test_sums_are_by_host_and_process(work: EventWork) -> None:
     assert work.categories == {"json": 80, "application": 110, "gc": 10}
+    assert work.hosts["n1"] == {"json": 60, "application": 30, "gc": 10}
     assert work.hosts["n2"] == work.processes["n2", 7] == {"json": 20, "application": 80}
     found = work_record(work)
     assert list(found["categories"]) == ["application", "json", "gc"]
@@ -71,7 +68,7 @@ def test_text_has_phases_and_says_at_least_where_code_may_be_inlined(tmp_path: P
 
 def test_waits_are_no_work(tmp_path: Path) -> None:
     sums = WorkSums("wall")
-    assert sums.add("n1", 7, profile(tmp_path, json=60)) == {}
+    sums.add("n1", 7, profile(tmp_path, json=60))
     assert work_text(sums.finish()) == ""
 
 
@@ -105,7 +102,9 @@ def test_rules_of_the_user_come_first(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv(RULES_FILE, str(rules))
     user_rules.cache_clear()
     try:
-        assert WorkSums("cpu").add("n1", 7, profile(tmp_path, json=2, job=1)) == {"json": 2, "pricing": 1}
+        sums = WorkSums("cpu")
+        sums.add("n1", 7, profile(tmp_path, json=2, job=1))
+        assert sums.finish().categories == {"json": 2, "pricing": 1}
         rules.write_text("pricing = com.acme.*\n")
         user_rules.cache_clear()
         with pytest.raises(UsageError, match=r"line 1 of .* is not a rule"):
