@@ -72,6 +72,7 @@ def test_zoom_back_and_reset(viewer: Viewer, small_page: Path) -> None:
     assert "Of view\n75.0 %" in viewer.text("tooltip")
     viewer.click(0.3, 2)
     assert viewer.text("frame-name") == "y"
+    assert name_at(viewer, 0.3, 1) == "x" and "Of view" not in viewer.text("tooltip")
     viewer.element("back").click()
     viewer.until_text("frame-name", "x")
     viewer.driver.back()
