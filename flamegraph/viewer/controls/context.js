@@ -6,7 +6,7 @@ import { Numbers } from "../data/numbers.js";
 import { BufferPool } from "../data/profile.js";
 import { bandsText, parseBands, parseRange, rangeText } from "../data/range.js";
 import { Scopes } from "../data/scopes.js";
-import { Store } from "../data/state.js";
+import { ALL_TIME, Store } from "../data/state.js";
 import { Times } from "../data/times.js";
 import { categoryLabel, categoryNumber, isCategory, isWork } from "../data/work.js";
 import { Coloring } from "../graph/colors.js";
@@ -131,17 +131,6 @@ export class Context {
     return known ? categoryNumber(category) : -1;
   }
 
-  /**
-   * Which nodes of a column are of the category shown; null for all.
-   * @param {number} column
-   */
-  chosenIn(column) {
-    const { category, recorded } = this;
-    if (category < 0) return null;
-    const of = recorded.categoriesIn(column);
-    return (/** @type {number} */ node) => of[node] === category;
-  }
-
   /** Whether only a part of the time is shown, or only some durations. */
   get inTime() {
     return this.range !== null || this.bands !== null;
@@ -152,6 +141,16 @@ export class Context {
     const { range, bands, category } = this;
     const parts = [range && rangeText(range), bands && `${bandsText(bands)} each`, category >= 0 && categoryLabel(category)];
     return parts.filter(Boolean).join(", ");
+  }
+
+  /**
+   * Shows the whole recording again.
+   * @returns {boolean} whether only a part of the time, or some durations, were shown
+   */
+  clearTime() {
+    if (!this.inTime && !this.otherRange) return false;
+    this.go(ALL_TIME);
+    return true;
   }
 
   /** The numbers of what part of the recording is shown. */
@@ -238,13 +237,13 @@ export class Context {
 
   /**
    * A graph with tooltips, keys, search colours and themes.
-   * @param {HTMLElement} element is filled with it
+   * @param {string} id
    * @param {string} label for screen readers
    * @param {(node: number) => void} zoomed what a click on a frame does
    */
-  makeGraph(element, label, zoomed) {
+  makeGraph(id, label, zoomed) {
     /** @type {Graph} */
-    const graph = new Graph(element, label, {
+    const graph = new Graph(id, label, {
       zoom: zoomed,
       point: (node, x, y) => this.pointed(graph, node, x, y),
       moved: () => this.moved(graph),

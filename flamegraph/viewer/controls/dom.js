@@ -66,6 +66,24 @@ export function staticTable(className, heads, rows) {
 }
 
 /**
+ * Makes a canvas so large, and empties it.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width in CSS pixels, as the height is
+ * @param {number} height
+ * @returns {CanvasRenderingContext2D | null} which draws in CSS pixels
+ */
+export function sizedCanvas(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const context = canvas.getContext("2d");
+  context?.scale(ratio, ratio);
+  return context;
+}
+
+/**
  * Puts text on the clipboard, also in pages opened from disk where the clipboard's own interface may be refused.
  * @param {string} text
  */

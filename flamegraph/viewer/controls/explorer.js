@@ -68,19 +68,12 @@ export class Explorer {
       if (!this.onPaper) this.recolor();
     });
     startKeys(this);
-    /** @type {Record<string, () => void>} */
+    /** Buttons without a key of the same meaning. @type {Record<string, () => void>} */
     const buttons = {
-      back: () => store.back(),
       reset: () => this.reset(),
-      turn: () => store.set({ flame: !store.state.flame }),
-      color: () => this.turnColor("package"),
-      "by-category": () => this.turnColor("category"),
-      "by-ipc": () => this.turnColor("ipc"),
-      expand: () => this.expand(),
       "copy-name": () => void copyName(context.active, this.shown()),
       "copy-stack": () => void copyStack(context.active, this.shown()),
       "open-sandwich": () => this.openMethod(this.shown()),
-      help: () => this.help(),
     };
     for (const [id, action] of Object.entries(buttons)) part(id, HTMLButtonElement).addEventListener("click", action);
     document.addEventListener("click", (event) => this.follow(event));

@@ -1,5 +1,5 @@
 // @ts-check
-/** The keys of the page, and the dialog that lists them. */
+/** The keys of the page, the buttons that mean the same, and the dialog that lists the keys. */
 
 import { copyName, copyStack } from "../graph/frame_details.js";
 import { make, part } from "./dom.js";
@@ -9,8 +9,8 @@ import { make, part } from "./dom.js";
 
 /**
  * `keys` as KeyboardEvent.key names them; `shown` where they are written otherwise. Without `act` the key belongs to
- * the graph or to the browser, and is only listed.
- * @typedef {{keys: string[], shown?: string[], what: string, act?: () => void}} Shortcut
+ * the graph or to the browser, and is only listed. `button` is the id of a button that does the same.
+ * @typedef {{keys: string[], shown?: string[], what: string, act?: () => void, button?: string}} Shortcut
  */
 
 /**
@@ -25,6 +25,7 @@ export function startKeys(explorer) {
     return [term, make("dd", "", what)];
   });
   part("keys-list", HTMLDListElement).replaceChildren(...items);
+  for (const { button, act } of shortcuts) if (button && act) part(button, HTMLButtonElement).addEventListener("click", act);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || part("keys", HTMLDialogElement).open) return;
     const target = event.target instanceof HTMLElement ? event.target : document.body;
@@ -53,7 +54,7 @@ function shortcutsOf(explorer) {
     { keys: ["Escape"], shown: ["Esc"], what: "end the search, then the zoom, the category, the range", act: () => explorer.escape() },
     { keys: [], shown: ["←", "→", "↑", "↓"], what: "move between frames of a graph" },
     { keys: [], shown: ["Enter"], what: "zoom to the selected frame" },
-    { keys: ["Backspace"], what: "one step back", act: () => store.back() },
+    { keys: ["Backspace"], what: "one step back", act: () => store.back(), button: "back" },
     { keys: ["0"], what: "zoom all the way out", act: () => explorer.zoomOut() },
     { keys: ["g"], what: "flame graph", act: within(view("graph")) },
     { keys: ["l"], what: "time: heat map and timeline", act: within(view("time")) },
@@ -68,13 +69,13 @@ function shortcutsOf(explorer) {
     { keys: ["w"], what: "choose a scope: cluster, host, process", act: () => explorer.scopes.focus() },
     { keys: ["c"], what: "copy the name of the frame", act: () => void copyName(explorer.context.active, explorer.meant()) },
     { keys: ["C"], shown: ["Shift", "c"], what: "copy the whole stack", act: () => void copyStack(explorer.context.active, explorer.meant()) },
-    { keys: ["i"], what: "root at the top or the bottom", act: () => store.set({ flame: !store.state.flame }) },
-    { keys: ["p"], what: "colours by kind or by package", act: () => explorer.turnColor("package") },
-    { keys: ["k"], what: "colours by category of work", act: () => explorer.turnColor("category") },
+    { keys: ["i"], what: "root at the top or the bottom", act: () => store.set({ flame: !store.state.flame }), button: "turn" },
+    { keys: ["p"], what: "colours by kind or by package", act: () => explorer.turnColor("package"), button: "color" },
+    { keys: ["k"], what: "colours by category of work", act: () => explorer.turnColor("category"), button: "by-category" },
     { keys: ["K"], shown: ["Shift", "k"], what: "only the frame's category of work, or all again", act: () => explorer.turnMeant() },
-    { keys: ["y"], what: "colours by instructions per cycle, where both are recorded", act: () => explorer.turnColor("ipc") },
-    { keys: ["e"], what: "fill the window", act: () => explorer.expand() },
+    { keys: ["y"], what: "colours by instructions per cycle, where both are recorded", act: () => explorer.turnColor("ipc"), button: "by-ipc" },
+    { keys: ["e"], what: "fill the window", act: () => explorer.expand(), button: "expand" },
     { keys: ["t"], what: "dark or light", act: () => part("theme", HTMLButtonElement).click() },
-    { keys: ["?"], what: "this list", act: () => explorer.help() },
+    { keys: ["?"], what: "this list", act: () => explorer.help(), button: "help" },
   ];
 }

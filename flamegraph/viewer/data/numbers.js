@@ -140,17 +140,24 @@ export class Numbers {
   }
 
   /**
+   * Which nodes of a column are of the category; null for all.
+   * @param {number} column
+   */
+  chosenIn(column) {
+    const { category } = this;
+    if (category < 0) return null;
+    const of = this.categoriesIn(column);
+    return (/** @type {number} */ node) => of[node] === category;
+  }
+
+  /**
    * Calls `entry` only for nodes of the category.
    * @param {number} column
    * @param {(node: number, value: number) => void} entry
    */
   only(column, entry) {
-    const { category } = this;
-    if (category < 0) return entry;
-    const of = this.categoriesIn(column);
-    return (/** @type {number} */ node, /** @type {number} */ value) => {
-      if (of[node] === category) entry(node, value);
-    };
+    const chosen = this.chosenIn(column);
+    return chosen ? (/** @type {number} */ node, /** @type {number} */ value) => chosen(node) && entry(node, value) : entry;
   }
 
   /**

@@ -55,6 +55,16 @@ export class TimeGrid {
   }
 
   /**
+   * All time in two columns, in any order, and between them.
+   * @param {number} one
+   * @param {number} other
+   * @returns {Range}
+   */
+  rangeOfColumns(one, other) {
+    return { from: Math.min(one, other) * this.span, to: (Math.max(one, other) + 1) * this.span };
+  }
+
+  /**
    * The cells that a range touches: the first, and one past the last.
    * @param {Range} range
    */
@@ -159,12 +169,18 @@ export function countMatches(times, columns, grid, { name, parent, count }, matc
  * @typedef {{least: number, bands: number, events: Float64Array, time: Float64Array}} Durations
  */
 
+/** As many as a band's byte can say. */
+const MOST_BANDS = 256;
+
 class DurationsBuilder {
   /** @param {TimeGrid} grid */
   constructor(grid) {
     this.grid = grid;
-    /** By column and band. @type {Map<number, {events: Float64Array, time: Float64Array}>} */
-    this.bands = new Map();
+    /** By column and band. */
+    this.events = new Float64Array(grid.columns * MOST_BANDS);
+    this.time = new Float64Array(grid.columns * MOST_BANDS);
+    this.least = MOST_BANDS;
+    this.most = -1;
   }
 
   /**
@@ -177,29 +193,19 @@ class DurationsBuilder {
     const { columns, span } = this.grid;
     const column = Math.floor(begin / span);
     if (column >= columns) return;
-    let counts = this.bands.get(band);
-    if (!counts) {
-      counts = { events: new Float64Array(columns), time: new Float64Array(columns) };
-      this.bands.set(band, counts);
-    }
-    counts.events[column] += events;
-    counts.time[column] += time;
+    this.least = Math.min(this.least, band);
+    this.most = Math.max(this.most, band);
+    this.events[column * MOST_BANDS + band] += events;
+    this.time[column * MOST_BANDS + band] += time;
   }
 
   /** @returns {Durations | null} null without any */
   finish() {
-    const known = [...this.bands.keys()];
-    if (known.length === 0) return null;
-    const least = Math.min(...known);
-    const bands = Math.max(...known) - least + 1;
-    const events = new Float64Array(this.grid.columns * bands);
-    const time = new Float64Array(this.grid.columns * bands);
-    for (const [band, counts] of this.bands) {
-      for (let column = 0; column < this.grid.columns; column++) {
-        events[column * bands + band - least] = counts.events[column];
-        time[column * bands + band - least] = counts.time[column];
-      }
-    }
+    const { grid, least, most } = this;
+    if (most < 0) return null;
+    const bands = most - least + 1;
+    const [events, time] = [this.events, this.time].map((all) =>
+      Float64Array.from({ length: grid.columns * bands }, (_, at) => all[Math.floor(at / bands) * MOST_BANDS + least + (at % bands)]));
     return { least, bands, events, time };
   }
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** A flame graph: which part of it is in view, what is under the pointer, and the glide from one view to the next. */
 
-import { make } from "../controls/dom.js";
+import { filled, make } from "../controls/dom.js";
 import { deepest, isInside, neighbour, nodeAt } from "./layout.js";
 import { Painter, ROW } from "./painter.js";
 import { Sheet } from "./sheet.js";
@@ -43,17 +43,17 @@ const SOME_WIDTH = 1200;
 
 export class Graph {
   /**
-   * @param {HTMLElement} element is filled with it
+   * @param {string} id
    * @param {string} label
    * @param {GraphEvents} events
    */
-  constructor(element, label, events) {
+  constructor(id, label, events) {
     this.events = events;
-    this.sheet = new Sheet(element.id, `${label}: arrow keys move between frames, Enter zooms, Backspace goes back`);
+    this.sheet = new Sheet(id, `${label}: arrow keys move between frames, Enter zooms, Backspace goes back`);
     this.outline = make("div", "graph-outline");
     this.outline.hidden = true;
-    element.classList.add("graph");
-    element.replaceChildren(this.sheet.scroller, this.outline);
+    this.element = filled("div", "graph", this.sheet.scroller, this.outline);
+    this.element.id = id;
     this.painter = new Painter(this.sheet.canvas);
     /** @type {Profile | null} */
     this.profile = null;

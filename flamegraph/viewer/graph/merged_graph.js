@@ -12,18 +12,17 @@ import { isInside } from "./layout.js";
 export class MergedGraph {
   /**
    * @param {Context} context
-   * @param {HTMLElement} element
-   * @param {"reversed" | "callers" | "callees"} key of its path in the state, and what it is
+   * @param {"reversed" | "callers" | "callees"} key of its path in the state, and its id
    * @param {string} label
    */
-  constructor(context, element, key, label) {
+  constructor(context, key, label) {
     this.context = context;
     this.key = key;
     /** Whether frames stand on what they call. */
     this.outward = key !== "callees";
     /** The path that is shown. */
     this.path = "";
-    this.graph = context.makeGraph(element, label, (node) => this.zoom(node));
+    this.graph = context.makeGraph(key, label, (node) => this.zoom(node));
     /** @type {Merged | null} */
     this.merged = null;
   }

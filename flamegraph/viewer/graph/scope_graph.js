@@ -3,18 +3,21 @@
 
 import { amounts } from "../data/format.js";
 
-/** @import { Context } from "../controls/context.js" */
+/** @import { Context, View } from "../controls/context.js" */
 /** @import { Profile } from "../data/profile.js" */
 /** @import { State } from "../data/state.js" */
 
+/** @implements {View} */
 export class ScopeGraph {
   /**
    * @param {Context} context
-   * @param {HTMLElement} element
+   * @param {HTMLElement} panel
+   * @param {string} [id]
    */
-  constructor(context, element) {
+  constructor(context, panel, id = "graph") {
     this.context = context;
-    this.graph = context.makeGraph(element, "Flame graph", (node) => context.go({ zoom: node }));
+    this.graph = context.makeGraph(id, "Flame graph", (node) => context.go({ zoom: node }));
+    panel.append(this.graph.element);
     /** @type {Profile | null} */
     this.profile = null;
   }

@@ -1,7 +1,7 @@
 // @ts-check
 /** A map of cells on a canvas, with seconds across: what is under the pointer, dragging, a cursor for keys, marks. */
 
-import { make } from "../controls/dom.js";
+import { make, sizedCanvas } from "../controls/dom.js";
 import { FONT } from "../graph/layout.js";
 
 /** A cell: rows count from the bottom. @typedef {{column: number, row: number}} Cell */
@@ -209,17 +209,12 @@ export class CellMap {
   }
 
   draw() {
-    const { picture, canvas } = this;
-    const context = canvas.getContext("2d", { alpha: true });
-    if (!picture || !context) return;
+    const { picture } = this;
+    if (!picture) return;
     const { columns, rows, rowHeight, columnWidth, dark } = picture;
-    const ratio = window.devicePixelRatio || 1;
     const [width, height] = [GUTTER + columns * columnWidth + 2, rows * rowHeight + (picture.ticks.length ? TICKS_HEIGHT : 1)];
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const context = sizedCanvas(this.canvas, width, height);
+    if (!context) return;
     const [text, ground] = dark ? ["#9aa3ad", "#1b1f24"] : ["#5c6570", "#f3f4f6"];
     context.fillStyle = ground;
     context.fillRect(GUTTER, 0, columns * columnWidth, rows * rowHeight);

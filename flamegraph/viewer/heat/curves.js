@@ -1,7 +1,7 @@
 // @ts-check
 /** Numbers by time on the axis of the heat map: the first as an area, the others as lines. */
 
-import { make } from "../controls/dom.js";
+import { make, sizedCanvas } from "../controls/dom.js";
 import { GUTTER } from "./cell_map.js";
 
 /** @import { Curves as CurvesInfo } from "../data/page.js" */
@@ -31,15 +31,9 @@ export class Curves {
    */
   show(info, perSecond, width, dark) {
     this.element.hidden = !info || info.curves.length === 0;
-    const context = this.canvas.getContext("2d");
-    if (!info || this.element.hidden || !context) return;
-    const ratio = window.devicePixelRatio || 1;
-    const whole = GUTTER + width + 2;
-    this.canvas.style.width = `${whole}px`;
-    this.canvas.style.height = `${CURVES_HEIGHT}px`;
-    this.canvas.width = Math.round(whole * ratio);
-    this.canvas.height = CURVES_HEIGHT * ratio;
-    context.scale(ratio, ratio);
+    if (!info || this.element.hidden) return;
+    const context = sizedCanvas(this.canvas, GUTTER + width + 2, CURVES_HEIGHT);
+    if (!context) return;
     const highest = info.curves.reduce((most, { values }) => values.reduce((one, other) => Math.max(one, other), most), 0) || 1;
     const colors = CURVE_COLORS[dark ? 1 : 0];
     const names = info.curves.map(({ name, values }, at) => {

@@ -135,7 +135,7 @@ export class DurationsMap {
     if (!durations || !grid) return [];
     const at = column * durations.bands + row;
     return [
-      ["Time", rangeText({ from: column * grid.span, to: (column + 1) * grid.span })],
+      ["Time", rangeText(grid.rangeOfColumns(column, column))],
       ["Events", countOf(durations.events[at])],
       ["In all", microsecondsText(durations.time[at])],
     ];

@@ -1,7 +1,7 @@
 // @ts-check
 /** Spans above the heat map, on its axis: GC pauses, jobs, stages. */
 
-import { make } from "../controls/dom.js";
+import { make, sizedCanvas } from "../controls/dom.js";
 import { GUTTER } from "./cell_map.js";
 
 /** @import { Lane } from "../data/page.js" */
@@ -169,14 +169,8 @@ export class Lanes {
   draw() {
     const { canvas, at } = this;
     const { names, width, height, dark } = this.drawn;
-    const context = canvas.getContext("2d");
+    const context = sizedCanvas(canvas, width, height);
     if (!context) return;
-    const ratio = window.devicePixelRatio || 1;
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.font = LABEL;
     context.textBaseline = "middle";
     context.textAlign = "right";

@@ -13,31 +13,28 @@ const [LEAST_COLUMN, WIDEST_COLUMN, LEAST_TICK] = [4, 112, 64];
 const TICK_STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 28_800, 86_400];
 
 /**
- * The columns of a map with labels at its left, and how wide one is; all in pixels.
+ * The columns of a map with labels at its left, how wide a column and a second are in pixels, and where ticks are and
+ * what they say.
+ * @typedef {{grid: TimeGrid, columnWidth: number, perSecond: number, ticks: [column: number, text: string][]}} TimeAxis
+ */
+
+/**
  * @param {TimeInfo} time
- * @param {number} width of the map
+ * @param {number} width of the map, in pixels
  * @param {number} [least] width of a column
  * @param {number} [widest]
+ * @returns {TimeAxis}
  */
 export function timeAxis(time, width, least = LEAST_COLUMN, widest = WIDEST_COLUMN) {
   const room = Math.max(least, width - GUTTER - 4);
   const grid = new TimeGrid(time, Math.floor(room / least));
-  return { grid, columnWidth: Math.min(widest, room / grid.columns) };
-}
-
-/**
- * Where ticks are, and what they say.
- * @param {TimeGrid} grid
- * @param {number} columnWidth
- * @returns {[number, string][]}
- */
-export function ticksOf(grid, columnWidth) {
+  const columnWidth = Math.min(widest, room / grid.columns);
   const perSecond = (columnWidth * SECOND) / grid.span;
   const step = TICK_STEPS.find((seconds) => seconds * perSecond >= LEAST_TICK) ?? TICK_STEPS[TICK_STEPS.length - 1];
-  /** @type {[number, string][]} */
+  /** @type {TimeAxis["ticks"]} */
   const ticks = [];
   for (let second = 0; second * SECOND < grid.columns * grid.span; second += step) {
     ticks.push([(second * SECOND) / grid.span, `${second}\u202fs`]);
   }
-  return ticks;
+  return { grid, columnWidth, perSecond, ticks };
 }

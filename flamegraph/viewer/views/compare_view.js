@@ -45,17 +45,15 @@ export class CompareView {
     this.darkWork = false;
     /** The totals drawn. The next comparison overwrites them. */
     this.total = new Float64Array(0);
-    const element = make("div");
-    element.id = "compare";
     this.none = make("p", "none", NOTHING_ELSE);
     this.sides = new SidesBox(context);
     this.facts = make("p", "lead");
-    this.graph = context.makeGraph(element, "Flame graph coloured by difference", (node) => this.zoom(node));
+    this.graph = context.makeGraph("compare", "Flame graph coloured by difference", (node) => this.zoom(node));
     this.ramp = make("p", "ramp");
     this.work = make("section", "work");
     this.unique = new UniqueLists((node) => this.zoom(node));
     this.changes = new ChangesTable(context);
-    this.body = filled("div", "", this.sides.element, this.facts, element, this.ramp, this.work, this.unique.element, this.changes.element);
+    this.body = filled("div", "", this.sides.element, this.facts, this.graph.element, this.ramp, this.work, this.unique.element, this.changes.element);
     panel.replaceChildren(this.none, this.body);
   }
 

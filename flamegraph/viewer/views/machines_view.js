@@ -1,12 +1,12 @@
 // @ts-check
 /** What machines were doing: charts of metrics by time, a thin line for each host; a table of all hosts. */
 
-import { filled, linkButton, make, staticTable } from "../controls/dom.js";
+import { filled, linkButton, make, sizedCanvas, staticTable } from "../controls/dom.js";
 import { isDark } from "../controls/theme.js";
 import { grouped } from "../data/format.js";
 import { formatRange, rangeText, SECOND } from "../data/range.js";
 import { GUTTER } from "../heat/cell_map.js";
-import { ticksOf, timeAxis } from "../heat/time_axis.js";
+import { timeAxis } from "../heat/time_axis.js";
 
 /** @import { Context, View } from "../controls/context.js" */
 /** @import { Chart, Machines } from "../data/page.js" */
@@ -79,9 +79,9 @@ export class MachinesView {
     const { context, body, chosen } = this;
     const { machines, time } = context.page;
     if (!machines || !time || body.clientWidth === 0 || !this.note) return;
-    const { grid, columnWidth } = timeAxis(time, body.clientWidth);
-    this.perSecond = (columnWidth * SECOND) / grid.span;
-    const axis = { step: machines.width * this.perSecond, width: time.seconds * this.perSecond, columnWidth, ticks: ticksOf(grid, columnWidth) };
+    const { columnWidth, perSecond, ticks } = timeAxis(time, body.clientWidth);
+    this.perSecond = perSecond;
+    const axis = { step: machines.width * perSecond, width: time.seconds * perSecond, columnWidth, ticks };
     const { range } = context;
     const lines = machines.width === 1 ? "One line per host." : `One line per host: the highest value of each ${roundedText(machines.width)}\u202fs.`;
     const of = chosen < 0 ? "" : ` The thick line is ${machines.hosts[chosen].name}.`;
@@ -334,22 +334,6 @@ function sparkline(values, highest) {
     context.fillRect(at * step, SPARK_HEIGHT - height, Math.max(1, step), height);
   });
   return canvas;
-}
-
-/**
- * @param {HTMLCanvasElement} canvas
- * @param {number} width
- * @param {number} height
- */
-function sizedCanvas(canvas, width, height) {
-  const ratio = window.devicePixelRatio || 1;
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  const context = canvas.getContext("2d");
-  context?.scale(ratio, ratio);
-  return context;
 }
 
 /**

@@ -44,10 +44,9 @@ export class SandwichView {
     };
     this.box = new Combobox(choice, "Method", options, (name) => context.openMethod(name));
     const graphOf = (/** @type {"callers" | "callees"} */ id, /** @type {string} */ title) => {
-      const element = make("div");
-      element.id = id;
-      this.graphs.append(filled("section", "half", make("h3", "", title), element));
-      return new MergedGraph(context, element, id, title);
+      const merged = new MergedGraph(context, id, title);
+      this.graphs.append(filled("section", "half", make("h3", "", title), merged.graph.element));
+      return merged;
     };
     this.callers = graphOf("callers", "Callers");
     this.callees = graphOf("callees", "Callees");

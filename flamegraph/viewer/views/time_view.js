@@ -5,7 +5,6 @@ import { filled, make } from "../controls/dom.js";
 import { isDark } from "../controls/theme.js";
 import { amounts, countOf, grouped, percent, quantity } from "../data/format.js";
 import { formatBands, formatRange, microsecondsText, rangeText, SECOND } from "../data/range.js";
-import { ALL_TIME } from "../data/state.js";
 import { countCells, countDurations, countMatches, countSpans } from "../data/time_grid.js";
 import { hideTooltip, showTip } from "../graph/frame_details.js";
 import { ScopeGraph } from "../graph/scope_graph.js";
@@ -14,7 +13,7 @@ import { Curves } from "../heat/curves.js";
 import { DurationsMap } from "../heat/durations_map.js";
 import { Lanes } from "../heat/lanes.js";
 import { Ramp, showRamp, topOf } from "../heat/ramp.js";
-import { ticksOf, timeAxis } from "../heat/time_axis.js";
+import { timeAxis } from "../heat/time_axis.js";
 
 /** @import { Context, View } from "../controls/context.js" */
 /** @import { TimeInfo } from "../data/page.js" */
@@ -25,6 +24,7 @@ import { ticksOf, timeAxis } from "../heat/time_axis.js";
 /** @import { TooltipRow } from "../graph/frame_details.js" */
 /** @import { Cell } from "../heat/cell_map.js" */
 /** @import { MapPicture } from "../heat/durations_map.js" */
+/** @import { TimeAxis } from "../heat/time_axis.js" */
 /** Of cells in the order of time. @typedef {{from: number, to: number, color: string}} TimeMark */
 
 /** In pixels. */
@@ -70,7 +70,7 @@ export class TimeView {
         this.note.textContent = `${label || lane.name}: ${rangeText(range)}, ${lasted}. Enter selects.`;
       },
     );
-    const clear = () => this.clear();
+    const clear = () => context.clearTime();
     this.heat = new CellMap("heat", "Heat map of samples by time", {
       select: (from, to, compared) => this.selectRange(this.grid?.rangeOf(this.cellOf(from), this.cellOf(to)), compared),
       point: (cell, x, y) => (cell ? this.showCell(this.cellOf(cell), 1, x, y) : hideTooltip()),
@@ -79,7 +79,7 @@ export class TimeView {
     });
     const rows = () => this.grid?.rows ?? 1;
     this.timeline = new CellMap("timeline", "Samples by time", {
-      select: (from, to, compared) => this.selectRange(this.columnsRange(from, to), compared),
+      select: (from, to, compared) => this.selectRange(this.grid?.rangeOfColumns(from.column, to.column), compared),
       point: (cell, x, y) => (cell ? this.showCell(cell.column * rows(), rows(), x, y) : hideTooltip()),
       walk: (from, to) => this.tellCells(from.column * rows(), (to.column + 1) * rows() - 1),
       clear,
@@ -89,18 +89,17 @@ export class TimeView {
     this.note.id = "time-note";
     this.note.setAttribute("aria-live", "polite");
     this.durations = new DurationsMap(context, "durations", "Durations", (from, to) => {
-      this.selectRange(this.columnsRange(from, to), false, this.durations.bandsOf(from, to));
+      this.selectRange(this.grid?.rangeOfColumns(from.column, to.column), false, this.durations.bandsOf(from, to));
     }, clear);
     this.pauses = new DurationsMap(context, "pauses", "GC pauses", (from, to) => {
-      this.selectRange(this.columnsRange(from, to), false);
+      this.selectRange(this.grid?.rangeOfColumns(from.column, to.column), false);
     }, clear);
-    const element = make("div");
-    element.id = "time-graph";
-    this.graph = new ScopeGraph(context, element);
+    const flames = make("div");
+    this.graph = new ScopeGraph(context, flames, "time-graph");
     const foot = filled("div", "time-foot", this.ramp, this.note);
     this.curves = new Curves();
     const maps = [this.curves.element, this.lanes.element, this.heat.element, this.timeline.element, foot];
-    this.body = filled("div", "", this.hint, ...maps, this.durations.element, element, this.pauses.element);
+    this.body = filled("div", "", this.hint, ...maps, this.durations.element, flames, this.pauses.element);
     panel.replaceChildren(this.none, this.body);
     /** @type {TimeGrid | null} */
     this.grid = null;
@@ -117,7 +116,6 @@ export class TimeView {
     /** What the lanes were drawn for. @type {unknown[]} */
     this.drawnLanes = [];
     this.width = 0;
-    this.columnWidth = 0;
     this.dark = isDark();
     new ResizeObserver(() => {
       if (panel.clientWidth > 0 && this.body.clientWidth !== this.width && !panel.hidden) this.draw();
@@ -142,11 +140,10 @@ export class TimeView {
     const { page } = this.context;
     if (!page.time || this.body.hidden) return;
     this.width = this.body.clientWidth;
-    const { grid, columnWidth } = timeAxis(page.time, this.width);
-    if (!this.grid || this.grid.cell !== grid.cell) this.grid = grid;
+    const axis = timeAxis(page.time, this.width);
+    if (!this.grid || this.grid.cell !== axis.grid.cell) this.grid = axis.grid;
     this.count(this.grid);
-    this.columnWidth = columnWidth;
-    this.drawMaps(this.grid);
+    this.drawMaps(this.grid, axis);
   }
 
   /** @param {boolean} dark */
@@ -161,10 +158,10 @@ export class TimeView {
    * @param {TimeGrid} grid
    */
   count(grid) {
-    const { page, recorded, times, scope, event, thread, category, matches, tree } = this.context;
+    const { page, recorded, numbers, times, scope, event, thread, category, matches, tree } = this.context;
     const columns = recorded.columns(scope, event, thread);
     const counted = [scope.key, event, thread, category, grid];
-    const chosen = (/** @type {number} */ column) => this.context.chosenIn(column);
+    const chosen = (/** @type {number} */ column) => numbers.chosenIn(column);
     if (counted.some((one, at) => one !== this.counted[at])) {
       this.counts = countCells(times, columns, grid, chosen);
       const timed = page.events[event].unit === "nanoseconds";
@@ -179,12 +176,14 @@ export class TimeView {
     }
   }
 
-  /** @param {TimeGrid} grid */
-  drawMaps(grid) {
-    const { context, dark, columnWidth } = this;
+  /**
+   * @param {TimeGrid} grid
+   * @param {TimeAxis} axis
+   */
+  drawMaps(grid, { columnWidth, perSecond, ticks }) {
+    const { context, dark } = this;
     const { page, scope, range, otherRange, bands, state } = context;
     const width = grid.columns * columnWidth;
-    const perSecond = (columnWidth * SECOND) / grid.span;
     // There may be many thousand spans, and a range changes none.
     const drawn = [scope.key, perSecond, width, dark];
     if (drawn.some((one, at) => one !== this.drawnLanes[at])) {
@@ -196,7 +195,7 @@ export class TimeView {
     const mark = (/** @type {Range} */ one, /** @type {string} */ color) => ({ ...grid.cellsOf(one), color });
     const [first, second] = dark ? ["#ffffff", "#7fb2ff"] : ["#16191d", "#1f5fc4"];
     const marks = [...(range ? [mark(range, first)] : []), ...(otherRange ? [mark(otherRange, second)] : [])];
-    const picture = { columns: grid.columns, columnWidth, ticks: ticksOf(grid, columnWidth), dark };
+    const picture = { columns: grid.columns, columnWidth, ticks, dark };
     const ramp = new Ramp(dark, this.matched !== null);
     this.drawHeat(grid, picture, ramp, marks);
     this.drawTimeline(grid, picture, ramp, marks);
@@ -278,17 +277,6 @@ export class TimeView {
   }
 
   /**
-   * All time in two columns and between them.
-   * @param {Cell} from
-   * @param {Cell} to
-   */
-  columnsRange(from, to) {
-    const rows = this.grid?.rows ?? 1;
-    const [first, last] = [from.column, to.column].sort((a, b) => a - b);
-    return this.grid?.rangeOf(first * rows, (last + 1) * rows - 1);
-  }
-
-  /**
    * The buckets that a span touches: buckets are of a range if they begin in it.
    * @param {number} from
    * @param {number} to
@@ -312,14 +300,6 @@ export class TimeView {
     const time = formatRange(range);
     if (compared && context.range) context.go({ view: "compare", time2: time, with: "" });
     else context.go({ time, time2: "", ...(bands === undefined ? {} : { band: bands ? formatBands(bands) : "" }) });
-  }
-
-  /** Shows the whole recording again. */
-  clear() {
-    const { range, otherRange, bands } = this.context;
-    if (!range && !otherRange && !bands) return false;
-    this.context.go(ALL_TIME);
-    return true;
   }
 
   /** Says what is selected. */

@@ -1,7 +1,6 @@
 // @ts-check
 /** All views in one list; README.md says what a new one needs. */
 
-import { make, part } from "../controls/dom.js";
 import { quantity } from "../data/format.js";
 import { mergedFromLeaves } from "../data/merged_tree.js";
 import { MergedGraph } from "../graph/merged_graph.js";
@@ -21,24 +20,15 @@ import { WorkView } from "./work_view.js";
 /** @import { ViewName } from "../data/state.js" */
 
 /** @implements {View} */
-class GraphView extends ScopeGraph {
-  /** @param {Context} context */
-  constructor(context) {
-    super(context, part("graph", HTMLDivElement));
-  }
-}
-
 class ReversedView {
   /**
    * @param {Context} context
    * @param {HTMLElement} panel
    */
   constructor(context, panel) {
-    const element = make("div");
-    element.id = "reversed";
-    panel.append(element);
     this.context = context;
-    this.graph = new MergedGraph(context, element, "reversed", "Flame graph from the leaves");
+    this.graph = new MergedGraph(context, "reversed", "Flame graph from the leaves");
+    panel.append(this.graph.graph.element);
     /** @type {Profile | null} */
     this.profile = null;
   }
@@ -54,7 +44,7 @@ class ReversedView {
 
 /** @type {Record<ViewName, new (context: Context, panel: HTMLElement) => View>} */
 export const VIEWS_BY_NAME = {
-  graph: GraphView,
+  graph: ScopeGraph,
   time: TimeView,
   reversed: ReversedView,
   sandwich: SandwichView,

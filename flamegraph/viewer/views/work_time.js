@@ -4,12 +4,11 @@
 import { filled, make } from "../controls/dom.js";
 import { percent } from "../data/format.js";
 import { formatRange, rangeText } from "../data/range.js";
-import { ALL_TIME } from "../data/state.js";
 import { countCategories } from "../data/time_grid.js";
 import { categoryCount, categoryLabel } from "../data/work.js";
 import { hideTooltip, showTip } from "../graph/frame_details.js";
 import { CellMap } from "../heat/cell_map.js";
-import { ticksOf, timeAxis } from "../heat/time_axis.js";
+import { timeAxis } from "../heat/time_axis.js";
 import { perSecondText } from "./time_view.js";
 
 /** @import { Context } from "../controls/context.js" */
@@ -30,17 +29,13 @@ export class WorkByTime {
     this.note.setAttribute("aria-live", "polite");
     this.map = new CellMap("work-time", "Work by time", {
       select: (from, to) => {
-        const range = this.rangeOf(from.column, to.column);
+        const range = this.grid?.rangeOfColumns(from.column, to.column);
         hideTooltip();
         if (range) context.go({ time: formatRange(range), time2: "" });
       },
       point: (cell, x, y) => (cell ? this.tip(cell.column, x, y) : hideTooltip()),
       walk: (from, to) => this.describe(from.column, to.column),
-      clear: () => {
-        if (!context.range) return false;
-        context.go(ALL_TIME);
-        return true;
-      },
+      clear: () => context.clearTime(),
     });
     this.element = filled("section", "work", this.head, this.map.element, this.note);
     /** @type {TimeGrid | null} */
@@ -63,7 +58,7 @@ export class WorkByTime {
     const known = page.time !== null && columns.some(({ column }) => context.tree.times.has(column));
     this.element.hidden = !known;
     if (!known || !page.time) return;
-    const { grid, columnWidth } = timeAxis(page.time, width, NARROW_BAR, WIDE_BAR);
+    const { grid, columnWidth, ticks } = timeAxis(page.time, width, NARROW_BAR, WIDE_BAR);
     const count = categoryCount();
     const counted = [scope.key, event, thread, grid.columns];
     if (counted.some((one, at) => one !== this.counted[at])) {
@@ -75,7 +70,7 @@ export class WorkByTime {
     const highest = Math.max(...totals);
     const color = dark ? "#ffffff" : "#16191d";
     this.map.show({
-      columns: grid.columns, rows: 1, rowHeight: BARS_TALL, columnWidth, ticks: ticksOf(grid, columnWidth), inTime: true, dark,
+      columns: grid.columns, rows: 1, rowHeight: BARS_TALL, columnWidth, ticks, inTime: true, dark,
       labels: [[1, perSecondText(context, highest, grid.span)]],
       color: () => "",
       pieces: (column) => bars.order.map((category) => [this.sums[column * count + category] / (highest || 1), bars.colorOf(category)]),
@@ -98,15 +93,6 @@ export class WorkByTime {
   }
 
   /**
-   * @param {number} one column
-   * @param {number} other
-   */
-  rangeOf(one, other) {
-    const { grid } = this;
-    return grid?.rangeOf(Math.min(one, other) * grid.rows, (Math.max(one, other) + 1) * grid.rows - 1);
-  }
-
-  /**
    * The largest categories of columns, and their shares.
    * @param {number} one
    * @param {number} other
@@ -125,7 +111,7 @@ export class WorkByTime {
    * @param {number} y client pixels
    */
   tip(column, x, y) {
-    const range = this.rangeOf(column, column);
+    const range = this.grid?.rangeOfColumns(column, column);
     if (range) showTip(rangeText(range), this.largest(column, column), x, y);
   }
 
@@ -135,7 +121,7 @@ export class WorkByTime {
    * @param {number} other
    */
   describe(one, other) {
-    const range = this.rangeOf(one, other);
+    const range = this.grid?.rangeOfColumns(one, other);
     const words = this.largest(one, other).map(([label, share]) => `${label} ${share}`).join(", ");
     if (range) this.note.textContent = `${rangeText(range)}: ${words || "no samples"}. Enter selects.`;
   }
