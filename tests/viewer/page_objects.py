@@ -100,11 +100,16 @@ def box(viewer: Viewer, id: str) -> str:
 
 
 def search(viewer: Viewer, query: str, regexp: bool = False) -> str:
-    """Type a query; how much it matches."""
-    if (viewer.element("search-regexp").get_attribute("aria-pressed") == "true") != regexp:
-        viewer.element("search-regexp").click()
-    viewer.element("search").clear()
-    viewer.element("search").send_keys(query)
+    """Paste a query; how much it matches."""
+    viewer.driver.execute_script(
+        """const [query, regexp] = arguments, button = document.getElementById("search-regexp");
+        if ((button.getAttribute("aria-pressed") === "true") !== regexp) button.click();
+        const field = document.getElementById("search");
+        field.value = query;
+        field.dispatchEvent(new Event("input"));""",
+        query,
+        regexp,
+    )
     return viewer.text("search-result")
 
 
