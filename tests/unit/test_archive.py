@@ -277,10 +277,18 @@ def files_of(place: Path, table: str) -> list[Path]:
     return sorted(place.glob(f"{table}/*/*/*.parquet"))
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four runs of one month, and the archive of them."""
+    folder = tmp_path_factory.mktemp("made")
+    added([random_run(folder / f"run{seed}", seed) for seed in range(4)], folder / "archive")
+    return folder
+
+
 @pytest.fixture
-def archive(tmp_path: Path) -> Path:
-    """Of four runs in one month."""
-    added([random_run(tmp_path / f"run{seed}", seed) for seed in range(4)], tmp_path / "archive")
+def archive(made: Path, tmp_path: Path) -> Path:
+    """Of four runs in one month; each is beside it."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path / "archive"
 
 

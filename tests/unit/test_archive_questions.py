@@ -20,6 +20,7 @@ from hprofiler.analysis.diff_sides import RunSource, Side
 from hprofiler.analysis.noise import Noise
 from hprofiler.archive import questions
 from hprofiler.archive.add import add
+from hprofiler.archive.compact import compact
 from hprofiler.archive.grown import grew
 from hprofiler.archive.place import VARIABLE
 from hprofiler.archive.questions import cost, history, where
@@ -84,7 +85,9 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def asked(nights: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    return archived(tmp_path_factory.mktemp("archives") / "archive", *nights)
+    asked = archived(tmp_path_factory.mktemp("archives") / "archive", *nights)
+    list(compact(asked.place))
+    return asked
 
 
 def side_of(path: Path, event: str = "cpu") -> Side:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,11 +24,11 @@ COMMAND = [sys.executable, "-m", "hprofiler", "archive"]
 
 
 def killed(archive: Path, copies: Path, verb: str, *runs: Path, days: int = 0) -> list[Path]:
-    """Copies of an archive, in each of which the verb was killed one change later."""
-    command = [sys.executable, "-m", "tests.unit.archive_killer", archive, copies, verb, *runs]
-    # A killed one leaves its folder for temporary files.
-    environment = {**os.environ, "DAYS": str(days), "TMPDIR": str(copies.parent)}
-    subprocess.run([str(word) for word in command], cwd=ROOT, env=environment, check=True)
+    """Copies of an archive, in each of which a kill stopped the verb one change later; the last is done."""
+    shutil.copytree(archive, copies.with_name("changing"))
+    command = [sys.executable, "-m", "tests.unit.archive_states", copies.with_name("changing"), copies, verb]
+    environment = {**os.environ, "DAYS": str(days)}
+    subprocess.run([str(word) for word in (*command, *runs)], cwd=ROOT, env=environment, check=True)
     return sorted(copies.iterdir(), key=lambda path: int(path.name))
 
 
@@ -129,7 +130,7 @@ def test_two_writers_and_a_compactor_at_once(runs: list[Path], tmp_path: Path):
 
 
 def test_an_archive_of_version_1_is_read():
-    """Written by the first version, and kept as it is: `python -m tests.unit.test_archive_safety` made it."""
+    """Written by the first version, and kept as it is."""
     kept = Path(__file__).parent / "archive_1"
     expected = json.loads((kept / "answers.json").read_text())
     assert answers(kept / "place") == expected
@@ -149,16 +150,3 @@ def answers(place: Path) -> dict[str, object]:
     with opened(str(place)) as duckdb:
         found = {name: duckdb.execute(query).fetchall() for name, query in queries.items()}
     return json.loads(json.dumps(found, default=str))
-
-
-if __name__ == "__main__":
-    import tempfile
-
-    kept = Path(__file__).parent / "archive_1"
-    with tempfile.TemporaryDirectory() as folder:
-        made = [random_run(Path(folder, str(seed)), seed) for seed in range(3)]
-        added(made[:2], kept / "place")
-        list(compact(str(kept / "place")))
-        added(made[2:], kept / "place")
-    (kept / "place" / "compact.lock").unlink()
-    (kept / "answers.json").write_text(json.dumps(answers(kept / "place")) + "\n")
