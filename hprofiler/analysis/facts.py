@@ -100,7 +100,6 @@ def _only(host: HostRecord, event: str) -> HostRecord:
 
 
 def read_facts(record: RunRecord) -> RunFacts:
-    """The facts of a run's record."""
     events = tuple(dict.fromkeys(record.sampling.events)) or ("cpu",)
     return RunFacts(
         record,

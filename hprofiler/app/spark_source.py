@@ -44,7 +44,9 @@ def read_source(source: str, yarn: YarnOptions) -> Application:
         return read_application(local_files(at_home(path[path.find("/") :])))
     application = application_of(source)
     if application is not None:
-        return _of_yarn(application, yarn)
+        from hprofiler.resolve.yarn.locating import tracked
+
+        return _of_server(tracked(application, yarn))
     if scheme in ("http", "https") or _HOST.match(source):
         from hprofiler.resolve import spark_driver
 
@@ -66,16 +68,8 @@ def _of_folder(path: Path) -> Application:
     return application
 
 
-def _of_yarn(application: str, yarn: YarnOptions) -> Application:
-    """A running application by its driver, an ended one by the history server that YARN names."""
-    from hprofiler.resolve.yarn.locating import tracked
-
-    return _of_server(tracked(application, yarn))
-
-
 def _of_server(server: SparkDriver) -> Application:
     """By the event log, which a history server gives as an archive; else by the REST interface."""
-
     from hprofiler.resolve.yarn.rest import NotFound
 
     def ask(path: str, parameters: Mapping[str, str]) -> Answer:
@@ -93,7 +87,9 @@ def _of_server(server: SparkDriver) -> Application:
         path = f"/applications/{identity}" + (f"/{attempt}" if attempt else "") + "/logs"
         with tempfile.TemporaryFile() as archive:
             try:
-                _download(server.open(path), archive)
+                with server.open(path) as body:
+                    while piece := body.read(_PIECE):
+                        archive.write(piece)
                 files = _archived(archive)
             except NotFound:  # a driver has no such path
                 files = []
@@ -105,12 +101,6 @@ def _of_server(server: SparkDriver) -> Application:
     if failure and application.end:  # a running driver has no log to give
         application.notes.append(Note("not-downloaded", detail=failure))
     return application
-
-
-def _download(body: AbstractContextManager[Any], target: IO[bytes]) -> None:
-    with body as stream:
-        while piece := stream.read(_PIECE):
-            target.write(piece)
 
 
 def _archived(archive: IO[bytes]) -> list[LogFile]:

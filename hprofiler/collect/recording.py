@@ -68,8 +68,6 @@ def collect(
 
 
 class _RecordingVisit(Visit):
-    """The recording of one host."""
-
     interrupted = "interrupted before anything was recorded"
 
     def __init__(

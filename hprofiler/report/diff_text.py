@@ -111,8 +111,8 @@ def cells_of(compared: Changes, moved: Moved) -> tuple[str, str, str, str]:
     return (
         amount_of(compared, moved.before),
         amount_of(compared, moved.after),
-        change_of(compared, moved.change),
-        noise_of(compared, moved.noise),
+        f"{'+' if moved.change > 0 else '-'}{points_of(compared, abs(moved.change))}",
+        "?" if moved.noise is None else f"±{points_of(compared, moved.noise)}",
     )
 
 
@@ -123,14 +123,6 @@ def name_of(name: str, moved: Moved) -> str:
 
 def amount_of(compared: Changes, value: float) -> str:
     return _unit(compared, value) if compared.absolute else plain(percent(value, 1))
-
-
-def change_of(compared: Changes, value: float) -> str:
-    return f"{'+' if value > 0 else '-'}{points_of(compared, abs(value))}"
-
-
-def noise_of(compared: Changes, noise: float | None) -> str:
-    return "?" if noise is None else f"±{points_of(compared, noise)}"
 
 
 def points_of(compared: Changes, value: float) -> str:

@@ -18,8 +18,7 @@ from hprofiler.spark.figures import (
     application_record,
     executor_records,
     job_records,
-    newest_first,
-    stage_record,
+    stage_records,
 )
 from hprofiler.spark.memory import Memory, application_memory
 from hprofiler.spark.sql import rest_execution
@@ -35,7 +34,7 @@ def answer_record(judged: Judged, found: Figures) -> dict[str, Any]:
     return {
         "application": {**record, "figures": found.record(), "properties": application.properties},
         "findings": findings_record(judged.findings),
-        "stages": map(stage_record, newest_first(found)),
+        "stages": stage_records(found),
         "jobs": job_records(application, found),
         "blocked": blocked_record(judged.blocked),
         "stragglers": stragglers_record(judged.stragglers),

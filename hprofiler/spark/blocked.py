@@ -129,7 +129,6 @@ class BlockedTime:
 
 
 def blocked_time(application: Application, replay: Replay) -> BlockedTime:
-    """The blocked time of an application, by its replay."""
     waits: dict[str, list[float]] = {}
     resources = []
     for resource in RESOURCES:

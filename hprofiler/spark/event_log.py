@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from types import MethodType
 from typing import Any
 from zipfile import BadZipFile
@@ -644,7 +644,9 @@ class EventReader:
         if not any(values.values()):
             self._no_peaks = packed
             return
-        _raise(executor.peak, values)
+        for name, value in values.items():
+            if value > executor.peak.get(name, -1):
+                executor.peak[name] = value
         if stage is not None:
             known = self._peaks.get(stage.key)
             if known is None:
@@ -710,12 +712,6 @@ def _name_inside(line: bytes) -> bytes:
         return events.ANY.decode(line).name.encode() if line.startswith((b"{", b" ")) else b""
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return b""
-
-
-def _raise(peaks: dict[str, int], values: Mapping[str, int]) -> None:
-    for name, value in values.items():
-        if value > peaks.get(name, -1):
-            peaks[name] = value
 
 
 def _short(text: object) -> str:

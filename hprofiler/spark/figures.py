@@ -391,13 +391,9 @@ def _completed_indices(stages: Sequence[StageFigures]) -> int:
     )
 
 
-def stage_records(found: Figures) -> list[dict[str, Any]]:
+def stage_records(found: Figures) -> Iterator[dict[str, Any]]:
     """`/applications/ID/stages?withSummaries=true`, newest first."""
-    return [stage_record(one) for one in newest_first(found)]
-
-
-def newest_first(found: Figures) -> list[StageFigures]:
-    return sorted(found.stages, key=lambda one: one.stage.key, reverse=True)
+    return map(stage_record, sorted(found.stages, key=lambda one: one.stage.key, reverse=True))
 
 
 def stage_record(one: StageFigures) -> dict[str, Any]:

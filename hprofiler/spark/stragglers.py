@@ -107,7 +107,6 @@ class Stragglers:
 
 
 def stragglers(application: Application, replay: Replay) -> Stragglers:
-    """The stragglers of an application, by its replay."""
     usual: dict[int, Sequence[float]] = {}
     found: list[tuple[int, StageStragglers]] = []
     worst: list[tuple[float, int, int, Straggler]] = []

@@ -233,7 +233,6 @@ def _next_steps(result: RunResult, selector: Selector, searched: list[str]) -> I
 
 
 def why_empty(event: EventAnalysis) -> str:
-    """Why an event has no samples."""
     from hprofiler.model.measures import no_samples
 
     if not event.recorded:

@@ -30,7 +30,6 @@ def command(options: argparse.Namespace) -> int:
 
 
 def print_answer(application: Application, found: Figures, as_json: bool, page: Path | None = None) -> None:
-    """Print the answer, and write it into a page."""
     from hprofiler.analysis.spark_findings import judge
     from hprofiler.report.spark_job import answer_parts
     from hprofiler.report.spark_page import write_page

@@ -24,7 +24,6 @@ docs/convert.md explains the options.
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add the options, in groups."""
     parser.add_argument(
         "inputs", nargs="+", metavar="IN", help="profiles in any known format, also compressed; - is stdin"
     )

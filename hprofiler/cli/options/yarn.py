@@ -16,7 +16,6 @@ CONTAINERS = 200
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """All YARN options."""
     group = parser.add_argument_group("YARN applications")
     add_cluster_to(group)
     group.add_argument(

@@ -58,7 +58,6 @@ def print_failures(failed: Sequence[Outcome], page: str) -> None:
 
 
 def print_degraded(results: Sequence[HostRecord]) -> None:
-    """Degraded recordings."""
     _print_notes(one for host in results for one in host.outcomes if one.status is Status.DEGRADED)
 
 

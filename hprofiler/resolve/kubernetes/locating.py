@@ -94,7 +94,6 @@ def _where(lister: Lister) -> str:
 
 
 def _containers(pods: Pods) -> list[Host]:
-    """A host for each container."""
     return [
         Host(
             name,

@@ -78,7 +78,6 @@ class Jumps:
             jump.lock.release()
 
     def close(self) -> None:
-        """Close them all."""
         with self._lock:
             attempts, self._attempts = self._attempts, []
         for attempt in attempts:

@@ -46,7 +46,6 @@ _OF_A_CHART -= {"negate", "width_from"}
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Add the options, in groups."""
     _words(parser.add_argument_group("pictures (.svg): words"))
     _sizes(parser.add_argument_group("pictures (.svg): sizes"))
     _colors(parser.add_argument_group("pictures (.svg): colours"))
