@@ -8,15 +8,16 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 from tests.lab import attach, cache
 
 ROOM = Path(__file__).parent
 SOURCES = ROOM.parents[1] / "agents" / "jvmti"
 MACHINES = {"x86_64": 62, "aarch64": 183}
-BUILDS = {
+BUILDS: dict[str, tuple[str, list[str], list[str]]] = {
     "glibc": ("x86_64", ["cc"], []),
     "musl": ("x86_64", ["musl-gcc"], []),
     "arm64": ("aarch64", ["aarch64-linux-gnu-gcc"], ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"]),
@@ -24,6 +25,9 @@ BUILDS = {
 """Of stand-ins for a JVM: architecture, compiler, and the emulator, if any."""
 PERFMAP, THREADNAMES = "perfmap", "threadnames"
 FILES = {PERFMAP: "libhprofilerPerfmap.so", THREADNAMES: "libhprofilerThreadnames.so"}
+STAND_INS = {PERFMAP: "stand_in_jvm.c", THREADNAMES: "stand_in_threads.c"}
+ANYWHERE = ["glibc", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("musl", "arm64"))]
+"""The builds, to parametrise a fixture."""
 
 
 @functools.cache
@@ -73,10 +77,23 @@ def jdk_headers() -> list[str]:
     return [f"-I{home}/include", f"-I{home}/include/linux"]
 
 
-def stand_in(folder: Path, compiler: Sequence[str], name: str = "stand_in_jvm") -> Path:
-    """A stand-in for a JVM, compiled with a compiler (and its first options)."""
-    target = folder / name
-    source = str(ROOM / f"{name}.c")
-    options = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", *jdk_headers(), "-pthread", "-ldl"]
-    subprocess.run([*compiler, "-o", str(target), source, *options], check=True)
-    return target
+class StandIn:
+    """A stand-in for a JVM that loads a library. The test is skipped where this build cannot be made."""
+
+    def __init__(self, build: str, name: str, folder: Path) -> None:
+        architecture, compiler, emulator = BUILDS[build]
+        for tool in [*compiler, *emulator[:1]]:
+            if not shutil.which(tool):
+                pytest.skip(f"no {tool}")
+        program = folder / "stand_in"
+        options = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", *jdk_headers(), "-pthread", "-ldl"]
+        subprocess.run([*compiler, "-o", str(program), str(ROOM / STAND_INS[name]), *options], check=True)
+        self.is_emulated, self.machine = bool(emulator), MACHINES[architecture]
+        self._command = [*emulator, str(program), str(path(architecture, name))]
+
+    def run(self, options: object, scenario: str = "") -> list[int]:
+        """The results of Agent_OnAttach, and the number of things that were not given back."""
+        command = [*self._command, str(options), scenario]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+        return list(map(int, done.stdout.split()))

@@ -1,44 +1,24 @@
 /*
  * Stands in for a JVM where a real one cannot run or fail: under musl, for arm64, and for very rare answers of JVMTI.
- * Loads the agent and calls it as a JVM does.
- *
- *     stand_in_jvm LIBRARY OPTIONS SCENARIO
- *
- * Prints the results of Agent_OnAttach, one a line, and last the number of objects that it did not free.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <pthread.h>
+#include "stand_in.h"
+
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <jvmti.h>
 #include <jvmticmlr.h>
 
 enum { STORM_THREADS = 4, STORM_EVENTS = 20000, STUCK_SECONDS = 600 };
 enum { MOST_FRAMES = 1024, PLACES_OF_A_FULL_RECORD = 400000 };
 
-static const char *scenario;
 static jvmtiEventCallbacks callbacks;
 static pthread_mutex_t monitor;
-static int allocated; /* objects that the agent has not freed */
-static jvmtiEnv environment;
-static JNIEnv jni;
 static pthread_t late;
 static sem_t late_is_in, off;
 static __thread bool is_late;
 static atomic_bool is_off;
-
-static bool is(const char *name)
-{
-    return strcmp(scenario, name) == 0;
-}
 
 /* Methods are numbers; odd ones above 1000 have been unloaded. */
 static bool is_stale(jmethodID method)
@@ -57,16 +37,8 @@ static char *text(const char *format, uintptr_t number)
     char *made;
     if (asprintf(&made, format, (unsigned long)number) < 0)
         abort();
-    __atomic_add_fetch(&allocated, 1, __ATOMIC_SEQ_CST);
+    count_allocated(1);
     return made;
-}
-
-static jvmtiError JNICALL deallocate(jvmtiEnv *env, unsigned char *memory)
-{
-    (void)env;
-    free(memory);
-    __atomic_sub_fetch(&allocated, 1, __ATOMIC_SEQ_CST);
-    return JVMTI_ERROR_NONE;
 }
 
 static jvmtiError JNICALL method_name(jvmtiEnv *env, jmethodID of, char **name, char **signature, char **generic)
@@ -92,7 +64,7 @@ static jvmtiError JNICALL declaring_class(jvmtiEnv *env, jmethodID of, jclass *c
     (void)env;
     if (is("dying") && (uintptr_t)of == 2)
         return JVMTI_ERROR_WRONG_PHASE;
-    __atomic_add_fetch(&allocated, 1, __ATOMIC_SEQ_CST);
+    count_allocated(1);
     *class = (jclass)of;
     return JVMTI_ERROR_NONE;
 }
@@ -107,7 +79,7 @@ static jvmtiError JNICALL class_signature(jvmtiEnv *env, jclass class, char **si
 static void JNICALL delete_local_ref(JNIEnv *env, jobject reference)
 {
     (void)env, (void)reference;
-    __atomic_sub_fetch(&allocated, 1, __ATOMIC_SEQ_CST);
+    count_allocated(-1);
 }
 
 static jvmtiError JNICALL add_capabilities(jvmtiEnv *env, const jvmtiCapabilities *wanted)
@@ -132,14 +104,14 @@ static jvmtiError JNICALL create_monitor(jvmtiEnv *env, const char *name, jrawMo
     pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&monitor, &kind);
     *made = (jrawMonitorID)&monitor;
-    allocated++;
+    count_allocated(1);
     return JVMTI_ERROR_NONE;
 }
 
 static jvmtiError JNICALL destroy_monitor(jvmtiEnv *env, jrawMonitorID made)
 {
     (void)env, (void)made;
-    allocated--;
+    count_allocated(-1);
     return pthread_mutex_destroy(&monitor) == 0 ? JVMTI_ERROR_NONE : JVMTI_ERROR_NOT_MONITOR_OWNER;
 }
 
@@ -290,13 +262,6 @@ static jvmtiError JNICALL set_mode(jvmtiEnv *env, jvmtiEventMode mode, jvmtiEven
     return mode == JVMTI_ENABLE && is("no events") ? JVMTI_ERROR_INTERNAL : JVMTI_ERROR_NONE;
 }
 
-static jvmtiError JNICALL dispose(jvmtiEnv *env)
-{
-    (void)env;
-    allocated--;
-    return JVMTI_ERROR_NONE;
-}
-
 static jint JNICALL get_env(JavaVM *vm, void **made, jint version)
 {
     (void)vm;
@@ -306,7 +271,7 @@ static jint JNICALL get_env(JavaVM *vm, void **made, jint version)
     }
     if (version != JVMTI_VERSION_1_2 || is("no JVMTI"))
         return JNI_EVERSION;
-    allocated++;
+    count_allocated(1);
     *made = &environment;
     return JNI_OK;
 }
@@ -321,24 +286,15 @@ int main(int count, char **arguments)
         .CreateRawMonitor = create_monitor, .DestroyRawMonitor = destroy_monitor, .RawMonitorEnter = enter_monitor,
         .RawMonitorExit = exit_monitor, .GetMethodName = method_name, .GetMethodDeclaringClass = declaring_class,
         .GetClassSignature = class_signature};
-    JavaVM vm = &invoke;
     jni = &native;
     environment = &interface;
     if (count != 4)
         return 2;
-    scenario = arguments[3];
-    void *library = dlopen(arguments[1], RTLD_NOW);
-    jint (*attach)(JavaVM *, char *, void *);
-    *(void **)&attach = library == NULL ? NULL : dlsym(library, "Agent_OnAttach");
-    if (attach == NULL) {
-        fprintf(stderr, "%s\n", dlerror());
-        return 1;
-    }
     sem_init(&late_is_in, 0, 0);
     sem_init(&off, 0, 0);
-    printf("%d\n", attach(&vm, arguments[2], NULL));
+    attach(arguments, &invoke);
     if (is("stuck event"))
-        printf("%d\n", attach(&vm, arguments[2], NULL));
+        attach(arguments, &invoke);
     if (late != 0 && !is("stuck event"))
         pthread_join(late, NULL);
     printf("%d\n", allocated);

@@ -2,39 +2,20 @@
  * Stands in for a JVM with many threads, under musl, on arm64, and when JVMTI fails: loads the library of threads'
  * names and gives it threads that change from poll to poll.
  *
- *     stand_in_threads LIBRARY OPTIONS SCENARIO
- *
  * Thread T is called "task T" in the first poll that has it, and "task T again" in the next one. Scenarios: "" (three
  * threads), "still" (names never change), "churn" (three thousand new threads in every other poll), "crowd" (7000
  * threads), "long" (3000 threads with names of 300 characters), "no thread", "dying" (the third poll fails; in "churn"
- * and "crowd" the seventh), "no frame" (in the third poll the JVM has no memory, and throws). Prints what
- * Agent_OnAttach returned and, when the library's thread has ended, how many things that it got were not given back,
- * with exceptions that were not cleared.
+ * and "crowd" the seventh), "no frame" (in the third poll the JVM has no memory, and throws). What is not given back is
+ * counted when the library's thread has ended, with exceptions that were not cleared.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "stand_in.h"
 
-#include <jvmti.h>
-
-static const char *scenario;
-static int allocated, polls;
-static jvmtiEnv environment;
-static JNIEnv jni;
+static int polls;
 static pthread_t follower;
 static bool started;
 static jvmtiStartFunction function;
 static void *argument;
-
-static bool is(const char *name)
-{
-    return strcmp(scenario, name) == 0;
-}
 
 static jvmtiError JNICALL all_threads(jvmtiEnv *env, jint *count, jthread **threads)
 {
@@ -45,7 +26,7 @@ static jvmtiError JNICALL all_threads(jvmtiEnv *env, jint *count, jthread **thre
         return JVMTI_ERROR_WRONG_PHASE;
     *count = is("churn") || is("long") ? 3000 : is("crowd") ? 7000 : 3;
     *threads = malloc((size_t)*count * sizeof **threads);
-    allocated++;
+    count_allocated(1);
     for (jint i = 0; i < *count; i++)
         (*threads)[i] = (jthread)(first + (uintptr_t)i);
     return JVMTI_ERROR_NONE;
@@ -57,23 +38,7 @@ static jvmtiError JNICALL thread_info(jvmtiEnv *env, jthread thread, jvmtiThread
     const char *again = polls % 2 == 0 && !is("still") ? " again" : "";
     if (asprintf(&info->name, "task %lu%s%*s", (unsigned long)thread, again, is("long") ? 300 : 0, "") < 0)
         abort();
-    allocated++;
-    return JVMTI_ERROR_NONE;
-}
-
-static jvmtiError JNICALL deallocate(jvmtiEnv *env, unsigned char *memory)
-{
-    (void)env;
-    if (memory != NULL)
-        allocated--;
-    free(memory);
-    return JVMTI_ERROR_NONE;
-}
-
-static jvmtiError JNICALL dispose(jvmtiEnv *env)
-{
-    (void)env;
-    allocated--;
+    count_allocated(1);
     return JVMTI_ERROR_NONE;
 }
 
@@ -134,20 +99,20 @@ static jlong JNICALL thread_id(JNIEnv *env, jobject thread, jfieldID field)
 static jint JNICALL push_frame(JNIEnv *env, jint capacity)
 {
     (void)env, (void)capacity;
-    allocated++; /* the frame, or the exception */
+    count_allocated(1); /* the frame, or the exception */
     return is("no frame") && polls == 2 ? JNI_ENOMEM : JNI_OK;
 }
 
 static void JNICALL exception_clear(JNIEnv *env)
 {
     (void)env;
-    allocated--;
+    count_allocated(-1);
 }
 
 static jobject JNICALL pop_frame(JNIEnv *env, jobject result)
 {
     (void)env;
-    allocated--;
+    count_allocated(-1);
     return result;
 }
 
@@ -161,7 +126,7 @@ static jint JNICALL get_env(JavaVM *vm, void **env, jint version)
 {
     (void)vm;
     bool jvmti = version == JVMTI_VERSION_1_2;
-    allocated += jvmti;
+    count_allocated(jvmti);
     *env = jvmti ? (void *)&environment : (void *)&jni;
     return JNI_OK;
 }
@@ -170,12 +135,6 @@ int main(int count, char **words)
 {
     if (count != 4)
         return 2;
-    scenario = words[3];
-    void *library = dlopen(words[1], RTLD_NOW);
-    if (library == NULL) {
-        fprintf(stderr, "%s\n", dlerror());
-        return 2;
-    }
     const jvmtiInterface_1 jvmti_functions = {.GetAllThreads = all_threads,
                                               .GetThreadInfo = thread_info,
                                               .Deallocate = deallocate,
@@ -192,11 +151,9 @@ int main(int count, char **words)
                                                       .ExceptionCheck = exception_check,
                                                       .ExceptionClear = exception_clear};
     const struct JNIInvokeInterface_ vm_functions = {.GetEnv = get_env};
-    JavaVM vm = &vm_functions;
     environment = &jvmti_functions;
     jni = &jni_functions;
-    jint (*attach)(JavaVM *, char *, void *) = (jint(*)(JavaVM *, char *, void *))dlsym(library, "Agent_OnAttach");
-    printf("%d\n", attach(&vm, words[2], NULL));
+    attach(words, &vm_functions);
     if (started)
         pthread_join(follower, NULL);
     printf("%d\n", allocated);

@@ -3,51 +3,30 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 
 import pytest
 
 from tests.jvmti import library, map_file
 
 
-class StandIn:
-    def __init__(self, build: str, folder):
-        self.architecture, compiler, self.runner = library.BUILDS[build]
-        self.program = library.stand_in(folder, compiler)
-        self.machine = library.MACHINES[self.architecture]
-
-    def run(self, path, scenario: str = "") -> list[int]:
-        """The results of Agent_OnAttach, and the number of leaked objects."""
-        command = [*self.runner, self.program, library.path(self.architecture), path, scenario]
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        return list(map(int, done.stdout.split()))
-
-    def map(self, path, scenario: str = "") -> map_file.Map:
-        path.touch()
-        assert self.run(path, scenario) == [0, 0]
-        return map_file.read(path, self.machine)
-
-
-@pytest.fixture(
-    scope="module",
-    params=["glibc", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("musl", "arm64"))],
-)
-def anywhere(request, tmp_path_factory) -> StandIn:
-    for tool in [*library.BUILDS[request.param][1], *library.BUILDS[request.param][2][:1]]:
-        if not shutil.which(tool):
-            pytest.skip(f"no {tool}")
-    return StandIn(request.param, tmp_path_factory.mktemp(request.param))
+@pytest.fixture(scope="module", params=library.ANYWHERE)
+def anywhere(request, tmp_path_factory) -> library.StandIn:
+    return library.StandIn(request.param, library.PERFMAP, tmp_path_factory.mktemp(request.param))
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory) -> StandIn:
-    return StandIn("glibc", tmp_path_factory.mktemp("here"))
+def here(tmp_path_factory) -> library.StandIn:
+    return library.StandIn("glibc", library.PERFMAP, tmp_path_factory.mktemp("here"))
+
+
+def taken(jvm: library.StandIn, path, scenario: str = "") -> map_file.Map:
+    path.touch()
+    assert jvm.run(path, scenario) == [0, 0]
+    return map_file.read(path, jvm.machine)
 
 
 def test_a_map_has_the_code_that_the_jvm_reports(anywhere, tmp_path):
-    found = anywhere.map(tmp_path / "map")
+    found = taken(anywhere, tmp_path / "map")
     stub, code, gone = found.codes
     assert (stub.stub, stub.start, stub.length, stub.name) == (True, 0x1000, 4096, "Interpreter")
     one, two, three = "room/C1.m1", "room/C2.m2", "room/C3.m3"
@@ -108,7 +87,7 @@ def test_a_failure_has_its_code_and_its_text(here, tmp_path, scenario, code, tex
 
 
 def test_events_of_many_threads_at_once(here, tmp_path):
-    found = here.map(tmp_path / "map", "storm")
+    found = taken(here, tmp_path / "map", "storm")
     assert (len(found.codes), len(found.unloads)) == (1 + 4 * 20_000, 4 * 20_000)
     assert {code.start for code in found.codes if not code.stub} == {
         0x100000 * thread + 32 * i for thread in range(1, 5) for i in range(20_000)
@@ -117,7 +96,7 @@ def test_events_of_many_threads_at_once(here, tmp_path):
 
 def test_an_event_that_is_on_its_way_is_waited_for(here, tmp_path):
     """It arrives before events are switched off, so it is in the map. Later ones are not."""
-    found = here.map(tmp_path / "map", "late event")
+    found = taken(here, tmp_path / "map", "late event")
     assert [code.start for code in found.codes] == [0x1000, 0x10000]
 
 
@@ -129,22 +108,22 @@ def test_an_event_that_never_ends_takes_only_the_map_with_it(here, tmp_path):
 
 
 def test_an_event_within_an_event_is_passed_over(here, tmp_path):
-    assert here.map(tmp_path / "map", "nested event").codes == here.map(tmp_path / "other", "").codes
+    assert taken(here, tmp_path / "map", "nested event").codes == taken(here, tmp_path / "other", "").codes
 
 
 def test_long_names_are_cut(here, tmp_path):
-    names = [code.name for code in here.map(tmp_path / "map", "long names").codes if not code.stub]
+    names = [code.name for code in taken(here, tmp_path / "map", "long names").codes if not code.stub]
     assert [len(name) for name in names] == [4096, len("[unknown_Java]")]
     assert names[0].startswith("room/C1.nnnn")
 
 
 def test_deep_inlining(here, tmp_path):
-    found = here.map(tmp_path / "map", "deep")
+    found = taken(here, tmp_path / "map", "deep")
     assert found.codes[1].ranges == ((1, ("room/C1.m1", *["room/C10000.m10000"] * 1023)),)
 
 
 @pytest.mark.parametrize("scenario", ["large record", "too deep"])
 def test_inlining_that_is_too_large_is_left_out_and_counted(here, tmp_path, scenario):
-    found = here.map(tmp_path / "map", scenario)
+    found = taken(here, tmp_path / "map", scenario)
     assert found.without_inlining == 1
     assert [code.ranges for code in found.codes] == [(), ()]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,34 +11,17 @@ from tests.jvmti import library, names_file
 FOLLOWED = 6144
 
 
-@pytest.fixture(
-    scope="module",
-    params=["glibc", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("musl", "arm64"))],
-)
-def build(request, tmp_path_factory) -> tuple[str, list[str]]:
-    """Architecture, and the command of the stand-in."""
-    return made(request.param, tmp_path_factory)
+@pytest.fixture(scope="module", params=library.ANYWHERE)
+def build(request, tmp_path_factory) -> library.StandIn:
+    return library.StandIn(request.param, library.THREADNAMES, tmp_path_factory.mktemp(request.param))
 
 
-def made(name: str, tmp_path_factory) -> tuple[str, list[str]]:
-    architecture, compiler, runner = library.BUILDS[name]
-    for tool in [*compiler, *runner[:1]]:
-        if not shutil.which(tool):
-            pytest.skip(f"no {tool}")
-    folder = tmp_path_factory.mktemp(name)
-    return architecture, [*runner, str(library.stand_in(folder, compiler, "stand_in_threads"))]
-
-
-def run(build: tuple[str, list[str]], path: Path, scenario: str = "", seconds: int = 1) -> list[int]:
+def run(jvm: library.StandIn, path: Path, scenario: str = "", seconds: int = 1) -> list[int]:
     """What Agent_OnAttach returned, and how many things were not given back."""
-    architecture, command = build
-    if len(command) > 1:  # an emulated processor is slow, and the longer a poll takes, the fewer there are
+    if jvm.is_emulated:  # a slow processor: the longer a poll takes, the fewer there are
         seconds = max(seconds, 5)
     path.touch()
-    words = [str(library.path(architecture, library.THREADNAMES)), f"5,{seconds},task,{path}", scenario]
-    done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return list(map(int, done.stdout.split()))
+    return jvm.run(f"5,{seconds},task,{path}", scenario)
 
 
 def test_names_are_written_when_they_change(build, tmp_path):
@@ -92,7 +73,7 @@ def test_nothing_is_kept_if_the_jvm_refuses(build, tmp_path, scenario, returned)
 
 @pytest.mark.nightly
 def test_names_and_the_log_have_a_largest_size(tmp_path_factory, tmp_path):
-    build = made("glibc", tmp_path_factory)
+    build = library.StandIn("glibc", library.THREADNAMES, tmp_path_factory.mktemp("glibc"))
     path = tmp_path / "names"
     assert run(build, path, "long", 600) == [0, 0]
     assert {len(name) for _, _, name in names_file.read(path).names} == {246}
