@@ -28,7 +28,7 @@ from hprofiler.base.errors import UsageError
 from hprofiler.cli import main
 from hprofiler.report import make_report
 from tests.timed_profile import Row, timed_profile
-from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite, spark_run
+from tests.viewer.made_run import MadeHost, make_run, spark_run
 
 ROOT = Path(__file__).parents[2]
 START = 1_700_000_000_000_000
@@ -76,9 +76,8 @@ def random_run(path: Path, seed: int) -> Path:
         )
         for host in range(dice.randint(1, 4))
     ]
-    run = make_run(path, hosts, events=("cpu", "alloc"))
-    rewrite(run, {**content_of(run), "started": f"2026-11-{1 + seed:02}T06:00:00+00:00"})
-    return run.path
+    started = f"2026-11-{1 + seed:02}T06:00:00+00:00"
+    return make_run(path, hosts, events=("cpu", "alloc"), started=started).path
 
 
 def added(folders: list[Path], place: Path, **options: Any) -> list[Added]:

@@ -33,7 +33,7 @@ from hprofiler.report.time_plot import Series, Value, lines
 from tests.unit.command import ROOT, exit_code
 from tests.unit.test_archive import random_run
 from tests.unit.test_outliers import USUAL, sampled
-from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
+from tests.viewer.made_run import MadeHost, make_run
 
 FIRST = datetime(2026, 11, 1, 2, 30)
 DAY = timedelta(days=1)
@@ -56,18 +56,13 @@ def night(path: Path, *days: int, hot: float = 0.0, app: str = APP, hours: Seque
     """A run of three executors and a driver; with several days or hours one run of all their processes."""
     whens = [(day, hour) for day in days for hour in hours]
     hosts = [
-        MadeHost(f"n{place}-{number}", {number: work_of(number, day, hour, hot)})
+        MadeHost(f"n{place}-{number}", {number: work_of(number, day, hour, hot)}, label=label)
         for place, (day, hour) in enumerate(whens)
-        for number in range(1, 5)
+        for number, label in enumerate(("driver", "", "", ""), 1)
     ]
-    run = make_run(path, hosts)
-    content = content_of(run)
-    for host in content["hosts"][::4]:
-        host["recordings"][0]["process"]["label"] = "driver"
     started = FIRST + DAY * days[0] + timedelta(hours=hours[0])
-    content |= {"started": f"{started.isoformat()}+00:00", "target": {"kind": "yarn", "name": app}}
-    rewrite(run, content)
-    return run.path
+    target = {"kind": "yarn", "name": app}
+    return make_run(path, hosts, started=f"{started.isoformat()}+00:00", target=target).path
 
 
 def archived(place: Path, *runs: Path) -> Asked:
@@ -233,14 +228,15 @@ def test_cost_is_what_reports_say(nights: list[Path], tmp_path: Path) -> None:
 
 
 def test_where_finds_runs_by_a_part_of_a_name(tmp_path: Path) -> None:
+    stacks = ["org/log4j/Jndi.lookup", "org/log4j/Layout.format;b", "org/slf4j/Log.info"]
     runs = [
-        make_run(tmp_path / str(n), [MadeHost("n1", {1: f"main;{stack} 30\nmain;x 70\n"})])
-        for n, stack in enumerate(
-            ["org/log4j/Jndi.lookup", "org/log4j/Layout.format;b", "org/slf4j/Log.info"]
+        make_run(
+            tmp_path / str(day),
+            [MadeHost("n1", {1: f"main;{stack} 30\nmain;x 70\n"})],
+            started=f"{(FIRST + DAY * day).isoformat()}+00:00",
         )
+        for day, stack in enumerate(stacks)
     ]
-    for day, run in enumerate(runs):
-        rewrite(run, {**content_of(run), "started": f"{(FIRST + DAY * day).isoformat()}+00:00"})
     asked = archived(tmp_path / "archive", *(run.path for run in runs))
     found = where(asked, "log4j")
     assert [one.method for one in found.methods] == ["org/log4j/Jndi.lookup", "org/log4j/Layout.format"]

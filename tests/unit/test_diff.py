@@ -18,7 +18,7 @@ from hprofiler.report.diff_text import lines
 from tests.unit.command import ROOT, exit_code, hprofiler
 from tests.unit.test_outliers import USUAL, identical, sampled
 from tests.viewer.made_profile import made_profile
-from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
+from tests.viewer.made_run import MadeHost, make_run
 
 HOT = "com/acme/Job.m2"
 # A quarter more of all work, in one method: its share goes from 8.3 % to 26.7 %.
@@ -105,14 +105,9 @@ def test_processes_are_compared_with_those_of_their_kind(tmp_path):
 
     def run(name, slow):
         executors = [f"main;work {7000 - slow}\nmain;slow {slow}\n"] * 4
-        folder = make_run(
-            tmp_path / name,
-            [MadeHost(f"h{n}", {n + 1: text}) for n, text in enumerate(["main;plan 5000\n", *executors])],
-        )
-        content = content_of(folder)
-        content["hosts"][0]["recordings"][0]["process"]["label"] = "driver"
-        rewrite(folder, content)
-        return folder.path
+        hosts = [MadeHost(f"h{n}", {n + 1: text}) for n, text in enumerate(executors, 1)]
+        driver = MadeHost("h0", {1: "main;plan 5000\n"}, label="driver")
+        return make_run(tmp_path / name, [driver, *hosts]).path
 
     changes = compare(run("a", 500), run("b", 1000))
     assert set(changes.before.spread.kinds) == {f"{MAIN} driver", f"{MAIN} executor N"}
@@ -246,14 +241,6 @@ def test_names_are_printed_without_control_characters(tmp_path):
 JOB = "main;a 3000\nmain;b 6000\n"
 
 
-def changed(path, change):
-    """The run folder with another run.json."""
-    content = json.loads((path / "run.json").read_text())
-    change(content)
-    (path / "run.json").write_text(json.dumps(content))
-    return path
-
-
 def test_amounts_of_cpu_time_do_not_depend_on_the_frequency(tmp_path):
     often, seldom = run_of(tmp_path / "a", JOB), run_of(tmp_path / "b", JOB)
     third = made_profile("cpu", "main;a 1000\nmain;b 2000\n", 100)
@@ -274,8 +261,7 @@ def test_a_partial_side_is_marked(tmp_path):
     hosts = [MadeHost("h", {1: JOB})]
     for pid in range(2, 41):
         hosts[0].fails("failed", "it went away", pid=pid)
-    after = make_run(tmp_path / "b", hosts).path
-    changed(after, lambda content: content.update(interrupted=True))
+    after = make_run(tmp_path / "b", hosts, interrupted=True).path
     partial = "1 of 40 processes on 1 of 1 host, interrupted"
     done = diff(before, after, "-o", tmp_path / "x.html")
     assert f"{after} covers {partial}" in done.stdout.splitlines()

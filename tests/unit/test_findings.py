@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hprofiler.report import make_report
-from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite, spark_run
+from tests.viewer.made_run import MadeHost, changed, make_run, spark_run
 
 JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
 GC_THREAD = "start_thread;GangWorker::run_task(WorkData);G1ParScanThreadState::trim_queue()"
@@ -113,10 +113,9 @@ def test_findings_of_alloc_and_lock(tmp_path):
     lock = f"{JOB};com/acme/Pool.take_[j];com.acme.Pool_[i] 9000000\n{JOB};java.lang.Object_[i] 1000000\n"
     hosts = [MadeHost("h", events={"alloc": {1: alloc}, "lock": {1: lock}})]
     folder = make_run(tmp_path / "run", hosts, events=("alloc", "lock"))
-    run = content_of(folder)
-    for recording in run["hosts"][0]["recordings"]:
-        recording["samples"]["taken"] = 1000
-    rewrite(folder, run)
+    with changed(folder) as run:
+        for recording in run["hosts"][0]["recordings"]:
+            recording["samples"]["taken"] = 1000
     assert texts(of(folder, "alloc")) == [
         "70.0 % of allocated memory goes to byte[].",
         "Allocated most by Row.copy: 70.0 %.",

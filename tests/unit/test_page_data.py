@@ -13,7 +13,7 @@ from hprofiler.report.page import Lane, PageData, PageEvent, PageProcess
 from hprofiler.runfolder import RunFolder
 from tests.timed_profile import Row, timed_profile
 from tests.viewer.block import Stacks, carried, described
-from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
+from tests.viewer.made_run import MadeHost, changed, make_run
 
 EXECUTOR = "[Executor task N];Job.run_[j];Job.{} {}\n"
 GC = "[GC Thread#N];gc {}\n"
@@ -80,10 +80,9 @@ SHOWN = HOSTILE.replace("\u202e", "\ufffd")
 def test_names_may_be_anything(tmp_path):
     host = MadeHost(HOSTILE, {1: f"[{HOSTILE}];{HOSTILE} 5\n"})
     folder = make_run(tmp_path / "run", [host], selector=HOSTILE)
-    run = content_of(folder)
-    process = run["hosts"][0]["recordings"][0]["process"]
-    process["labels"] = {"__proto__": HOSTILE, HOSTILE: "x", "": "nothing", "ok": "\ud800\x00"}
-    rewrite(folder, {**run, "hosts": run["hosts"]})
+    with changed(folder) as run:
+        process = run["hosts"][0]["recordings"][0]["process"]
+        process["labels"] = {"__proto__": HOSTILE, HOSTILE: "x", "": "nothing", "ok": "\ud800\x00"}
     page = make_report(folder.path).page
     record = described(page)
     assert record["title"] == SHOWN and record["hosts"][0]["name"] == SHOWN

@@ -26,7 +26,7 @@ from hprofiler.model.measures import (
 from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
 from tests.viewer.block import described
-from tests.viewer.made_run import MadeHost, content_of, coverage_of, make_run, record_of, rewrite
+from tests.viewer.made_run import MadeHost, changed, coverage_of, make_run, record_of
 
 
 def test_moments_are_utc():
@@ -117,12 +117,11 @@ def run_of(path: Path, seconds: dict[int, float], interrupted: bool = False) -> 
     """Two hosts with a process each, recorded for these seconds; n2 has another that failed."""
     hosts = [MadeHost("n1", {11: "main;work 40\n"}), MadeHost("n2", {12: "main;work 2\n"})]
     hosts[1].fails("failed", "no room", pid=13)
-    folder = make_run(path, hosts)
-    run = content_of(folder)
-    for host in run["hosts"]:
-        for one in host["recordings"]:
-            one["seconds"] = seconds[one["process"]["pid"]]
-    rewrite(folder, {**run, "interrupted": interrupted})
+    folder = make_run(path, hosts, interrupted=interrupted)
+    with changed(folder) as run:
+        for host in run["hosts"]:
+            for one in host["recordings"]:
+                one["seconds"] = seconds[one["process"]["pid"]]
     return folder
 
 
@@ -134,7 +133,6 @@ def subtitle(svg: str) -> str:
 
 def test_a_host_that_was_cut_short_says_so_and_others_do_not(tmp_path: Path) -> None:
     folder = run_of(tmp_path / "run", {11: 60.0, 12: 5.0})
-    run = content_of(folder)
     line = {
         "status": "degraded",
         "pid": 12,
@@ -142,8 +140,8 @@ def test_a_host_that_was_cut_short_says_so_and_others_do_not(tmp_path: Path) -> 
         "reason": "ended after 5 s: lost",
         "seconds": 5,
     }
-    run["hosts"][1]["outcomes"].append(line)
-    rewrite(folder, run)
+    with changed(folder) as run:
+        run["hosts"][1]["outcomes"].append(line)
     page = make_report(folder.path).page
     told = {name: subtitle((folder.host_dir(name) / "cpu.svg").read_text()) for name in ("n1", "n2")}
     assert "300 Hz for 60 s" in told["n1"] and "300 Hz for 5 of 60 s" in told["n2"]

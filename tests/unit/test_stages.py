@@ -32,7 +32,7 @@ from hprofiler.spark.facts import (
 from hprofiler.spark.saved import save_application
 from tests.timed_profile import Row, timed_profile
 from tests.viewer.block import carried, described
-from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
+from tests.viewer.made_run import MadeHost, changed, content_of, make_run
 
 APP = "application_1700000000000_0042"
 BEGIN = 1_800_000_000
@@ -113,14 +113,13 @@ def keep(
     profile = Profile.from_bytes(content, "compact")
     run.times_path("n1", pid, event).write_bytes(content)
     profile.write(run.profile_path("n1", pid, event), "pprof", thread_label=True)
-    record = content_of(run)
-    (recording,) = (one for one in record["hosts"][0]["recordings"] if one["process"]["pid"] == pid)
-    recording.update(members)
-    recording["process"]["labels"] = labels
-    recording["seconds"], recording["interval"] = 10.0, 20_000_000
-    recording["totals"] = {name: profile.total(name) for name, _ in profile.values}
-    recording["times"] = {"start": BEGIN * 1_000_000, "width": 20_000}
-    rewrite(run, record)
+    with changed(run) as record:
+        (recording,) = (one for one in record["hosts"][0]["recordings"] if one["process"]["pid"] == pid)
+        recording.update(members)
+        recording["process"]["labels"] = labels
+        recording["seconds"], recording["interval"] = 10.0, 20_000_000
+        recording["totals"] = {name: profile.total(name) for name, _ in profile.values}
+        recording["times"] = {"start": BEGIN * 1_000_000, "width": 20_000}
 
 
 def whole_application(late: int = 0) -> Application:
@@ -144,10 +143,8 @@ def whole_application(late: int = 0) -> Application:
 def test_the_page_has_what_spark_knows(tmp_path: Path) -> None:
     made_report(tmp_path / "run")
     save_application(whole_application(), tmp_path / "run")
-    run = RunFolder.open(tmp_path / "run")
-    record = content_of(run)
-    record["hosts"][0]["recordings"][0]["resident_bytes"] = 3 << 29
-    rewrite(run, record)
+    with changed(RunFolder(tmp_path / "run")) as record:
+        record["hosts"][0]["recordings"][0]["resident_bytes"] = 3 << 29
     report = make_report(tmp_path / "run", slices=True)
     sentence = report.events[0].findings[1].text
     assert sentence == "Stage 3.0 takes 80% of the job; 75% of its task time is shuffle fetch."
@@ -262,12 +259,10 @@ def test_a_python_worker_has_the_stage_of_its_task(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("source", "cpu"), [("ctimer", 3.6), ("cpu-clock,alluser", 1.8)])
 def test_samples_that_a_timer_misses_count(tmp_path: Path, source: str, cpu: float) -> None:
     made_report(tmp_path / "run")
-    run = RunFolder(tmp_path / "run")
-    record = content_of(run)
-    (recording,) = record["hosts"][0]["recordings"]
-    recording["source"] = source
-    recording["samples"] = {"expected": 200, "taken": 100, "lost": 100}
-    rewrite(run, record)
+    with changed(RunFolder(tmp_path / "run")) as record:
+        (recording,) = record["hosts"][0]["recordings"]
+        recording["source"] = source
+        recording["samples"] = {"expected": 200, "taken": 100, "lost": 100}
     assert shares(make_report(tmp_path / "run")).stages[0].cpu == pytest.approx(cpu)
 
 
@@ -306,15 +301,14 @@ def local_run(folder: Path, *labels: dict[str, str], pid: int = 0) -> Report:
     """An application in local mode, and a process with each of these labels; `pid` is known to be it."""
     facts = msgspec.structs.replace(FACTS, tasks={"driver": FACTS.tasks["1"]}, driver_pid=pid)
     made_report(folder, facts, labels={})
-    run = RunFolder(folder)
-    record = content_of(run)
-    (recording,) = record["hosts"][0]["recordings"]
-    record["hosts"][0]["address"] = "localhost"
-    recording["process"]["is_jvm"] = True
-    for number, own in enumerate(labels):
-        process = {**recording["process"], "pid": 90 + number, "labels": own, "is_jvm": "python" not in own}
-        record["hosts"][0]["recordings"].append({**recording, "process": process})
-    rewrite(run, record)
+    with changed(RunFolder(folder)) as record:
+        (host,) = record["hosts"]
+        (recording,) = host["recordings"]
+        host["address"] = "localhost"
+        recording["process"]["is_jvm"] = True
+        for number, own in enumerate(labels):
+            more = {"pid": 90 + number, "labels": own, "is_jvm": "python" not in own}
+            host["recordings"].append({**recording, "process": {**recording["process"], **more}})
     return make_report(folder, slices=True)
 
 

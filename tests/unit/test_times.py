@@ -16,7 +16,7 @@ from hprofiler.runfolder import RunFolder
 from tests.timed_profile import Row, timed_profile
 from tests.unit.command import hprofiler
 from tests.viewer.block import Times, carried, described
-from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
+from tests.viewer.made_run import MadeHost, changed, make_run
 
 START = 1_800_000_000_000_000
 LOCK = [("contentions", "count"), ("delay", "nanoseconds")]
@@ -199,14 +199,13 @@ def test_runs_without_times_have_no_ranges(tmp_path):
 
 
 def test_pauses_and_clocks_are_in_the_page(folder):
-    run = content_of(folder)
     pauses = {"pid": 7, "collectors": ["G1 Young"], "collector": [0, 0, 0], "left_out": 0}
     pauses |= {"end": [START - 5, START + 1_250_000], "duration": [9, 250_000, 5]}
     # What a host says of another day is not shown.
     pauses["end"].append(START + 86_400_000_000)
-    run["hosts"][0] |= {"pauses": [pauses], "clock": {"offset": 0.0, "uncertainty": 0.0003}}
-    run["hosts"][1] |= {"clock": {"offset": -2.0, "uncertainty": 0.0001}}
-    rewrite(folder, run)
+    with changed(folder) as run:
+        run["hosts"][0] |= {"pauses": [pauses], "clock": {"offset": 0.0, "uncertainty": 0.0003}}
+        run["hosts"][1] |= {"clock": {"offset": -2.0, "uncertainty": 0.0001}}
     record = described(make_report(folder.path).page)
     (lane,) = record["lanes"]
     assert record["processes"][lane["process"]]["pid"] == 7
@@ -215,8 +214,8 @@ def test_pauses_and_clocks_are_in_the_page(folder):
     assert record["clock"] == "hosts' times are put together within 400 µs; the clock of n2 is 2 s behind"
     facts = {label: lines for label, _, lines in record["run"]["facts"]}
     assert facts["Times"] == ["times of samples in steps of 20 ms", record["clock"]]
-    run["hosts"][1]["clock"]["offset"] = 0.0
-    rewrite(folder, run)
+    with changed(folder) as run:
+        run["hosts"][1]["clock"]["offset"] = 0.0
     clock = described(make_report(folder.path).page)["clock"]
     assert clock == "hosts' clocks agree within 400 µs"
 
@@ -237,9 +236,8 @@ def test_a_process_that_ended_before_a_range_was_not_recorded_in_it(tmp_path):
     rows = [Row(("a",), 0), Row(("b",), 50)]
     hosts = [MadeHost(name, {pid: timed_profile(rows, start=START)}) for name, pid in (("n1", 7), ("n2", 8))]
     folder = make_run(tmp_path / "run", hosts)
-    run = content_of(folder)
-    run["hosts"][1]["recordings"][0]["seconds"] = 0.5
-    rewrite(folder, run)
+    with changed(folder) as run:
+        run["hosts"][1]["recordings"][0]["seconds"] = 0.5
     report = make_report(folder.path, time=TimeRange.of("0.6-2"))
     assert report.coverage == "1 of 2 processes on 1 of 2 hosts"
     (asked,) = (lines for label, _, lines in described(report.page)["run"]["facts"] if label == "Requested")

@@ -10,7 +10,7 @@ from hprofiler.analysis.facts import ANY_ROOT, root_patterns
 from hprofiler.report import make_report
 from hprofiler.selectors.selection import job_selector, load_selectors, parse_selector
 from tests.viewer.block import facts, summaries, words
-from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
+from tests.viewer.made_run import MadeHost, make_run
 
 SHIPPED = Path(__file__).resolve().parent.parent.parent / "selectors"
 TASK = "org/apache/spark/executor/Executor$TaskRunner.run"
@@ -23,9 +23,8 @@ STACKS = f"""\
 
 
 def run_folder(path, roots=(TASK,), hosts=("one", "two"), stacks=STACKS):
-    folder = make_run(path, [MadeHost(name, {number: stacks}) for number, name in enumerate(hosts, 1)])
-    rewrite(folder, {**content_of(folder), "roots": list(roots)})
-    return folder
+    made = [MadeHost(name, {number: stacks}) for number, name in enumerate(hosts, 1)]
+    return make_run(path, made, roots=list(roots))
 
 
 def found(roots, *names):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,13 @@ INTERVALS = {"cpu": 10**9 // FREQUENCY, "alloc": 524_288, "lock": 10_000, "wall"
 @dataclass
 class MadeHost:
     """A host of a made-up run: folded text (or pprof, or a compact profile) of CPU time by pid, ledger lines,
-    other events."""
+    other events. Its processes are called `executor N` unless they have a label."""
 
     name: str
     processes: dict[int, Content] = field(default_factory=dict)
     outcomes: list[dict[str, object]] = field(default_factory=list)
     events: dict[str, dict[int, Content]] = field(default_factory=dict)
+    label: str = ""
 
     def recorded(self, event: str) -> dict[int, Content]:
         return self.processes if event == "cpu" else self.events.get(event, {})
@@ -43,12 +45,16 @@ class MadeHost:
 
 
 def make_run(
-    path: Path, hosts: list[MadeHost], selector: str = "spark-executor", events: Sequence[str] = ("cpu",)
+    path: Path,
+    hosts: list[MadeHost],
+    selector: str = "spark-executor",
+    events: Sequence[str] = ("cpu",),
+    **members: object,
 ) -> RunFolder:
-    """A run folder with these hosts; no report yet."""
+    """A run folder with these hosts and members of run.json; no report yet."""
     folder = RunFolder.create(path)
     made = [_host(host, _stored(folder, host, events)) for host in hosts]
-    rewrite(folder, _record(made, selector, events))
+    rewrite(folder, {**_record(made, selector, events), **members})
     folder.release()
     return folder
 
@@ -57,6 +63,14 @@ def content_of(folder: RunFolder) -> dict[str, Any]:
     """What run.json says, to be changed and written again."""
     content: dict[str, Any] = json.loads((folder.path / "run.json").read_bytes())
     return content
+
+
+@contextmanager
+def changed(folder: RunFolder) -> Iterator[dict[str, Any]]:
+    """What run.json says; it is written as it is at the end."""
+    content = content_of(folder)
+    yield content
+    rewrite(folder, content)
 
 
 def rewrite(folder: RunFolder, content: Mapping[str, Any]) -> None:
@@ -113,7 +127,7 @@ def _stored(folder: RunFolder, host: MadeHost, events: Sequence[str]) -> list[di
             profile.write(stored, "pprof", thread_label=True)
             if profile.times and isinstance(content, bytes):
                 folder.times_path(host.name, pid, event).write_bytes(content)
-            recordings.append(_recording(host.name, event, pid, profile))
+            recordings.append(_recording(host, event, pid, profile))
     return recordings
 
 
@@ -160,11 +174,18 @@ def _host(host: MadeHost, recordings: list[dict[str, object]]) -> dict[str, obje
     }
 
 
-def _recording(host: str, event: str, pid: int, profile: Profile) -> dict[str, object]:
+def _recording(host: MadeHost, event: str, pid: int, profile: Profile) -> dict[str, object]:
     taken = profile.total(0)
-    process = {"host": host, "pid": pid, "start_time": 1, "uid": 1000, "user": "app", "jvm_version": "17.0.9"}
+    process = {
+        "host": host.name,
+        "pid": pid,
+        "start_time": 1,
+        "uid": 1000,
+        "user": "app",
+        "jvm_version": "17.0.9",
+    }
     process.update(
-        label=f"executor {pid % 100}",
+        label=host.label or f"executor {pid % 100}",
         labels={"executor": str(pid % 100)},
         main_class="org.apache.spark.executor.CoarseGrainedExecutorBackend",
     )
