@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from hprofiler.base.text import printable
+
 MOST_VALUES = 4_000_000
 _MOST_DIGITS = 20
 
@@ -13,6 +15,17 @@ _MOST_DIGITS = 20
 def members(one: object, *names: str) -> dict[str, Any]:
     """The attributes of these names."""
     return {name: getattr(one, name) for name in names}
+
+
+def printable_value(value: Any) -> Any:
+    """A JSON value without control characters; columns of numbers stay as they are."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {printable(name): printable_value(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)) and not (value and type(value[0]) in (int, float)):
+        return [printable_value(one) for one in value]
+    return value
 
 
 def read(text: bytes, most: int = MOST_VALUES, constant: Callable[[str], object] = float) -> Any:

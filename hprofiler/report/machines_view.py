@@ -10,7 +10,6 @@ from hprofiler.analysis.counters import ratios
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.machines import Figure, Machines
 from hprofiler.analysis.metrics import HostMetrics, Values
-from hprofiler.base.errors import RunFolderError
 from hprofiler.report.counters import counter_rows, shown_cell, shown_columns
 from hprofiler.report.page import PageData
 from hprofiler.runfolder import RunFolder
@@ -89,10 +88,7 @@ def machines_view(
     ]
     shown: list[dict[str, object]] = []
     for host in hosts[:MOST_HOSTS]:
-        try:
-            metrics = HostMetrics(read_metrics(folder.metrics_path(host)))
-        except RunFolderError:
-            continue
+        metrics = HostMetrics(read_metrics(folder.metrics_path(host)))
         shown.append({"name": host, "host": data.number_of_host(host)})
         counted = machines.counters.get(host)
         of_counters = ratios(counted.all) if counted else {}

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import msgspec
 
 from hprofiler.base import bounded_json
-from hprofiler.base.text import printable
 from hprofiler.model import Count, HostRecord, Sampling, Target
 
 FORMAT = 3
@@ -122,7 +121,7 @@ def read(text: bytes) -> RunRecord:
     found = content.get("format")
     if found not in (2, FORMAT):
         raise UnknownFormat(found)
-    content = _printable(content)
+    content = bounded_json.printable_value(content)
     try:
         return msgspec.convert(_upgraded(content) if found == 2 else content, RunRecord)
     except msgspec.ValidationError as error:
@@ -168,15 +167,4 @@ def pieces(record: RunRecord) -> Iterator[bytes]:
 
 
 def _encoded(value: object) -> bytes:
-    return msgspec.json.encode(_printable(msgspec.to_builtins(value, enc_hook=list)))
-
-
-def _printable(value: Any) -> Any:
-    """A JSON value without control characters."""
-    if isinstance(value, str):
-        return printable(value)
-    if isinstance(value, dict):
-        return {printable(name): _printable(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple)) and not (value and type(value[0]) in (int, float)):
-        return [_printable(one) for one in value]
-    return value
+    return msgspec.json.encode(bounded_json.printable_value(msgspec.to_builtins(value, enc_hook=list)))

@@ -247,7 +247,8 @@ def read_facts(folder: Path) -> SparkFacts | None:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ValueError(f"it has more than {MOST_BYTES >> 20} MiB")
-        facts = msgspec.convert(_printable(bounded_json.read(path.read_bytes(), MOST_BYTES)), SparkFacts)
+        content = bounded_json.printable_value(bounded_json.read(path.read_bytes(), MOST_BYTES))
+        facts = msgspec.convert(content, SparkFacts)
         if facts.format != FORMAT:
             raise ValueError(f"format {facts.format}")
         for tasks in facts.tasks.values():
@@ -255,14 +256,3 @@ def read_facts(folder: Path) -> SparkFacts | None:
     except (OSError, ValueError, msgspec.ValidationError) as error:
         raise SparkError(f"{path} cannot be read: {error}", "run again, or remove it") from error
     return facts
-
-
-def _printable(value: object) -> object:
-    """A JSON value without control characters; columns of numbers stay as they are."""
-    if isinstance(value, str):
-        return printable(value)
-    if isinstance(value, dict):
-        return {printable(str(name)): _printable(one) for name, one in value.items()}
-    if isinstance(value, list) and not (value and isinstance(value[0], int)):
-        return [_printable(one) for one in value]
-    return value
