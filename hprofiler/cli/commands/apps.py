@@ -5,23 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.target import YARN_PREFIX
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import age, print_json, print_table
-
-if TYPE_CHECKING:
-    from hprofiler.resolve.yarn.applications import Application
+from hprofiler.resolve.yarn.applications import Application
+from hprofiler.resolve.yarn.locating import running_applications
 
 HEADINGS = ("APPLICATION", "TYPE", "USER", "QUEUE", "CONTAINERS", "MEMORY", "RUNS FOR", "NAME")
 _TO_THE_RIGHT = [HEADINGS.index(heading) for heading in ("CONTAINERS", "MEMORY", "RUNS FOR")]
 
 
 def command(options: argparse.Namespace) -> int:
-    from hprofiler.resolve.yarn.locating import running_applications
-
     words = options.filter.strip()
     words = words.removeprefix(YARN_PREFIX)
     words = words if "=" in words or not words else f"name={words}*"

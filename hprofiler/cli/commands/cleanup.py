@@ -7,7 +7,6 @@ import itertools
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.terminal import cleanup_text as words
@@ -15,13 +14,11 @@ from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json
 from hprofiler.cli.terminal.progress import counters
 from hprofiler.cli.terminal.prompt import agrees, can_ask
-from hprofiler.model import Outcome, Status
+from hprofiler.collect.cleaning import HostLeft, sweep
+from hprofiler.collect.stop import Stop
+from hprofiler.collect.visit_group import HostProgress, Reach
+from hprofiler.model import Host, Outcome, Status
 from hprofiler.model.measures import counted
-
-if TYPE_CHECKING:
-    from hprofiler.collect.cleaning import HostLeft
-    from hprofiler.collect.visit_group import HostProgress, Reach
-    from hprofiler.model import Host
 
 _HINT = "nothing was removed; `hprofiler cleanup --yes` removes what is marked so"
 
@@ -33,9 +30,6 @@ def command(options: argparse.Namespace) -> int:
 
 def clean_up(options: argparse.Namespace, hosts: Sequence[Host], reach: Reach) -> Exit:
     """List what is left on these hosts, and remove it if the user agrees. `options`: yes, json."""
-    from hprofiler.collect.cleaning import sweep
-    from hprofiler.collect.stop import Stop
-
     stop = Stop()
 
     def visit(hosts: Sequence[Host], what: str, dry: bool) -> list[HostLeft]:

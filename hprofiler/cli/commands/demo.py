@@ -6,16 +6,15 @@ import argparse
 import sys
 from dataclasses import replace
 
+from hprofiler.app.demo import running_job
+from hprofiler.base.resources import selector_directory
 from hprofiler.cli.commands.run import record
 from hprofiler.cli.options import objects as chosen
+from hprofiler.resolve import TargetOptions, resolve
+from hprofiler.selectors.selection import parse_selector
 
 
 def command(options: argparse.Namespace) -> int:
-    from hprofiler.app.demo import running_job
-    from hprofiler.base.resources import selector_directory
-    from hprofiler.resolve import TargetOptions, resolve
-    from hprofiler.selectors.selection import parse_selector
-
     located, sampling = resolve(TargetOptions()), chosen.sampling(options)
     with running_job(_say) as job:
         started = ", ".join(f"{process.role} (pid {process.pid})" for process in job.processes)

@@ -6,19 +6,27 @@ import argparse
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from hprofiler.analysis.diff import (
+    WHY,
+    Changes,
+    MethodChange,
+    compare_sources,
+    fewest,
+    hidden,
+    split_by_certainty,
+)
+from hprofiler.analysis.diff_sides import Source, open_side
+from hprofiler.archive.sides import ArchiveSide
 from hprofiler.base.errors import PicturesError, UsageError, writing
+from hprofiler.base.text import printable
 from hprofiler.base.time_range import TimeRange
 from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json
 from hprofiler.cli.terminal.progress import counters
-
-if TYPE_CHECKING:
-    from hprofiler.analysis.diff import Changes, MethodChange
-    from hprofiler.analysis.diff_sides import Source
-    from hprofiler.report.diff_page import TwoRuns
+from hprofiler.report.diff_page import TwoRuns, two_runs, write_picture
+from hprofiler.report.diff_text import lines, record
 
 _ARCHIVE = "archive:"
 _PAGE = ".html"
@@ -29,8 +37,6 @@ _FAILED_SHOWN = 5
 def command(options: argparse.Namespace) -> int:
     outputs = [output_path(name, "docs/diff.md", _SUFFIXES) for name in options.output]
     times = _times(options.time)
-    from hprofiler.analysis.diff import compare_sources, split_by_certainty
-    from hprofiler.report.diff_page import two_runs
 
     before, after = Path(options.before), Path(options.after)
     pages = any(output.suffix == _PAGE for output in outputs)
@@ -52,13 +58,10 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _side(name: str, time: TimeRange | None) -> Source:
-    from hprofiler.analysis.diff_sides import open_side
-
     if not name.startswith(_ARCHIVE):
         return open_side(Path(name), time)
     if time is not None:
         raise UsageError(f"{name}: --time is for run folders and files", "compare it without --time")
-    from hprofiler.archive.sides import ArchiveSide
 
     return ArchiveSide(name, datetime.now(timezone.utc))
 
@@ -71,8 +74,6 @@ def _times(given: list[TimeRange]) -> tuple[TimeRange | None, TimeRange | None]:
 
 
 def _write(changes: Changes, page: TwoRuns | None, path: Path, title: str) -> None:
-    from hprofiler.report.diff_page import write_picture
-
     try:
         with writing(path):
             if page is not None:
@@ -89,8 +90,6 @@ def _print(
     failed: list[MethodChange],
     unsure: list[MethodChange],
 ) -> None:
-    from hprofiler.report.diff_text import lines, record
-
     for reason in _problems(changes)[:_FAILED_SHOWN]:
         print(f"not compared: {reason}", file=sys.stderr)
     if len(_problems(changes)) > _FAILED_SHOWN:
@@ -104,16 +103,12 @@ def _print(
 
 def print_failed(changes: Changes, failed: list[MethodChange], unsure: list[MethodChange]) -> None:
     """Name on stderr what grew by more than the limit."""
-    from hprofiler.analysis.diff import WHY
-
     _print_grown([f"{_grew(one)}: {_growth(one, changes)}" for one in failed])
     _print_grown([f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {WHY}" for one in unsure])
 
 
 def _print_hidden(changes: Changes, limit: float) -> None:
     """Warns if a change over the limit may be hidden by noise."""
-    from hprofiler.analysis.diff import fewest, hidden
-
     found = hidden(changes, limit)
     if found:
         one, noise = found
@@ -130,16 +125,12 @@ def _print_grown(told: list[str]) -> None:
 
 
 def _problems(changes: Changes) -> list[str]:
-    from hprofiler.base.text import printable
-
     sides = (changes.before, changes.after)
     told = (f"{side.name}: {one.host} pid {one.pid}: {one.reason}" for side in sides for one in side.problems)
     return [printable(reason) for reason in told]
 
 
 def _grew(one: MethodChange) -> str:
-    from hprofiler.base.text import printable
-
     return f"{printable(one.name)} grew"
 
 

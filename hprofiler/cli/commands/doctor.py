@@ -5,27 +5,21 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from hprofiler.agent.messages import CheckedProcess, Finding
 from hprofiler.base.bounded_json import members
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.findings_table import print_canaries, print_findings
 from hprofiler.cli.terminal.ledger import outcome_record
 from hprofiler.cli.terminal.lines import print_json
-from hprofiler.model import Host, HostFacts, Status
-
-if TYPE_CHECKING:
-    from hprofiler.agent.messages import CheckedProcess, Finding
-    from hprofiler.collect.checking import HostChecked
-    from hprofiler.model import Process
+from hprofiler.collect.checking import HostChecked, check_only, kinds
+from hprofiler.collect.stop import Stop
+from hprofiler.model import Host, HostFacts, Process, Status
 
 
 def command(options: argparse.Namespace) -> int:
-    from hprofiler.cli.terminal.findings_table import print_canaries, print_findings
-    from hprofiler.collect.checking import HostChecked, check_only
-    from hprofiler.collect.stop import Stop
-
     selector, sampling = chosen.selector(options), chosen.sampling(options)
     located = chosen.target(options)
     reach, care = chosen.reach(options, located), care_options.care(options)
@@ -54,8 +48,6 @@ def verdict(checked: Sequence[HostChecked]) -> Exit:
 
 def _record(checked: Sequence[HostChecked], canary: bool) -> object:
     """As described in docs/doctor.md."""
-    from hprofiler.collect.checking import kinds
-
     statuses = [one.status for host in checked for one in host.verdicts]
     return {
         "processes": {

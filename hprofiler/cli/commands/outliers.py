@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from hprofiler.analysis.result import find_outliers
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import print_problems
 from hprofiler.cli.terminal.lines import print_json
+from hprofiler.report.text import outliers_record, outliers_table
 
 
 def command(options: argparse.Namespace) -> int:
-    from hprofiler.analysis.result import find_outliers
-    from hprofiler.report.text import outliers_record, outliers_table
-
     found = find_outliers(Path(options.folder), options.event, options.trim)
     if options.json:
         events = [{"event": event, **outliers_record(compared)} for event, compared in found.events]

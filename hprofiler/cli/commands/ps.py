@@ -5,18 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from hprofiler.base.bounded_json import members
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import outcome_record
 from hprofiler.cli.terminal.lines import print_json, print_table
+from hprofiler.collect.checking import HostFound, find_only
+from hprofiler.collect.stop import Stop
 from hprofiler.model import Host, Process, Status
 from hprofiler.model.measures import counted
-
-if TYPE_CHECKING:
-    from hprofiler.collect.checking import HostFound
 
 IGNORED_SHOWN = 10
 _HEADS = ("PID", "USER", "JVM", "PROCESS", "COMMAND")
@@ -25,9 +23,6 @@ _OF_PROCESS = ("pid", "user", "label", "labels", "main_class", "jvm_version", "c
 
 
 def command(options: argparse.Namespace) -> int:
-    from hprofiler.collect.checking import HostFound, find_only
-    from hprofiler.collect.stop import Stop
-
     selector = chosen.selector(options)
     located = chosen.target(options)
     stop = Stop()

@@ -6,16 +6,19 @@ import argparse
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hprofiler.analysis.diff import MethodChange, split_by_certainty
+from hprofiler.archive.grown import grew
+from hprofiler.archive.questions import cost, history, where
+from hprofiler.archive.selection import Asked
 from hprofiler.base.errors import UsageError, writing
 from hprofiler.cli.commands.diff import print_failed
 from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json
-
-if TYPE_CHECKING:
-    from hprofiler.analysis.diff import MethodChange
+from hprofiler.report import archive_page as pages
+from hprofiler.report import archive_text as text
 
 _Write = Callable[[Any, Path], None]
 
@@ -24,12 +27,6 @@ def command(options: argparse.Namespace) -> int:
     page = options.output and output_path(options.output, "docs/archive-questions.md")
     if not options.place:
         raise UsageError("no archive is named", "name it with --in, or in $HPROFILER_ARCHIVE")
-    from hprofiler.analysis.diff import split_by_certainty
-    from hprofiler.archive.grown import grew
-    from hprofiler.archive.questions import cost, history, where
-    from hprofiler.archive.selection import Asked
-    from hprofiler.report import archive_page as pages
-    from hprofiler.report import archive_text as text
 
     asked = Asked(options.place, options.app, options.event, options.since)
     # Of each question: what asks it, and what makes lines, JSON and a page of the answer.

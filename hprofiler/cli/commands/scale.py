@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from hprofiler.analysis.growth import Growth, grown_methods, work_by_size
+from hprofiler.app.spark_source import read_source
 from hprofiler.base.errors import UsageError, writing
 from hprofiler.base.passwords import shown_url
 from hprofiler.base.paths import at_home, is_file
@@ -17,18 +18,15 @@ from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json
 from hprofiler.cli.terminal.progress import counters
+from hprofiler.report.spark_scaling import scaling_lines, warning_text
+from hprofiler.report.spark_scaling_page import write_scaling_page
 from hprofiler.runfolder import RUN_FILE
-
-if TYPE_CHECKING:
-    from hprofiler.analysis.growth import Growth
-    from hprofiler.spark.scaling import SizedRun
+from hprofiler.spark.figures import figures
+from hprofiler.spark.scaling import SizedRun, run_of, scaling
 
 
 def command(options: argparse.Namespace) -> int:
     page = options.output and output_path(options.output, "docs/scaling.md")
-    from hprofiler.report.spark_scaling import scaling_lines, warning_text
-    from hprofiler.report.spark_scaling_page import write_scaling_page
-    from hprofiler.spark.scaling import scaling
 
     runs, folders, ending = _read(options)
     found = scaling(runs)
@@ -53,10 +51,6 @@ def _read(options: argparse.Namespace) -> tuple[list[SizedRun], dict[str, Path],
 
     A run may be named by its run folder and by its event log: the log knows all of the job.
     """
-    from hprofiler.app.spark_source import read_source
-    from hprofiler.spark.figures import figures
-    from hprofiler.spark.scaling import run_of
-
     runs: dict[tuple[str, str], SizedRun] = {}
     folders: dict[tuple[str, str], Path] = {}
     named: dict[tuple[tuple[str, str], bool], str] = {}
@@ -79,8 +73,6 @@ def _read(options: argparse.Namespace) -> tuple[list[SizedRun], dict[str, Path],
 
 def _growth(runs: Sequence[SizedRun], folders: Mapping[str, Path]) -> Growth | None:
     """Methods that cost more in the largest run than in the smallest; None if not both were recorded."""
-    from hprofiler.analysis.growth import Growth, grown_methods, work_by_size
-
     recorded = sorted((one for one in runs if one.source in folders), key=lambda one: one.n)
     if not recorded or recorded[0].n == recorded[-1].n:
         return None

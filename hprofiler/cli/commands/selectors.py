@@ -8,11 +8,10 @@ from hprofiler.base.bounded_json import members
 from hprofiler.cli.options.objects import selector_directories
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json, print_table
+from hprofiler.selectors.selection import load_selectors
 
 
 def command(options: argparse.Namespace) -> int:
-    from hprofiler.selectors.selection import load_selectors
-
     selectors = load_selectors(selector_directories(options)).values()
     if options.json:
         print_json([members(one, "name", "summary") for one in selectors])

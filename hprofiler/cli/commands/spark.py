@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from hprofiler.analysis.spark_findings import judge
+from hprofiler.app.spark_source import read_source
 from hprofiler.base.errors import writing
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json
-
-if TYPE_CHECKING:
-    from hprofiler.spark.application import Application
-    from hprofiler.spark.figures import Figures
+from hprofiler.report.spark_job import answer_parts
+from hprofiler.report.spark_page import write_page
+from hprofiler.report.spark_record import answer_record
+from hprofiler.report.spark_text import headline, stage_part
+from hprofiler.spark import export
+from hprofiler.spark.application import Application
+from hprofiler.spark.figures import Figures, figures
+from hprofiler.spark.replay import Replay
 
 
 def command(options: argparse.Namespace) -> int:
-    from hprofiler.app.spark_source import read_source
-    from hprofiler.spark.figures import figures
-
     page = options.output and output_path(options.output, "docs/spark-log.md")
     application = read_source(options.source, yarn_options.cluster(options))
     found = figures(application)
@@ -30,13 +32,6 @@ def command(options: argparse.Namespace) -> int:
 
 
 def print_answer(application: Application, found: Figures, as_json: bool, page: Path | None = None) -> None:
-    from hprofiler.analysis.spark_findings import judge
-    from hprofiler.report.spark_job import answer_parts
-    from hprofiler.report.spark_page import write_page
-    from hprofiler.report.spark_record import answer_record
-    from hprofiler.report.spark_text import headline, stage_part
-    from hprofiler.spark.replay import Replay
-
     judged = judge(application, Replay(application))
     if page or not as_json:
         head = headline(application, found, judged.findings)
@@ -53,8 +48,6 @@ def print_answer(application: Application, found: Figures, as_json: bool, page: 
 
 def _export(options: argparse.Namespace, application: Application, found: Figures) -> None:
     if options.csv or options.parquet:
-        from hprofiler.spark import export
-
         if options.csv:
             export.write_csv(application, found, Path(options.csv))
         if options.parquet:

@@ -9,29 +9,23 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+
+from rich.table import Table
 
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_table, say
 from hprofiler.cli.terminal.streams import is_terminal
+from hprofiler.cli.terminal.top_table import TopTable
+from hprofiler.collect.stop import Stop
+from hprofiler.collect.watching import watch
 from hprofiler.model import Status
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from hprofiler.cli.terminal.top_table import TopTable
-    from hprofiler.collect.stop import Stop
 
 _LATEST = 3.0
 """A host that is later than so many seconds is shown as it was."""
 
 
 def command(options: argparse.Namespace) -> int:
-    from hprofiler.cli.terminal.top_table import TopTable
-    from hprofiler.collect.stop import Stop
-    from hprofiler.collect.watching import watch
-
     selector = chosen.selector(options)
     located = chosen.target(options)
     counters = ("ipc",) if options.ipc else ()
