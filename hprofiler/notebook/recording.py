@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, overload
 from hprofiler.app.run import RunRequest, RunResult, failures, run
 from hprofiler.base.background import start
 from hprofiler.base.errors import HprofilerError, UsageError
-from hprofiler.cli.commands.run import print_ledger, run_request, why_nothing
+from hprofiler.cli.commands.run import run_request
 from hprofiler.cli.options import audit as audited
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.parser import parse
+from hprofiler.cli.terminal.run_text import print_ledger, why_nothing
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit_group import HostProgress, Reach
 from hprofiler.model import HERE, PROCESS, Host

@@ -11,7 +11,7 @@ import pytest
 from hprofiler.analysis.result import find_outliers
 from hprofiler.app.run import RunResult
 from hprofiler.base.errors import RunFolderError, UsageError
-from hprofiler.cli.commands.run import print_json, print_summary
+from hprofiler.cli.terminal.run_text import print_json, print_summary
 from hprofiler.model import Selector
 from hprofiler.report import make_report
 from hprofiler.report.text import outliers_table

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from hprofiler.analysis.subject import Finding
-from hprofiler.cli.commands.run import exit_code, print_json
+from hprofiler.cli.commands.run import exit_code
+from hprofiler.cli.terminal.run_text import print_json
 from hprofiler.collect import reconnect
 from hprofiler.model import Note, Outcome
 from tests.unit.conftest import MakeFleet

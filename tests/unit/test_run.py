@@ -15,7 +15,7 @@ import pytest
 from hprofiler import runfolder as store
 from hprofiler.base.errors import PicturesError
 from hprofiler.cli import main
-from hprofiler.cli.commands.run import print_json, print_summary
+from hprofiler.cli.terminal.run_text import print_json, print_summary
 from hprofiler.model import Outcome, Selector, Status
 from hprofiler.runfolder import RunFolder, RunRecord
 from tests.unit.conftest import MakeFleet

@@ -9,8 +9,13 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from hprofiler.archive.add import Added, add
+from hprofiler.archive.check import check
+from hprofiler.archive.compact import compact
+from hprofiler.archive.prune import prune
+from hprofiler.archive.reading import ask
+from hprofiler.archive.schema import TABLES
 from hprofiler.base.errors import UsageError
 from hprofiler.base.text import printable
 from hprofiler.cli.options.archive_verbs import VARIABLE
@@ -18,9 +23,6 @@ from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import print_problems
 from hprofiler.cli.terminal.lines import print_json, print_table
 from hprofiler.model.measures import counted
-
-if TYPE_CHECKING:
-    from hprofiler.archive.add import Added
 
 _LEFT_SHOWN = 5
 
@@ -30,8 +32,6 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _add(options: argparse.Namespace) -> int:
-    from hprofiler.archive.add import add
-
     if options.place is None:
         raise UsageError("no archive is named", f"name it with --to, or set ${VARIABLE}")
     added = []
@@ -74,8 +74,6 @@ def _record(one: Added) -> dict[str, object]:
 
 
 def _compact(options: argparse.Namespace) -> int:
-    from hprofiler.archive.compact import compact
-
     done = 0
     for one in compact(options.place):
         done += 1
@@ -87,8 +85,6 @@ def _compact(options: argparse.Namespace) -> int:
 
 
 def _prune(options: argparse.Namespace) -> int:
-    from hprofiler.archive.prune import prune
-
     if not options.older_than:
         raise UsageError("this removes every run", "delete the archive's folder instead")
     removed = prune(options.place, options.older_than)
@@ -97,8 +93,6 @@ def _prune(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from hprofiler.archive.check import check
-
     found = check(options.place)
     for problem in found.problems:
         print(printable(problem))
@@ -115,14 +109,10 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _sql(options: argparse.Namespace) -> int:
-    from hprofiler.archive.reading import ask
-
     query, place = options.query, options.place
     if query is None and place is not None and " " in place.strip():
         query, place = place, os.environ.get(VARIABLE)  # a query alone
     if query is None:
-        from hprofiler.archive.schema import TABLES
-
         print_table([[table.name, ", ".join(table.columns)] for table in TABLES.values()])
         return Exit.OK
     if not place:

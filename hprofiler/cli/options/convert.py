@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from hprofiler.cli.commands.convert import svg as convert_svg
+from hprofiler.cli.options import pictures
 from hprofiler.cli.options.numbers import time_range
 
 EXAMPLES = """\
@@ -32,7 +32,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     _merging(parser)
     _stacks(parser)
     _shape(parser)
-    convert_svg.add_to(parser)
+    pictures.add_to(parser)
     parser.usage = "hprofiler convert IN… -o OUT [OPTION …]"
     parser.epilog = EXAMPLES
 

@@ -9,21 +9,19 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hprofiler._flamegraph import READ_FORMATS, WRITE_FORMATS, Diff, FlameChart, Profile
 from hprofiler.base.background import interruptibly
 from hprofiler.base.errors import ProfileError, UsageError, writing
 from hprofiler.base.paths import is_folder
 from hprofiler.base.text import printable
 from hprofiler.cli.commands.convert import inputs as convert_inputs
 from hprofiler.cli.commands.convert import metrics as convert_metrics
-from hprofiler.cli.commands.convert import svg as convert_svg
 from hprofiler.cli.commands.convert.errors import about, warn, warn_of
 from hprofiler.cli.commands.convert.steps import check_patterns
+from hprofiler.cli.options import pictures
 from hprofiler.cli.terminal.exit_codes import Exit
-
-if TYPE_CHECKING:
-    from hprofiler._flamegraph import Diff, Profile
 
 # Formats that hold one value.
 _OF_ONE_VALUE = ("folded", "svg")
@@ -34,7 +32,7 @@ def command(options: argparse.Namespace) -> int:
     if convert_metrics.is_asked(options):
         return convert_metrics.command(options)
     _check(options)
-    picture = convert_svg.keywords(options)
+    picture = pictures.keywords(options)
     if options.flamechart:
         return _flame_chart(options, picture)
     merged = convert_inputs.merged(options)
@@ -46,7 +44,7 @@ def command(options: argparse.Namespace) -> int:
     value = _first_with_samples(shaped)
     both = [name for name, _ in shaped.values] == ["before", "after"]
     if not both:
-        convert_svg.check_one_sided(options)
+        pictures.check_one_sided(options)
         _warn_of_others(options, shaped, value)
     _write(partial(shaped.write, value=None if both else value, **picture), options)
     return Exit.OK
@@ -68,8 +66,6 @@ def _warn_of_others(options: argparse.Namespace, profile: Profile, written: int)
 
 def _check(options: argparse.Namespace) -> None:
     """Refuses what cannot work before anything is read."""
-    from hprofiler._flamegraph import READ_FORMATS, WRITE_FORMATS
-
     if options.from_format not in (None, *READ_FORMATS):
         known = f"known are {' '.join(READ_FORMATS)}"
         raise UsageError(f"unknown format {options.from_format!r} to read", known)
@@ -95,14 +91,12 @@ def _check(options: argparse.Namespace) -> None:
     if options.output == "-" and not sys.stdout:
         raise UsageError("cannot write to stdout: it is closed", "name a file with -o")
     check_patterns(options)
-    convert_svg.check(options)
+    pictures.check(options)
     convert_inputs.check(options)
 
 
 def _flame_chart(options: argparse.Namespace, picture: dict[str, Any]) -> int:
     """Draws the lines of one folded file in time order."""
-    from hprofiler._flamegraph import FlameChart
-
     reverse = picture.pop("reverse", False)
     with about("cannot read"):
         source = convert_inputs.source(options.inputs[0])

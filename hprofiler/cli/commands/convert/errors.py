@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
+from hprofiler._flamegraph import OptionError
 from hprofiler.base.errors import ProfileError, UsageError
 
 # Code of the core's error (flamegraph/src/profile/error.rs) -> remedy.
@@ -21,8 +22,6 @@ REMEDIES = {
 @contextlib.contextmanager
 def about(what: str | Callable[[], str]) -> Iterator[None]:
     """Adds to the core's errors what was being done; an OptionError is a UsageError."""
-    from hprofiler._flamegraph import OptionError
-
     try:
         yield
     except ValueError as error:

@@ -10,8 +10,9 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hprofiler._flamegraph import Profile
 from hprofiler.base.background import in_order, interruptibly
 from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.base.paths import is_file, is_folder
@@ -20,9 +21,7 @@ from hprofiler.cli.commands.convert.steps import Findings, Step, is_empty, reduc
 from hprofiler.cli.terminal import streams
 from hprofiler.runfolder import RUN_FILE
 from hprofiler.runfolder.input_checks import refuse_no_profile, where_profiles_are
-
-if TYPE_CHECKING:
-    from hprofiler._flamegraph import Profile
+from hprofiler.runfolder.time_files import open_range
 
 # Profiles read at the same time. One thread merges them and could not keep up with more.
 MOST_AT_ONCE = 8
@@ -61,8 +60,6 @@ def source(name: str) -> str | int:
 
 def merged(options: argparse.Namespace) -> Profile:
     """All inputs as one profile with samples. The core reads them alone if nothing is to be reduced."""
-    from hprofiler._flamegraph import Profile
-
     steps = steps_of(options)
     found: list[Findings] = []
     if steps or options.time is not None:
@@ -90,8 +87,6 @@ def before(options: argparse.Namespace) -> Profile:
 
 
 def _merged(options: argparse.Namespace, steps: Sequence[Step]) -> tuple[Profile, list[Findings]]:
-    from hprofiler._flamegraph import Profile
-
     found: list[Findings] = []
 
     def profiles() -> Iterator[Profile]:
@@ -113,11 +108,8 @@ def _read(options: argparse.Namespace, steps: Sequence[Step], name: str) -> tupl
 
 
 def _opened(options: argparse.Namespace, name: str) -> Profile:
-    from hprofiler._flamegraph import Profile
-
     if name == "-" or options.time is None:
         return Profile.open(source(name), **_asked(options))
-    from hprofiler.runfolder.time_files import open_range
 
     asked = {key: value for key, value in _asked(options).items() if key not in ("time", "threads")}
     return open_range(Path(name), options.time, threads=options.threads or bool(options.by), **asked)

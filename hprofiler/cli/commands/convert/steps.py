@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from hprofiler._flamegraph import OptionError, Profile, WorkTable
+from hprofiler.analysis.work import has_kernel_in, user_rules
 from hprofiler.base.errors import UsageError
-
-if TYPE_CHECKING:
-    from hprofiler._flamegraph import Profile
+from hprofiler.selectors.rule_file import check_regex
 
 REGEX = "the syntax is that of Rust's regex crate: no look-around, no back-references; \\ escapes a character"
 
@@ -36,8 +36,6 @@ class Findings(NamedTuple):
 
 def check_patterns(options: argparse.Namespace) -> None:
     """Refuses bad regular expressions before anything is read."""
-    from hprofiler.selectors.rule_file import check_regex
-
     given = {name: getattr(options, name) or [] for name in ("include", "exclude", "focus")}
     given["trim"] = [] if options.trim is None else [options.trim]
     for option, patterns in given.items():
@@ -75,16 +73,11 @@ def steps_of(options: argparse.Namespace) -> list[Step]:
 
 
 def _by_category(profile: Profile) -> Profile:
-    from hprofiler._flamegraph import WorkTable
-    from hprofiler.analysis.work import has_kernel_in, user_rules
-
     return WorkTable(user_rules()).by_category(profile, kernel=has_kernel_in(profile.values[0][0]))
 
 
 def _by_threads(profile: Profile) -> Profile:
     """The stacks by thread group; most readers have grouped them already."""
-    from hprofiler._flamegraph import OptionError
-
     try:
         return profile.threads()
     except OptionError:

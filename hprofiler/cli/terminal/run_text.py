@@ -1,0 +1,192 @@
+"""What `hprofiler run` prints of its result. Imported when there is one: it needs the report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from hprofiler.analysis.coverage import times_in_words
+from hprofiler.analysis.facts import RunFacts
+from hprofiler.analysis.result import EventAnalysis
+from hprofiler.analysis.words import SEE_WHAT_IS_THERE, plain
+from hprofiler.app.run import RunResult, failures
+from hprofiler.base.bounded_json import members
+from hprofiler.base.text import printable, some
+from hprofiler.cli.terminal import lines
+from hprofiler.cli.terminal.ledger import host_records, print_degraded, print_failures, print_reasons
+from hprofiler.cli.terminal.lines import say
+from hprofiler.model import HostRecord, Recording, Selector
+from hprofiler.model.measures import in_words, measure_of, no_samples
+from hprofiler.report.counters import counters_text
+from hprofiler.report.machines import machines_record, machines_text
+from hprofiler.report.spark_record import findings_record
+from hprofiler.report.stages import stages_record, stages_text
+from hprofiler.report.text import hottest, outliers_record, outliers_table
+from hprofiler.report.work import may_inline, work_record, work_text
+
+FINDINGS_SHOWN = 3
+_HOSTS_SHOWN = 8
+
+# Selectors that match any program only with --engine perf or pyspy.
+_OF_ANY_PROGRAM = ("text", "regex", "pipe")
+
+
+def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None:
+    """Problems on stderr; hottest methods, outliers and the report's path on stdout."""
+    print_ledger(result.results, str(result.report.page) if result.kept else "")
+    if result.report.empty:
+        _print_nothing(result, selector)
+        return
+    print(f"recorded {result.report.coverage}{' before the interrupt' if result.interrupted else ''}")
+    times = times_in_words(result.report.analysis.facts)
+    if len(times) > 1:  # several hosts, whose clocks may differ
+        print("; ".join(times))
+    for event in result.report.events:
+        print()
+        _print_event(event)
+        if outliers and event.total:
+            print(outliers_table(event.event, event.compared))
+    if told := machines_text(result.report.analysis.machines):
+        print(f"\n{told}")
+    if counted := counters_text(result.report.analysis.machines):
+        print(f"\n{counted}")
+    print(f"report: {result.report.page}")
+
+
+def print_ledger(results: Sequence[HostRecord], page: str) -> None:
+    """Print what was not recorded, and what is to be known of the rest, on stderr."""
+    print_failures(failures(results), page)
+    print_degraded(results)
+    print_reasons(results)
+
+
+def _print_event(event: EventAnalysis) -> None:
+    """Totals of an event, its findings and hottest methods."""
+    if not event.total:
+        print(f"{event.event}: {why_empty(event)}")
+        return
+    left_out = f", {event.left_out:.1%} removed by --trim" if event.whole > event.total else ""
+    print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}")
+    for finding in event.findings[:FINDINGS_SHOWN]:
+        say("  ", printable(plain(finding.text)), sys.stdout)
+    of = event.share_of if event.attributed < event.total else ""
+    print(hottest(event.hottest, event.attributed, event.event, of))
+    if work := work_text(event.work, may_inline(event.facts)):
+        print(work)
+    if event.stages is not None:
+        print(stages_text(event.stages))
+
+
+def _print_nothing(result: RunResult, selector: Selector) -> None:
+    """Why nothing was recorded, and what to do next."""
+    searched = [one.name for one in result.results if one.found_nothing]
+    what = why_nothing(result, selector, searched)
+    print(f"hprofiler: nothing recorded: {what}", file=sys.stderr)
+    if not result.coverage.processes.found:
+        for hint in _next_steps(result, selector, searched):
+            print(f"  {hint}", file=sys.stderr)
+    if result.kept:
+        print(f"  see {result.report.page}", file=sys.stderr)
+
+
+def why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> str:
+    found = result.coverage.processes.found
+    if result.coverage.processes.recorded:
+        why = "; ".join(f"{event.event}: {why_empty(event)}" for event in result.report.events)
+        return f"{result.report.coverage}, but there are no samples: {why}"
+    if found:
+        return f"none of {found} matching processes could be recorded"
+    missed = [one.name for one in result.results if one.name not in searched]
+    if searched:
+        where = some(searched, _HOSTS_SHOWN, "hosts")
+        where += f"; not searched: {some(missed, _HOSTS_SHOWN, 'hosts')}" if missed else ""
+        return f"no process matches {selector.text!r}; searched {where}"
+    return "interrupted before any host was searched" if result.interrupted else "no host could be searched"
+
+
+def _next_steps(result: RunResult, selector: Selector, searched: list[str]) -> Iterator[str]:
+    """Why no process was found."""
+    if searched and selector.kind == "pids":
+        yield "the process may have ended; it must run on the host that is searched"
+    elif searched:
+        yield SEE_WHAT_IS_THERE
+        if not selector.native and selector.kind in _OF_ANY_PROGRAM:
+            yield "only JVMs were searched; --engine perf also records other programs, and -j python Python"
+    elif result.interrupted:
+        yield "list what a run would record: hprofiler ps … (same -j and host options)"
+    else:
+        yield "check what prevents the recording: hprofiler doctor … (same -j and host options)"
+
+
+def why_empty(event: EventAnalysis) -> str:
+    if not event.recorded:
+        return "not recorded"
+    if event.whole:
+        return "no stack contains a root of the selector; `hprofiler report DIR` shows all stacks"
+    return f"no samples: {no_samples(event.event, event.recorded, event.expected)}"
+
+
+def print_json(result: RunResult) -> None:
+    """The result for `--json`."""
+    record = result.folder.record
+    lines.print_json(
+        {
+            "folder": str(result.folder.path.resolve()) if result.kept else None,
+            "report": str(result.report.page.resolve()) if result.kept else None,
+            "interrupted": result.interrupted,
+            "target": asdict(record.target),
+            "coverage": asdict(record.coverage),
+            "failures": [
+                members(one, "where", "code", "parameters", "reason", "remedy")
+                for one in failures(result.results)
+            ],
+            "processes": _process_records(result),
+            "events": [_event_record(event) for event in result.report.events],
+            "metrics": machines_record(result.report.analysis.machines),
+            "hosts": host_records(result.results),
+            "spark": _spark_record(result.report.analysis.facts),
+        }
+    )
+
+
+def _spark_record(facts: RunFacts) -> dict[str, object] | None:
+    """What stands out in the Spark application; `hprofiler spark RUN --json` has its figures."""
+    if facts.job is None:
+        return None
+    return {"application": facts.job.application.id, "findings": findings_record(facts.job.findings)}
+
+
+def _process_records(result: RunResult) -> list[dict[str, object]]:
+    """The recorded processes, once each."""
+    recordings: dict[tuple[str, int], Recording] = {}
+    for host in result.results:
+        for recording in host.recordings:
+            recordings.setdefault((host.name, recording.process.pid), recording)
+    return [
+        {"host": host, **members(recording.process, "pid", "label", "labels")}
+        for (host, _), recording in recordings.items()
+    ]
+
+
+def _event_record(event: EventAnalysis) -> dict[str, object]:
+    """The hottest methods count `value` in `unit`; their shares are of `hottest_of`."""
+    value, unit = measure_of(event.event).column
+    methods = [{"method": m.name, "self": m.self_value, "total": m.total_value} for m in event.hottest]
+    return {
+        "event": event.event,
+        "processes": event.recorded,
+        "totals": dict(event.totals),
+        "value": value,
+        "unit": unit,
+        "left_out": event.left_out,
+        "findings": [
+            {"code": one.code, "text": plain(one.text), "method": one.method, "host": one.host}
+            for one in event.findings
+        ],
+        "hottest": methods,
+        "hottest_of": event.attributed,
+        "outliers": outliers_record(event.compared),
+        "slices": stages_record(event.stages) if event.stages else None,
+        "work": work_record(event.work),
+    }
