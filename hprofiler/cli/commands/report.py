@@ -11,8 +11,6 @@ from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import print_problems
 from hprofiler.runfolder import RunFolder
 
-# Unusable profiles to name; the page lists all.
-
 
 def command(options: argparse.Namespace) -> int:
     page = _page_to_show(options)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from hprofiler.analysis.work import user_rules
+from hprofiler.app.run import RecordLost, RunRequest, RunResult, run
 from hprofiler.base.errors import HprofilerError, PicturesError, UsageError
 from hprofiler.base.passwords import hide_in_word
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options import spark as spark_options
 from hprofiler.cli.terminal.exit_codes import Exit
-
-if TYPE_CHECKING:
-    from hprofiler.app.run import RunRequest, RunResult
-    from hprofiler.collect.visit_group import Reach
-    from hprofiler.model import Sampling, Selector
-    from hprofiler.resolve import Located
+from hprofiler.cli.terminal.progress import display
+from hprofiler.collect.visit_group import Reach
+from hprofiler.model import Sampling, Selector
+from hprofiler.resolve import Located
 
 
 def command(options: argparse.Namespace) -> int:
@@ -31,10 +30,6 @@ def record(
     options: argparse.Namespace, sampling: Sampling, located: Located, selector: Selector, reach: Reach
 ) -> int:
     """Record, show progress, print the result; returns the exit code."""
-    from hprofiler.analysis.work import user_rules
-    from hprofiler.app.run import RecordLost, run
-    from hprofiler.cli.terminal.progress import display
-
     chosen.print_cautions(sampling)
     user_rules()  # a wrong file would be noticed after the recording
     archive = _archive(options)
@@ -90,8 +85,6 @@ def _is_archived(options: argparse.Namespace, archive: str, folder: Path) -> boo
 def run_request(
     options: argparse.Namespace, sampling: Sampling, located: Located, selector: Selector
 ) -> RunRequest:
-    from hprofiler.app.run import RunRequest
-
     return RunRequest(
         located,
         selector,

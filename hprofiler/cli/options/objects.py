@@ -8,10 +8,12 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from hprofiler.agent.bootstrap import AgentBinaries
+from hprofiler.base import resources
 from hprofiler.base.errors import UsageError
 from hprofiler.base.paths import at_home, is_file
+from hprofiler.base.resources import selector_directory
 from hprofiler.cli.options import audit as audited
 from hprofiler.cli.options import kubernetes as kubernetes_options
 from hprofiler.cli.options import yarn as yarn_options
@@ -19,14 +21,16 @@ from hprofiler.cli.options.sampling import chosen_events, refuse_unused
 from hprofiler.cli.options.target import Wanted, wanted
 from hprofiler.cli.terminal import prompt as asking
 from hprofiler.cli.terminal.lines import say
+from hprofiler.collect.visit_group import Reach
 from hprofiler.model import Sampling, Selector
 from hprofiler.model.event_names import caution_of
-
-if TYPE_CHECKING:
-    from hprofiler.agent.bootstrap import AgentBinaries
-    from hprofiler.collect.visit_group import Reach
-    from hprofiler.resolve import Located
-
+from hprofiler.resolve import Located, TargetOptions, resolve
+from hprofiler.selectors import selection
+from hprofiler.selectors.selection import job_selector, parse_selector
+from hprofiler.transport.local import LocalTransport
+from hprofiler.transport.pod_exec import ExecTransport
+from hprofiler.transport.ssh.connector import SshConnector
+from hprofiler.transport.ssh.route import SshOptions
 
 NOTES_SHOWN = 10
 # Other events are mostly of JVMs.
@@ -34,9 +38,6 @@ _OF_ANY_PROCESS = frozenset({"cpu", "wall"})
 
 
 def selector_directories(options: argparse.Namespace) -> list[Path]:
-    from hprofiler.base.resources import selector_directory
-    from hprofiler.selectors import selection
-
     extra = [at_home(options.selector_dir)] if options.selector_dir else []
     return selection.selector_directories(selector_directory(), extra)
 
@@ -50,8 +51,6 @@ def _wanted(options: argparse.Namespace) -> Wanted:
 
 def selector(options: argparse.Namespace) -> Selector:
     """The selector; without --match, all processes of the application or the pods."""
-    from hprofiler.selectors.selection import job_selector, parse_selector
-
     text, directories = _wanted(options).selector, selector_directories(options)
     if text is None:
         chosen = job_selector(options.selector, directories)
@@ -73,8 +72,6 @@ def _may_be_native(options: argparse.Namespace) -> bool:
 
 def target(options: argparse.Namespace) -> Located:
     """The hosts that are meant, and on stderr what is not known of them. UsageError for too many."""
-    from hprofiler.resolve import TargetOptions
-
     limit = None if options.yes else yarn_options.CONTAINERS
     meant = _wanted(options)
     targets = TargetOptions(
@@ -101,8 +98,6 @@ def target(options: argparse.Namespace) -> Located:
 
 def hosts(options: argparse.Namespace) -> Located:
     """The hosts of -h or --hosts-file, or this machine."""
-    from hprofiler.resolve import TargetOptions, resolve
-
     return resolve(TargetOptions(hosts=options.hosts, hosts_file=options.hosts_file))
 
 
@@ -140,9 +135,6 @@ def output_folder(options: argparse.Namespace) -> Path:
 
 def local_reach(options: argparse.Namespace) -> Reach:
     """The connection to this machine, without SSH."""
-    from hprofiler.collect.visit_group import Reach
-    from hprofiler.transport.local import LocalTransport
-
     become: str | None = getattr(options, "become", None)
     timeout: float = getattr(options, "timeout", 30.0)
     return Reach(lambda host: LocalTransport(host, become), _binaries(options), 1, timeout)
@@ -156,10 +148,6 @@ def reach(options: argparse.Namespace, located: Located) -> Reach:
 def _reach(options: argparse.Namespace, located: Located) -> Reach:
     if located.target.kind == "local":
         return local_reach(options)
-    from hprofiler.collect.visit_group import Reach
-    from hprofiler.transport.pod_exec import ExecTransport
-    from hprofiler.transport.ssh.connector import SshConnector
-    from hprofiler.transport.ssh.route import SshOptions
 
     if located.cluster is not None:
         debugging = kubernetes_options.debugging(options)
@@ -179,9 +167,6 @@ def _reach(options: argparse.Namespace, located: Located) -> Reach:
 
 
 def _binaries(options: argparse.Namespace) -> AgentBinaries:
-    from hprofiler.agent.bootstrap import AgentBinaries
-    from hprofiler.base import resources
-
     library = getattr(options, "async_profiler", None)
     blobs = resources.blobs(library)
     is_sent = hasattr(options, "async_profiler") and options.engine not in ("perf", "pyspy")
