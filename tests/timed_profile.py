@@ -52,18 +52,18 @@ def timed_profile(
     _walk("", root, nodes)
     names = sorted({name for name, _ in nodes[1:]}, key=str.encode)
     place_of = {name: place for place, name in enumerate(names)}
-    body = _numbers([len(values)]) + b"".join(_text(name) + _text(unit) for name, unit in values)
+    body = numbers([len(values)]) + b"".join(_text(name) + _text(unit) for name, unit in values)
     labels = labels or {}
-    body += _numbers([len(labels)]) + b"".join(_text(name) + _text(labels[name]) for name in sorted(labels))
-    body += _numbers([len(names)]) + _piece([0] * len(names)) + _piece([len(name.encode()) for name in names])
+    body += numbers([len(labels)]) + b"".join(_text(name) + _text(labels[name]) for name in sorted(labels))
+    body += numbers([len(names)]) + _piece([0] * len(names)) + _piece([len(name.encode()) for name in names])
     body += _text("".join(names))
     body += _piece([len(node.children) for _, node in nodes]) + _piece([0] * (len(nodes) - 1))
     body += _piece([place_of[name] * 8 + PLAIN for name, _ in nodes[1:]])
     for value in range(len(values)):
         body += _piece([node.values[value] for _, node in nodes])
     no_modules = 0
-    body += _numbers([no_modules, start << 1, width, len(slices)])
-    body += b"".join(_text(name) + _numbers([certain]) for name, certain in slices)
+    body += numbers([no_modules, start << 1, width, len(slices)])
+    body += b"".join(_text(name) + numbers([certain]) for name, certain in slices)
     return b"HPT2" + zlib.compress(body + _times([node for _, node in nodes]))
 
 
@@ -89,13 +89,13 @@ def _times(nodes: Sequence[_Node]) -> bytes:
             bucket = row.bucket
             for column, cell in zip(columns[2:], of_row, strict=True):
                 column.append(cell)
-    return _numbers([0b111, len(columns[2])]) + b"".join(map(_piece, columns))
+    return numbers([0b111, len(columns[2])]) + b"".join(map(_piece, columns))
 
 
-def _numbers(numbers: Iterable[int]) -> bytes:
+def numbers(values: Iterable[int]) -> bytes:
     """Unsigned LEB128."""
     out = bytearray()
-    for number in numbers:
+    for number in values:
         while number >= 0x80:
             out.append(number & 0x7F | 0x80)
             number >>= 7
@@ -104,9 +104,9 @@ def _numbers(numbers: Iterable[int]) -> bytes:
 
 
 def _text(text: str) -> bytes:
-    return _numbers([len(text.encode())]) + text.encode()
+    return numbers([len(text.encode())]) + text.encode()
 
 
-def _piece(numbers: Iterable[int]) -> bytes:
-    packed = _numbers(numbers)
-    return _numbers([len(packed)]) + packed
+def _piece(column: Iterable[int]) -> bytes:
+    packed = numbers(column)
+    return numbers([len(packed)]) + packed

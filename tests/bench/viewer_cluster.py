@@ -1,21 +1,18 @@
 """A made-up run whose page is large: the same on every machine, from one seed.
 
-`python -m tests.bench.viewer_cluster DIR` makes the pages there: of 1,000,000 nodes, of 50,000, and of
-1,000,000 with the times of samples. Hosts are those of `core_cluster`, with fewer stacks: half of a host's
-stacks stand on every host, half on this one alone. A host has four processes, which share the common stacks
-and divide its own; every process has a dozen groups of threads.
+Hosts are those of `core_cluster`, with fewer stacks: half of a host's stacks stand on every host, half on
+this one alone. A host has four processes, which share the common stacks and divide its own; every process has
+a dozen groups of threads.
 """
 
 from __future__ import annotations
 
 import random
 import shutil
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
 from tests.bench.core_cluster import SEED, Maker
 from tests.timed_profile import Row, timed_profile
@@ -64,11 +61,6 @@ def cluster_run(path: Path, size: Size) -> RunFolder:
     return make_run(path, [_host(maker, common, n, size.timed) for n in range(1, size.hosts + 1)])
 
 
-def cluster_page(path: Path, size: Size) -> Path:
-    """The page of such a cluster, in a run folder that is made at this path."""
-    return make_report(cluster_run(path, size).path).page
-
-
 def _host(maker: Maker, common: set[bytes], host: int, timed: bool) -> MadeHost:
     """A host whose processes have their own share of its samples."""
     dice = random.Random(f"{SEED} processes {host}")
@@ -101,14 +93,3 @@ def _timed(stacks: Iterable[tuple[bytes, int]], dice: random.Random) -> bytes:
 
 def _thread_of(stack: bytes) -> str:
     return THREADS[sum(stack[-9:]) % len(THREADS)]
-
-
-def main() -> None:
-    folder = Path(sys.argv[1])
-    for name, size in (("large", LARGE), ("small", SMALL), ("timed", TIMED)):
-        page = cluster_page(folder / name, size)
-        print(f"{page}: {size.name}, {size.hosts} hosts, {page.stat().st_size:,} bytes")
-
-
-if __name__ == "__main__":
-    main()

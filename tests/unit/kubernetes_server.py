@@ -14,7 +14,6 @@ import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -78,7 +77,7 @@ class ApiServer:
         self.asked: list[tuple[str, Query]] = []
         self.tokens: list[str] = []
         self.running: list[subprocess.Popen[bytes]] = []
-        self.connections: list[_Wire] = []
+        self.connections: list[socket.socket] = []
         context: ssl.SSLContext | None = None
         if certificate is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -102,7 +101,7 @@ class ApiServer:
     def break_connections(self) -> None:
         """Close the connection of every command without a closing frame."""
         for connection in self.connections:
-            connection.close()
+            _hang_up(connection)
 
     def close(self) -> None:
         self._server.stop()
@@ -173,33 +172,25 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
             )
             self.send_header("Sec-WebSocket-Protocol", chosen)
             self.end_headers()
-            wire = _Wire(self.connection)
-            api.connections.append(wire)
-            _Session(api, wire, query["command"]).run()
+            api.connections.append(self.connection)
+            _Session(api, self.connection, query["command"]).run()
 
     return Handler
 
 
-class _Wire:
-    """The connection of one command, without TLS: one thread receives, others send in turn."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self.receive = partial(connection.recv, 64 << 10)
-        self.send = connection.sendall
-
-    def close(self) -> None:
-        """Close without a closing frame; waiting calls return with an error or the end of the stream."""
-        with contextlib.suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)
+def _hang_up(connection: socket.socket) -> None:
+    """Without a closing frame; waiting calls return with an error or the end of the stream."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Session:
-    """One command: its streams on channels, as the API server has them."""
+    """One command: its streams on channels, as the API server has them. One thread receives, others send in
+    turn."""
 
-    def __init__(self, api: ApiServer, wire: _Wire, command: list[str]) -> None:
+    def __init__(self, api: ApiServer, connection: socket.socket, command: list[str]) -> None:
         self._api = api
-        self._wire = wire
+        self._connection = connection
         self._command = command
         self._frames = Connection(ConnectionType.SERVER)
         self._sending = threading.Lock()
@@ -228,7 +219,7 @@ class _Session:
             reader.join()
         self._finish(_ended(process.wait()))
         feeder.join(GOODBYE_SECONDS)
-        self._wire.close()
+        _hang_up(self._connection)
         feeder.join()
 
     def _pass_on(self, stream: Any, channel: int) -> None:
@@ -237,19 +228,19 @@ class _Session:
 
     def _send(self, channel: int, data: bytes) -> None:
         with self._sending, contextlib.suppress(OSError, ValueError, LocalProtocolError):
-            self._wire.send(self._frames.send(BytesMessage(bytes((channel,)) + data)))
+            self._connection.sendall(self._frames.send(BytesMessage(bytes((channel,)) + data)))
 
     def _finish(self, words: dict[str, Any]) -> None:
         self._send(3, json.dumps(words).encode())
         with self._sending, contextlib.suppress(OSError, ValueError, LocalProtocolError):
-            self._wire.send(self._frames.send(CloseConnection(1000)))
+            self._connection.sendall(self._frames.send(CloseConnection(1000)))
 
     def _feed(self, process: subprocess.Popen[bytes]) -> None:
         """The command's stdin, until its end (protocol 5) or that of the connection."""
         assert process.stdin is not None
         message = bytearray()
         with contextlib.suppress(OSError, ValueError):
-            while piece := self._wire.receive():
+            while piece := self._connection.recv(64 << 10):
                 self._frames.receive_data(piece)
                 for event in self._frames.events():
                     if not isinstance(event, BytesMessage):

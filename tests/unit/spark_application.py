@@ -1,11 +1,48 @@
-"""Small Spark applications for tests, with times in milliseconds from 0."""
+"""Small Spark applications for tests, with times in milliseconds from 0; what Spark says of a real one."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
 
 from hprofiler.spark.application import SUCCESS, Application, Executor, Job, Stage, TaskTable
 
 START = 1_000_000
 """When they begin, in milliseconds since 1970."""
+LOG = Path(__file__).with_name("spark") / "event_log"
+"""Of a real application by Spark 3.5, without members that nobody reads. Its driver's answers: ANSWERS."""
+ANSWERS: dict[str, Any] = json.loads(LOG.with_name("rest.json").read_text())
+ID = "local-1795693732034"
+
+
+def event(name: str, **members: Any) -> bytes:
+    """A line of an event log."""
+    named = {key.replace("_", " "): value for key, value in members.items()}
+    return json.dumps({"Event": f"SparkListener{name}", **named}, separators=(",", ":")).encode()
+
+
+def stage_event(name: str, id_: int = 0, **members: Any) -> bytes:
+    info = {"Stage ID": id_, "Stage Attempt ID": 0, "Stage Name": "count", "Number of Tasks": 2, **members}
+    return event(name, Stage_Info=info)
+
+
+METRICS = {"Executor Run Time": 900, "Shuffle Read Metrics": {"Fetch Wait Time": 7}}
+
+
+def task_event(
+    name: str, tid: int, reason: str = "Success", metrics: dict[str, Any] = METRICS, **info: Any
+) -> bytes:
+    times = {"Launch Time": 1000, "Finish Time": 2000 if name == "TaskEnd" else 0}
+    where = {"Executor ID": "1", "Host": "node1", "Locality": "ANY"}
+    return event(
+        name,
+        Stage_ID=0,
+        Stage_Attempt_ID=0,
+        Task_End_Reason={"Reason": reason},
+        Task_Info={"Task ID": tid, "Index": tid, **where, **times, **info},
+        Task_Metrics=metrics,
+    )
 
 
 class Made:

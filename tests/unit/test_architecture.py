@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.unit.command import ROOT
+
 # room -> (rooms it may import besides itself, third-party libraries it may import), lowest first: a room
 # imports only those above it in this table, so there is no circle.
 BASE = {"base", "model"}

@@ -28,9 +28,9 @@ from hprofiler.base.errors import UsageError
 from hprofiler.cli import main
 from hprofiler.report import make_report
 from tests.timed_profile import Row, timed_profile
+from tests.unit.command import ROOT
 from tests.viewer.made_run import MadeHost, make_run, spark_run
 
-ROOT = Path(__file__).parents[2]
 START = 1_700_000_000_000_000
 GROUPS = ("[Executor task launch worker]", "[GC Thread#N]", "[main]")
 FRAMES = (

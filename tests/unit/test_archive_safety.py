@@ -17,9 +17,9 @@ import pytest
 from hprofiler.archive.check import Checked, check
 from hprofiler.archive.compact import compact
 from hprofiler.archive.reading import opened
+from tests.unit.command import ROOT
 from tests.unit.test_archive import added, everything, files_of, random_run, rows
 
-ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "hprofiler", "archive"]
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import yaml
 
 from hprofiler._flamegraph import Profile, category_patterns
 from hprofiler.analysis.families import family_of, is_own
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.unit.command import ROOT
 
 
 @pytest.mark.parametrize(

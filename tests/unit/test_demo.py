@@ -16,8 +16,7 @@ import pytest
 from hprofiler._flamegraph import Profile
 from hprofiler.app.demo import running_job
 from hprofiler.app.demo.demo import HOT_METHODS
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.unit.command import ROOT
 
 
 def folders(temp: Path) -> list[Path]:

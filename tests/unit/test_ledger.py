@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -25,6 +24,7 @@ from hprofiler.model import (
     SampleTimes,
     Status,
 )
+from tests.unit.command import ROOT
 
 LOST = Outcome("web", Status.FAILED, "record", "the agent ended with status 137", "try again")
 WITH_IT = f"its host was lost: {LOST.reason}"
@@ -172,7 +172,6 @@ def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
     }
 
 
-ROOT = Path(__file__).parents[2]
 STAGES = ("connect", "push", "find", "prepare", "start", "record", "fetch")
 
 

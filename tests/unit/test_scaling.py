@@ -13,7 +13,7 @@ from hprofiler.spark.figures import figures
 from hprofiler.spark.saved import save_application
 from hprofiler.spark.scaling import Scaling, SizedRun, run_of, scaling
 from tests.unit.command import exit_code
-from tests.unit.spark_application import START, Made
+from tests.unit.spark_application import START, Made, event, stage_event, task_event
 from tests.viewer.made_run import MadeHost, make_run
 
 SIZES = (1, 2, 4, 8, 16, 32)
@@ -117,28 +117,20 @@ def test_with_dynamic_allocation_the_size_is_an_average(dynamic: str, n: float) 
 
 def event_log(folder: Path, cores: int, elapsed: int, tasks: int = 2) -> Path:
     """A run with one stage, whose tasks take all its time."""
-    stage = {"Stage ID": 0, "Stage Attempt ID": 0, "Number of Tasks": tasks, "Submission Time": 1000}
+    end = 1000 + elapsed
+    begun = {"Number of Tasks": tasks, "Submission Time": 1000}
+    metrics = {"Executor Run Time": elapsed, "Executor CPU Time": elapsed * 500_000}
     executor = {"Host": "node1", "Total Cores": cores}
-    events: list[dict[str, object]] = [
-        {"Event": "SparkListenerApplicationStart", "App ID": f"app-{cores}", "Timestamp": 1000},
-        {
-            "Event": "SparkListenerExecutorAdded",
-            "Executor ID": "1",
-            "Timestamp": 1000,
-            "Executor Info": executor,
-        },
-        {"Event": "SparkListenerStageSubmitted", "Stage Info": stage},
+    lines = [
+        event("ApplicationStart", App_ID=f"app-{cores}", Timestamp=1000),
+        event("ExecutorAdded", Executor_ID="1", Timestamp=1000, Executor_Info=executor),
+        stage_event("StageSubmitted", **begun),
+        *(task_event("TaskEnd", tid, metrics=metrics, **{"Finish Time": end}) for tid in range(tasks)),
+        stage_event("StageCompleted", **begun, **{"Completion Time": end}),
+        event("ApplicationEnd", Timestamp=end),
     ]
-    for task in range(tasks):
-        info = {"Task ID": task, "Launch Time": 1000, "Finish Time": 1000 + elapsed, "Executor ID": "1"}
-        metrics = {"Executor Run Time": elapsed, "Executor CPU Time": elapsed * 500_000}
-        ended = {"Task End Reason": {"Reason": "Success"}, "Task Info": info, "Task Metrics": metrics}
-        events.append({"Event": "SparkListenerTaskEnd", "Stage ID": 0, "Stage Attempt ID": 0, **ended})
-    stage = {**stage, "Completion Time": 1000 + elapsed}
-    events.append({"Event": "SparkListenerStageCompleted", "Stage Info": stage})
-    events.append({"Event": "SparkListenerApplicationEnd", "Timestamp": 1000 + elapsed})
     path = folder / f"cores-{cores}"
-    path.write_text("".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events))
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
     return path
 
 

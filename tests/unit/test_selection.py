@@ -13,8 +13,9 @@ from hprofiler.base.errors import SelectorError
 from hprofiler.model import SliceRule
 from hprofiler.selectors.rule_file import MAX_FILE_BYTES, read_selector_file
 from hprofiler.selectors.selection import job_selector, load_selectors, parse_selector, selector_directories
+from tests.unit.command import ROOT
 
-SHIPPED = Path(__file__).resolve().parent.parent.parent / "selectors"
+SHIPPED = ROOT / "selectors"
 
 QUERIES = [
     ("one pid", "pid:123", {"kind": "pids", "pids": [123]}),

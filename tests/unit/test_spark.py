@@ -1,12 +1,7 @@
-"""What Spark knows: its REST interface and its event logs, and which stage ran when.
-
-tests/unit/spark has the answers of a driver and the event log of the same application, made by Spark 3.5;
-members that nobody reads are left out.
-"""
+"""What Spark knows: its REST interface and its event logs, and which stage ran when."""
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,25 +10,28 @@ from typing import Any
 import msgspec
 import pytest
 
-from hprofiler import spark
 from hprofiler.spark import rest, rest_application
 from hprofiler.spark.event_log import read_application
-from hprofiler.spark.facts import DriverClock, SparkError, SparkFacts, Tasks, read_facts, write_facts
+from hprofiler.spark.facts import (
+    DriverClock,
+    SparkError,
+    SparkFacts,
+    Tasks,
+    facts_of,
+    read_facts,
+    write_facts,
+)
 from hprofiler.spark.log_files import local_files
 from hprofiler.spark.rest import Answer, driver_clock
 from hprofiler.spark.rest_application import fetch_application
 from hprofiler.spark.windows import SEVERAL, assignment, stage_times
+from tests.unit.spark_application import ANSWERS, ID, LOG
 
-FILES = Path(__file__).with_name("spark")
-ID = "local-1795693732034"
 BEGIN, END = 1795693731.0, 1795693737.0
 
 
 def no_clock(driver: str) -> None:
     """The driver's host was not visited."""
-
-
-ANSWERS: dict[str, Any] = json.loads((FILES / "rest.json").read_text())
 
 
 def driver(answers: Mapping[str, Any] = ANSWERS) -> rest.Ask:
@@ -50,11 +48,11 @@ def driver(answers: Mapping[str, Any] = ANSWERS) -> rest.Ask:
 
 
 def by_rest(answers: Mapping[str, Any] = ANSWERS) -> SparkFacts:
-    return spark.facts_of(fetch_application(driver(answers), ID), BEGIN, END, no_clock)[0]
+    return facts_of(fetch_application(driver(answers), ID), BEGIN, END, no_clock)[0]
 
 
-def by_log(path: Path = FILES / "event_log") -> SparkFacts:
-    return spark.facts_of(read_application(local_files(path)), BEGIN, END, no_clock)[0]
+def by_log(path: Path = LOG) -> SparkFacts:
+    return facts_of(read_application(local_files(path)), BEGIN, END, no_clock)[0]
 
 
 def finished(facts: SparkFacts) -> list[tuple[int, ...]]:
@@ -99,7 +97,7 @@ def test_a_driver_that_answers_slowly_gives_the_newest_stages(monkeypatch: pytes
     assert [note.code for note in application.notes] == ["too-slow", "by-rest"]
     with_tasks = [stage.id for stage in application.stages.values() if len(stage.tasks)]
     assert with_tasks == [3], "stage 4 has none yet"
-    assert [note.code for note in spark.facts_of(application, BEGIN, END, no_clock)[1]] == ["too-slow"]
+    assert [note.code for note in facts_of(application, BEGIN, END, no_clock)[1]] == ["too-slow"]
 
 
 def test_the_only_application_need_not_be_named() -> None:
@@ -113,7 +111,7 @@ def test_the_only_application_need_not_be_named() -> None:
 
 def test_only_what_ran_during_the_recording_is_kept() -> None:
     application = fetch_application(driver(), ID)
-    facts = spark.facts_of(application, BEGIN + 3600, END + 3600, no_clock)[0]
+    facts = facts_of(application, BEGIN + 3600, END + 3600, no_clock)[0]
     assert {one.id for one in facts.stages} == {3, 4}, "they have not ended"
     assert not finished(facts)
 
@@ -126,7 +124,7 @@ def test_answers_of_a_wrong_shape(wrong: object) -> None:
 
 
 def test_lines_that_are_damaged_are_counted(tmp_path: Path) -> None:
-    lines = (FILES / "event_log").read_bytes().splitlines(keepends=True)
+    lines = LOG.read_bytes().splitlines(keepends=True)
     bad = [
         b"\n",
         b"garbage\n",
@@ -144,9 +142,7 @@ def test_lines_that_are_damaged_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_task_whose_end_was_lost_ends_with_its_stage(tmp_path: Path) -> None:
-    kept = [
-        line for line in (FILES / "event_log").open() if not ("TaskEnd" in line and '"Task ID":2,' in line)
-    ]
+    kept = [line for line in LOG.open() if not ("TaskEnd" in line and '"Task ID":2,' in line)]
     (tmp_path / "log").write_text("".join(kept))
     (task,) = [row for row in by_log(tmp_path / "log").tasks["driver"].rows() if row[0] == 2]
     (stage,) = [one for one in by_log().stages if one.id == 1]
@@ -154,7 +150,7 @@ def test_a_task_whose_end_was_lost_ends_with_its_stage(tmp_path: Path) -> None:
 
 
 def test_rolling_logs(tmp_path: Path) -> None:
-    lines = (FILES / "event_log").read_text().splitlines(keepends=True)
+    lines = LOG.read_text().splitlines(keepends=True)
     folder = tmp_path / f"eventlog_v2_{ID}"
     folder.mkdir()
     for number, part in ((2, lines[:10]), (9, lines[10:30]), (10, lines[30:])):
@@ -165,15 +161,6 @@ def test_rolling_logs(tmp_path: Path) -> None:
     (folder / f"appstatus_{ID}.inprogress").touch()
     facts = by_log(folder)
     assert (facts.damaged, finished(facts)) == (0, finished(by_log()))
-
-
-def test_packed_logs(tmp_path: Path) -> None:
-    packed = tmp_path / "eventlog-2026-01-01--00-00.gz"
-    packed.write_bytes(gzip.compress((FILES / "event_log").read_bytes()))
-    assert finished(by_log(packed)) == finished(by_log())
-    packed.write_bytes(packed.read_bytes()[:-100])
-    facts = by_log(packed)
-    assert facts.damaged == 0 and 0 < len(finished(facts)) <= len(finished(by_log()))
 
 
 def test_what_is_no_event_log(tmp_path: Path) -> None:
@@ -219,9 +206,9 @@ def test_the_clock_of_the_drivers_host_is_taken() -> None:
         asked.append(driver)
         return known
 
-    assert spark.facts_of(application, BEGIN, END, clock_of)[0].clock == known
-    application = read_application(local_files(FILES / "event_log"))
-    assert spark.facts_of(application, BEGIN, END, clock_of)[0].clock == known
+    assert facts_of(application, BEGIN, END, clock_of)[0].clock == known
+    application = read_application(local_files(LOG))
+    assert facts_of(application, BEGIN, END, clock_of)[0].clock == known
     assert asked == ["127.0.0.1", "127.0.0.1"]
 
 
@@ -236,9 +223,9 @@ def test_the_drivers_clock_is_measured_by_its_answers(monkeypatch: pytest.Monkey
 
 def test_the_recording_is_found_by_the_drivers_clock() -> None:
     """An hour ahead of ours."""
-    application = read_application(local_files(FILES / "event_log"))
+    application = read_application(local_files(LOG))
     since, until = BEGIN - 3600, END - 3600
-    facts = spark.facts_of(application, since, until, lambda driver: DriverClock(3600.0, 0.0))[0]
+    facts = facts_of(application, since, until, lambda driver: DriverClock(3600.0, 0.0))[0]
     assert finished(facts) == finished(by_log())
 
 
@@ -260,7 +247,7 @@ def test_facts_are_read_as_they_were_written(tmp_path: Path) -> None:
 SAME_CLOCK = DriverClock(0.0, 0.0)
 
 
-def facts_of(
+def of_tasks(
     *tasks: tuple[int, float, float], clock: DriverClock | None = SAME_CLOCK, read: float = 100.0
 ) -> SparkFacts:
     """One executor's tasks: stage, launch and finish in seconds (0: it runs). They never wait."""
@@ -279,13 +266,13 @@ def slices(
 
 
 def test_stages_one_after_the_other() -> None:
-    facts = facts_of((3, 10.1, 10.2), (3, 10.15, 10.3), (4, 10.4, 10.5), (9, 1, 2))
+    facts = of_tasks((3, 10.1, 10.2), (3, 10.15, 10.3), (4, 10.4, 10.5), (9, 1, 2))
     assert slices(facts) == [(5, 16, "stage 3.0", True), (20, 26, "stage 4.0", True)]
     assert assignment(facts, "2", 0, 20_000, 0.0).ranges == ()
 
 
 def test_a_bucket_with_two_stages_belongs_to_neither() -> None:
-    facts = facts_of((1, 10.0, 10.13), (2, 10.135, 10.3))
+    facts = of_tasks((1, 10.0, 10.13), (2, 10.135, 10.3))
     assert slices(facts) == [
         (0, 6, "stage 1.0", True),
         (6, 7, SEVERAL, False),
@@ -294,7 +281,7 @@ def test_a_bucket_with_two_stages_belongs_to_neither() -> None:
 
 
 def test_stages_at_the_same_time() -> None:
-    facts = facts_of((1, 10.0, 11.0), (2, 10.5, 12.0))
+    facts = of_tasks((1, 10.0, 11.0), (2, 10.5, 12.0))
     assert slices(facts) == [
         (0, 25, "stage 1.0", True),
         (25, 51, SEVERAL, False),
@@ -303,7 +290,7 @@ def test_stages_at_the_same_time() -> None:
 
 
 def test_within_the_doubt_of_clocks_a_stage_is_likely() -> None:
-    facts = facts_of((1, 10.2, 10.4), (2, 10.5, 10.7), clock=DriverClock(0.0, 0.03))
+    facts = of_tasks((1, 10.2, 10.4), (2, 10.5, 10.7), clock=DriverClock(0.0, 0.03))
     assert slices(facts, uncertainty=0.03) == [
         (7, 10, "stage 1.0", False),
         (10, 21, "stage 1.0", True),
@@ -316,25 +303,25 @@ def test_within_the_doubt_of_clocks_a_stage_is_likely() -> None:
 
 
 def test_the_drivers_clock_is_ahead() -> None:
-    facts = facts_of((1, 15.1, 15.2), clock=DriverClock(5.0, 0.0))
+    facts = of_tasks((1, 15.1, 15.2), clock=DriverClock(5.0, 0.0))
     assert slices(facts) == [(5, 11, "stage 1.0", True)]
 
 
 def test_nothing_is_certain_without_the_drivers_clock() -> None:
-    found = slices(facts_of((1, 10.2, 10.4), clock=None))
+    found = slices(of_tasks((1, 10.2, 10.4), clock=None))
     assert found == [(5, 26, "stage 1.0", False)]
 
 
 def test_a_task_that_still_runs_lasts_until_it_was_read() -> None:
-    assert slices(facts_of((1, 9.0, 0), read=12.0)) == [(0, 101, "stage 1.0", True)]
-    ahead = facts_of((1, 14.0, 0), read=12.0, clock=DriverClock(5.0, 0.0))
+    assert slices(of_tasks((1, 9.0, 0), read=12.0)) == [(0, 101, "stage 1.0", True)]
+    ahead = of_tasks((1, 14.0, 0), read=12.0, clock=DriverClock(5.0, 0.0))
     assert slices(ahead) == [(0, 101, "stage 1.0", True)]
     (time,) = stage_times(ahead, [("1", 9_000_000, 20_000_000)]).values()
     assert time.time == pytest.approx(3.0), "from 9 to 12 on our clock"
 
 
 def test_cpu_time_by_sparks_own_count() -> None:
-    facts = facts_of((1, 9.0, 11.0), (1, 11.0, 12.0), (2, 11.0, 0), (3, 40.0, 41.0))
+    facts = of_tasks((1, 9.0, 11.0), (1, 11.0, 12.0), (2, 11.0, 0), (3, 40.0, 41.0))
     times = stage_times(facts, [("1", 10_000_000, 20_000_000), ("2", 0, 1)])
     assert {name: (one.cpu, one.known) for name, one in times.items()} == {
         "stage 1.0": (2.0, 1.0),

@@ -8,7 +8,6 @@ import json
 import random
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import cramjam
 import msgspec
@@ -24,9 +23,9 @@ from hprofiler.spark.figures import figures, stage_figures
 from hprofiler.spark.log_files import gaps, in_order, local_files
 from hprofiler.spark.replay import Replay
 from hprofiler.spark.timeline import timeline
+from tests.unit.spark_application import LOG, event, stage_event, task_event
 
-FILES = Path(__file__).with_name("spark")
-PLAIN = (FILES / "event_log").read_bytes() * 20
+PLAIN = LOG.read_bytes() * 20
 PIECES = [PLAIN[at : at + 32_000] for at in range(0, len(PLAIN), 32_000)]
 PIECE_OF_LZF = 8000
 
@@ -211,37 +210,6 @@ def test_files_that_a_rolling_log_lacks() -> None:
 # Lines
 
 
-def event(name: str, **members: Any) -> bytes:
-    named = {key.replace("_", " "): value for key, value in members.items()}
-    return json.dumps({"Event": f"SparkListener{name}", **named}, separators=(",", ":")).encode()
-
-
-def stage_event(name: str, id_: int = 0, **members: Any) -> bytes:
-    info = {"Stage ID": id_, "Stage Attempt ID": 0, "Stage Name": "count", "Number of Tasks": 2, **members}
-    return event(name, Stage_Info=info)
-
-
-def task(name: str, tid: int, reason: str = "Success", **info: Any) -> bytes:
-    times = {"Launch Time": 1000, "Finish Time": 2000 if name == "TaskEnd" else 0}
-    whole = {
-        "Task ID": tid,
-        "Index": tid,
-        "Executor ID": "1",
-        "Host": "node1",
-        "Locality": "ANY",
-        **times,
-        **info,
-    }
-    return event(
-        name,
-        Stage_ID=0,
-        Stage_Attempt_ID=0,
-        Task_End_Reason={"Reason": reason},
-        Task_Info=whole,
-        Task_Metrics={"Executor Run Time": 900, "Shuffle Read Metrics": {"Fetch Wait Time": 7}},
-    )
-
-
 START = event("ApplicationStart", App_Name="job", App_ID="app-1", Timestamp=500, User="etl")
 END = event("ApplicationEnd", Timestamp=9000)
 
@@ -261,10 +229,10 @@ def test_a_log_without_metrics_of_later_versions(tmp_path: Path) -> None:
         tmp_path,
         START,
         stage_event("StageSubmitted", **{"Submission Time": 900}),
-        task("TaskStart", 0),
-        task("TaskEnd", 0),
-        task("TaskStart", 1),
-        task("TaskEnd", 1),
+        task_event("TaskStart", 0),
+        task_event("TaskEnd", 0),
+        task_event("TaskStart", 1),
+        task_event("TaskEnd", 1),
         stage_event("StageCompleted", **{"Submission Time": 900, "Completion Time": 2100}),
         END,
     )
@@ -286,7 +254,7 @@ def test_time_of_python_workers(tmp_path: Path, updates: tuple[str | None, ...],
     python = [{"ID": number, "Name": name, "Update": update, **more} for number, update in enumerate(updates)]
     other = {"ID": 99, "Name": "time to start Python workers", "Update": "70", **more}
     application = read(
-        tmp_path, START, task("TaskStart", 0), task("TaskEnd", 0, Accumulables=[*python, other])
+        tmp_path, START, task_event("TaskStart", 0), task_event("TaskEnd", 0, Accumulables=[*python, other])
     )
     (stage,) = application.stages.values()
     assert list(stage.tasks.column("python_time")) == [time]
@@ -318,9 +286,9 @@ def test_ends_that_spark_dropped_are_counted(tmp_path: Path) -> None:
         tmp_path,
         START,
         stage_event("StageSubmitted", **times),
-        task("TaskStart", 0),
-        task("TaskEnd", 0),
-        task("TaskStart", 1),
+        task_event("TaskStart", 0),
+        task_event("TaskEnd", 0),
+        task_event("TaskStart", 1),
         stage_event("StageCompleted", **times),
         stage_event("StageSubmitted", 1, **times),
         event("JobStart", Job_ID=3, Submission_Time=800, Stage_IDs=[1]),
@@ -334,12 +302,12 @@ def test_how_tasks_ended(tmp_path: Path) -> None:
     application = read(
         tmp_path,
         START,
-        *(task("TaskStart", tid) for tid in range(4)),
-        task("TaskEnd", 0),
-        task("TaskEnd", 1, "ExceptionFailure"),
-        task("TaskEnd", 2, "TaskKilled"),
-        task("TaskEnd", 3, "TaskCommitDenied"),
-        task("TaskEnd", 0, "Resubmitted"),
+        *(task_event("TaskStart", tid) for tid in range(4)),
+        task_event("TaskEnd", 0),
+        task_event("TaskEnd", 1, "ExceptionFailure"),
+        task_event("TaskEnd", 2, "TaskKilled"),
+        task_event("TaskEnd", 3, "TaskCommitDenied"),
+        task_event("TaskEnd", 0, "Resubmitted"),
     )
     stage = application.stages[0, 0]
     assert list(stage.tasks.column("status")) == [SUCCESS, FAILED, KILLED, KILLED]
@@ -357,7 +325,7 @@ def test_lines_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     turned = json.dumps(
         {"Timestamp": 500, "Event": "SparkListenerApplicationStart", "App Name": "turned"}
     ).encode()
-    bad = [b"\xff\xfe", b"{", b'{"Event":"', b'{"Event":5}', task("TaskEnd", 0)[:-20], b"[1]"]
+    bad = [b"\xff\xfe", b"{", b'{"Event":"', b'{"Event":5}', task_event("TaskEnd", 0)[:-20], b"[1]"]
     application = read(tmp_path, turned, *bad, long, whole, b'{"Event":"com.example.Other"}', b"  ")
     assert notes(application) == {"damaged": len(bad), "too-long": 1, "no-end": 0}
     assert application.name == "turned" and list(application.jobs) == [1]
@@ -365,10 +333,12 @@ def test_lines_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_numbers_may_be_anything(tmp_path: Path) -> None:
     lines = [
-        task("TaskEnd", 0, **{"Launch Time": value, "Finish Time": -value, "Index": -value, "Attempt": value})
+        task_event(
+            "TaskEnd", 0, **{"Launch Time": value, "Finish Time": -value, "Index": -value, "Attempt": value}
+        )
         for value in (-(1 << 53), 1 << 53, -1, 0)
     ]
-    application = read(tmp_path, *lines, task("TaskEnd", 1 << 70), task("TaskEnd", -1))
+    application = read(tmp_path, *lines, task_event("TaskEnd", 1 << 70), task_event("TaskEnd", -1))
     assert len(application.stages[0, 0].tasks) == len(lines)
     assert notes(application)["damaged"] == 2
 
@@ -379,7 +349,7 @@ def test_what_is_beyond_the_limits_is_counted(tmp_path: Path, monkeypatch: pytes
     executors = [event("ExecutorAdded", Executor_ID=str(number)) for number in range(5)]
     jobs = [event("JobStart", Job_ID=number) for number in range(5)]
     stages = [stage_event("StageSubmitted", number) for number in range(5)]
-    tasks = [task("TaskEnd", number, **{"Executor ID": str(number)}) for number in range(5)]
+    tasks = [task_event("TaskEnd", number, **{"Executor ID": str(number)}) for number in range(5)]
     application = read(tmp_path, START, *executors, *jobs, *stages, *tasks)
     found = notes(application)
     assert (found["jobs-not-kept"], found["stages-not-kept"], found["tasks-not-kept"]) == (3, 3, 3)
@@ -414,7 +384,7 @@ def test_the_reason_of_a_failure_is_one_line(failure: str, reason: str) -> None:
 def test_the_launch_of_a_task_is_an_event(tmp_path: Path) -> None:
     """In a log that ends there, nothing ran longer than until then."""
     started = stage_event("StageSubmitted", 0)
-    assert read(tmp_path, START, started, task("TaskStart", 0, **{"Launch Time": 7000})).until == 7000
+    assert read(tmp_path, START, started, task_event("TaskStart", 0, **{"Launch Time": 7000})).until == 7000
 
 
 def test_secrets_are_masked(tmp_path: Path) -> None:
@@ -451,7 +421,11 @@ def test_skew_of_data_is_of_all_bytes_that_tasks_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("missing", ["Launch Time", "Finish Time"])
 def test_times_are_without_tasks_that_lack_them(tmp_path: Path, missing: str) -> None:
-    lines = (task("TaskStart", 0, **{missing: 0}), task("TaskEnd", 0, **{missing: 0}), task("TaskEnd", 1))
+    lines = (
+        task_event("TaskStart", 0, **{missing: 0}),
+        task_event("TaskEnd", 0, **{missing: 0}),
+        task_event("TaskEnd", 1),
+    )
     application = read(tmp_path, START, *lines, END)
     (stage,) = figures(application).stages
     assert (stage.work["succeeded"].tasks, stage.median, stage.task_time) == (2, 1000, 1000)
@@ -464,7 +438,7 @@ def test_a_cut_file_that_others_follow(tmp_path: Path) -> None:
     """A newest file that is cut may be that of a running application; before it, events are lost."""
     folder = tmp_path / "eventlog_v2_app-1"
     folder.mkdir()
-    parts = [START, task("TaskEnd", 0), task("TaskEnd", 1)]
+    parts = [START, task_event("TaskEnd", 0), task_event("TaskEnd", 1)]
     for number, line in enumerate(parts, 1):
         (folder / f"events_{number}_app-1.zstd").write_bytes(zstd([line + b"\n"]))
     whole = read_application(local_files(folder))
@@ -480,7 +454,7 @@ def test_a_cut_file_that_others_follow(tmp_path: Path) -> None:
 
 def test_a_cut_file_that_ends_with_a_whole_line(tmp_path: Path) -> None:
     writer = zstandard.ZstdCompressor().compressobj()
-    content = START + b"\n" + task("TaskEnd", 0)
+    content = START + b"\n" + task_event("TaskEnd", 0)
     packed = writer.compress(content) + writer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
     (tmp_path / "log").write_bytes(packed)
     application = read_application(local_files(tmp_path / "log"))

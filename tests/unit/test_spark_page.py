@@ -12,8 +12,8 @@ from hprofiler.report.spark_text import Part
 from hprofiler.spark.application import SUCCESS, Application, Stage, TaskTable
 from hprofiler.spark.figures import figures
 from tests.unit.command import hprofiler
+from tests.unit.spark_application import LOG
 
-LOG = Path(__file__).with_name("spark") / "event_log"
 HOSTILE = "<script>alert(1)</script>\"'&\x1b"
 
 

@@ -27,7 +27,8 @@ from hprofiler.spark.event_log import read_application
 from hprofiler.spark.facts import DriverClock, SparkFacts, read_facts
 from hprofiler.spark.log_files import local_files
 from hprofiler.spark.saved import saved_application
-from tests.unit.test_spark import ANSWERS, BEGIN, END, FILES, ID
+from tests.unit.spark_application import ANSWERS, ID, LOG
+from tests.unit.test_spark import BEGIN, END
 from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, small_cluster
 
 
@@ -62,11 +63,11 @@ def test_from_an_address(tmp_path: Path, page: str) -> None:
 
 
 def test_from_an_event_log(tmp_path: Path) -> None:
-    assert add_facts(FILES / "event_log", tmp_path, HERE, BEGIN, END) is None
-    assert facts_of(tmp_path).source == str(FILES / "event_log")
+    assert add_facts(LOG, tmp_path, HERE, BEGIN, END) is None
+    assert facts_of(tmp_path).source == str(LOG)
     application = saved_application(tmp_path)
     assert application is not None
-    known = read_application(local_files(FILES / "event_log"))
+    known = read_application(local_files(LOG))
     assert {key: list(stage.tasks.rows()) for key, stage in application.stages.items()} == {
         key: list(stage.tasks.rows()) for key, stage in known.stages.items()
     }
@@ -108,7 +109,7 @@ OTHER = Clock(0.0, 0.5)
     ],
 )
 def test_the_clock_of_the_drivers_host(tmp_path: Path, hosts: list[HostRecord], known: float | None) -> None:
-    add_facts(FILES / "event_log", tmp_path, hosts, BEGIN, END)
+    add_facts(LOG, tmp_path, hosts, BEGIN, END)
     clock = facts_of(tmp_path).clock
     assert (clock and clock.offset) == known
 
@@ -117,7 +118,7 @@ def test_the_clock_of_a_driver_on_this_machine(tmp_path: Path, monkeypatch: pyte
     """It is visited as localhost, and Spark names it by its address or its name."""
 
     def clock(driver: str) -> DriverClock | None:
-        content = (FILES / "event_log").read_text().replace('"Host":"127.0.0.1"', f'"Host":"{driver}"')
+        content = LOG.read_text().replace('"Host":"127.0.0.1"', f'"Host":"{driver}"')
         (tmp_path / "log").write_text(content)
         add_facts(tmp_path / "log", tmp_path, hosts, BEGIN, END)
         return facts_of(tmp_path).clock
@@ -140,7 +141,7 @@ def test_addresses_of_this_machine() -> None:
 
 def test_the_process_of_a_driver_on_this_machine(tmp_path: Path) -> None:
     """It listens at the port of its block manager."""
-    log = (FILES / "event_log").read_text()
+    log = LOG.read_text()
     port = re.search(r'"Host":"127.0.0.1","Port":([0-9]+)', log)
     assert port is not None
     here = [HostRecord(name="n1", address=HERE_ADDRESS, clock=CLOCK)]
@@ -171,7 +172,7 @@ def test_a_driver_that_does_not_answer_is_a_note(tmp_path: Path) -> None:
     for one in (missing, unknown, html, lost, problem(tmp_path / "none")):
         assert one.code == "spark-unknown" and "--spark" in one.remedy, one
     assert read_facts(tmp_path) is None
-    early = add_facts(FILES / "event_log", tmp_path, HERE, BEGIN - 9000, END - 9000)
+    early = add_facts(LOG, tmp_path, HERE, BEGIN - 9000, END - 9000)
     assert early is not None and early.code == "spark-incomplete" and "no task" in early.reason
 
     def broken(path: str, parameters: Mapping[str, str]) -> tuple[object, str | None]:
@@ -210,7 +211,7 @@ def test_the_options(tmp_path: Path) -> None:
 
 
 def test_facts_are_json_that_others_can_read(tmp_path: Path) -> None:
-    add_facts(FILES / "event_log", tmp_path, HERE, BEGIN, END)
+    add_facts(LOG, tmp_path, HERE, BEGIN, END)
     written = json.loads((tmp_path / "spark.json").read_text())
     assert written["stages"][0]["name"] == "count at SparkStages.java:52"
     assert set(written["tasks"]["driver"]) == {"tid", "stage", "attempt", "launch", "finish", "cpu"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,13 +23,10 @@ from hprofiler.spark.application import TASK_COLUMNS, Application
 from hprofiler.spark.event_log import read_application
 from hprofiler.spark.figures import figures, job_records, stage_records
 from hprofiler.spark.log_files import local_files
+from tests.unit.spark_application import ANSWERS, ID, LOG
 from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, remote_exception
 
-FILES = Path(__file__).with_name("spark")
-LOG = FILES / "event_log"
-ID = "local-1795693732034"
 API = f"/api/v1/applications/{ID}"
-ANSWERS: dict[str, Any] = json.loads((FILES / "rest.json").read_text())
 
 
 def archive(**files: bytes) -> bytes:

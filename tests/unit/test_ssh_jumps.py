@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from queue import SimpleQueue
 
 import pytest
 
@@ -49,31 +48,22 @@ def ssh(tmp_path):
         yield made
 
 
-class Waiting:
-    """The thread of one host; `end` returns its result or error."""
-
-    def __init__(self, connect: Callable[[], object]) -> None:
-        self._ended: SimpleQueue[BaseException | object] = SimpleQueue()
-        self._connect = connect
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def _run(self) -> None:
-        try:
-            self._ended.put(self._connect())
-        except BaseException as error:
-            self._ended.put(error)
-
-    def end(self) -> object:
-        return self._ended.get(timeout=PATIENCE)
+@pytest.fixture
+def pool(gate):
+    """A thread for each host."""
+    with ThreadPoolExecutor(10) as made:
+        yield made
+        gate.over.set()
 
 
-def test_a_dead_jump_host_is_tried_once(gate, ssh):
+def test_a_dead_jump_host_is_tried_once(gate, ssh, pool):
     """Also for hosts in the queue of --parallel; a later attempt tries again."""
     transports = [ssh.transport(Host(f"n{number}", f"n{number}")) for number in range(10)]
-    waiting = [Waiting(transport.connect) for transport in transports[:5]]
+    waiting = [pool.submit(transport.connect) for transport in transports[:5]]
     assert gate.asked.wait(PATIENCE)
     gate.over.set()
-    errors = [one.end() for one in waiting] + [Waiting(one.connect).end() for one in transports[5:]]
+    errors = [one.exception(PATIENCE) for one in waiting]
+    errors += [pool.submit(one.connect).exception(PATIENCE) for one in transports[5:]]
     assert {str(error) for error in errors} == {"jump host: no answer of gate"}
     assert gate.tries == 1
     with pytest.raises(HostError, match="jump host: no answer"):
@@ -81,15 +71,15 @@ def test_a_dead_jump_host_is_tried_once(gate, ssh):
     assert gate.tries == 2
 
 
-def test_closing_ends_the_waiting(gate, ssh):
+def test_closing_ends_the_waiting(gate, ssh, pool):
     """Once both transports are closed, the attempt is given up."""
     one, two = (ssh.transport(Host(name, name)) for name in ("n1", "n2"))
-    first = Waiting(one.connect)
+    first = pool.submit(one.connect)
     assert gate.asked.wait(PATIENCE)
-    second = Waiting(two.connect)
+    second = pool.submit(two.connect)
     two.close()
-    assert "closed by hprofiler" in str(second.end())
+    assert "closed by hprofiler" in str(second.exception(PATIENCE))
     assert not gate.over.is_set()
     one.close()
-    assert "closed by hprofiler" in str(first.end())
+    assert "closed by hprofiler" in str(first.exception(PATIENCE))
     assert gate.over.wait(PATIENCE) and gate.tries == 1

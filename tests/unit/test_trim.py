@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.facts import ANY_ROOT, root_patterns
 from hprofiler.report import make_report
 from hprofiler.selectors.selection import job_selector, load_selectors, parse_selector
+from tests.unit.command import ROOT
 from tests.viewer.block import facts, summaries, words
 from tests.viewer.made_run import MadeHost, make_run
 
-SHIPPED = Path(__file__).resolve().parent.parent.parent / "selectors"
+SHIPPED = ROOT / "selectors"
 TASK = "org/apache/spark/executor/Executor$TaskRunner.run"
 STACKS = f"""\
 [Executor task N];java/lang/Thread.run_[j];{TASK}_[j];App.work_[j] 60

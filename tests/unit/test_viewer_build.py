@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-from pathlib import Path
 
 import pytest
 
-VIEWER = Path(__file__).resolve().parent.parent.parent / "flamegraph" / "viewer"
+from tests.unit.command import ROOT
+
+VIEWER = ROOT / "flamegraph" / "viewer"
 spec = importlib.util.spec_from_file_location("viewer_build", VIEWER / "build.py")
 assert spec and spec.loader
 viewer_build = importlib.util.module_from_spec(spec)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from hprofiler._flamegraph import Profile
 from hprofiler.model.measures import measure_of
+from tests.timed_profile import numbers
 
 _SUFFIX = re.compile(r"_\[[0-9a-z]\]$")
 
@@ -66,8 +67,4 @@ def message(field: int, content: bytes) -> bytes:
 
 def varint(value: int) -> bytes:
     """A number in unsigned LEB128."""
-    out = b""
-    while value > 127:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
+    return numbers([value])
