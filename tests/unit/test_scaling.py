@@ -21,6 +21,12 @@ SIZES = (1, 2, 4, 8, 16, 32)
 SUPER_LINEAR = {1: 1.00, 2: 2.08, 4: 4.1, 8: 7.9, 16: 13.6, 20: 16.0}
 
 
+@pytest.fixture(autouse=True)
+def few_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the bootstrap: the curves here are clear with few."""
+    monkeypatch.setattr("hprofiler.spark.scaling._REPLICAS", 100)
+
+
 def measured(speedups: dict[int, float]) -> Scaling:
     return scaling([SizedRun(f"run {n}", n, 1000 / speedup) for n, speedup in speedups.items()])
 
