@@ -11,7 +11,6 @@ import pytest
 
 from hprofiler.base.errors import UsageError
 from hprofiler.cli import main
-from hprofiler.cli.options import kubernetes as kubernetes_options
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.parser import parse
 from hprofiler.cli.options.target import wanted
@@ -68,9 +67,9 @@ def test_pods_without_the_prefix(words: list[str], said: str, remedy: str) -> No
 
 def test_how_long_a_debug_container_lives() -> None:
     words = ["-j", "k8s:x", "--debug-container", "busybox:1"]
-    assert kubernetes_options.debugging(parse([*words, "-t", "60"])) == Debugging("busybox:1", 360)
-    assert kubernetes_options.debugging(parse(["ps", *words])) == Debugging("busybox:1", 300)
-    assert kubernetes_options.debugging(parse(["-j", "k8s:x"])) is None
+    assert chosen.debugging(parse([*words, "-t", "60"])) == Debugging("busybox:1", 360)
+    assert chosen.debugging(parse(["ps", *words])) == Debugging("busybox:1", 300)
+    assert chosen.debugging(parse(["-j", "k8s:x"])) is None
 
 
 def test_refusals_are_errors_with_a_remedy(server: ApiServer, tmp_path: Path, capsys: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hprofiler.agent.messages import MAX_RECORDED
 from hprofiler.base.errors import HostError
 from hprofiler.cli.options import numbers
-from hprofiler.cli.options import safety as care_options
+from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.parser import parse
 from hprofiler.collect import fetching
 from hprofiler.collect.limits import AGENT_CPU, Care, first_processes, refuse_busy
@@ -144,9 +144,9 @@ def test_beyond_the_limit_users_take_turns() -> None:
     ("text", "cores"), [("0.1", 0.1), ("1024", 1024.0), *dict.fromkeys(["0.05", "nan", "1,5"]).items()]
 )
 def test_processors_that_the_agent_may_use(text, cores):
-    assert care_options.care(parse(["-j", "java"])).agent_cpu == AGENT_CPU
+    assert chosen.care(parse(["-j", "java"])).agent_cpu == AGENT_CPU
     if cores:
-        assert care_options.care(parse(["-j", "java", "--agent-cpu", text])).agent_cpu == cores
+        assert chosen.care(parse(["-j", "java", "--agent-cpu", text])).agent_cpu == cores
     else:
         with pytest.raises(argparse.ArgumentTypeError, match="is not a number of processors"):
             numbers.cores(text)

@@ -17,7 +17,7 @@ from hprofiler.app import spark
 from hprofiler.app import spark_driver as spark_driver_here
 from hprofiler.app.spark import add_facts
 from hprofiler.base.errors import UsageError
-from hprofiler.cli.options import spark as spark_options
+from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.parser import parse
 from hprofiler.model import HERE as HERE_ADDRESS
 from hprofiler.model import Clock, HostRecord, Outcome, Process, Recording, Samples, Target
@@ -189,7 +189,7 @@ def test_the_options(tmp_path: Path) -> None:
 
     def source(*words: str) -> SparkDriver | Path | None:
         options: argparse.Namespace = parse(["-j", APP, *words])
-        return spark_options.source(options, located)
+        return chosen.spark_source(options, located)
 
     assert source() is own
     assert source("--slices", "none") is None and source("--no-timeline") is None

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from hprofiler.agent.messages import CheckedProcess, Finding
 from hprofiler.base.bounded_json import members
 from hprofiler.cli.options import objects as chosen
-from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.findings_table import print_canaries, print_findings
 from hprofiler.cli.terminal.ledger import outcome_record
@@ -22,7 +21,7 @@ from hprofiler.model import Host, HostFacts, Process, Status
 def command(options: argparse.Namespace) -> int:
     selector, sampling = chosen.selector(options), chosen.sampling(options)
     located = chosen.target(options)
-    reach, care = chosen.reach(options, located), care_options.care(options)
+    reach, care = chosen.reach(options, located), chosen.care(options)
     stop = Stop()
     checked = check_only(located.hosts, selector, sampling, reach, stop=stop, care=care)
     checked = [*checked, *(HostChecked(Host(line.host, ""), outcomes=(line,)) for line in located.absent)]

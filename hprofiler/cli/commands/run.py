@@ -11,8 +11,6 @@ from hprofiler.app.run import RecordLost, RunRequest, RunResult, run
 from hprofiler.base.errors import HprofilerError, PicturesError, UsageError
 from hprofiler.base.passwords import hide_in_word
 from hprofiler.cli.options import objects as chosen
-from hprofiler.cli.options import safety as care_options
-from hprofiler.cli.options import spark as spark_options
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.progress import display
 from hprofiler.collect.visit_group import Reach
@@ -96,9 +94,9 @@ def run_request(
         options.raw_names,
         options.threads,
         options.trim,
-        care_options.care(options),
+        chosen.care(options),
         keep_empty=bool(options.output),
-        spark=spark_options.source(options, located),
+        spark=chosen.spark_source(options, located),
         slices=getattr(options, "slices", "none") != "none",
     )
 

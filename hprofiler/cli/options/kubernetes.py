@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
-
-from hprofiler.base.errors import UsageError
-
-if TYPE_CHECKING:
-    from hprofiler.resolve import KubernetesOptions
-    from hprofiler.transport.pod_exec import Debugging
 
 VIAS = ("exec", "ssh")
-_BEFORE_AND_AFTER = 300
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -47,33 +39,3 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="add a debug container (an image with sh) to pods whose containers have no shell; it "
         "ends after the run, but stays listed in the pod until the pod is deleted",
     )
-
-
-def cluster(options: argparse.Namespace, limit: int | None = None) -> KubernetesOptions:
-    from hprofiler.kubernetes import Access
-    from hprofiler.resolve import KubernetesOptions
-    from hprofiler.resolve.host_list import parse_host_map
-
-    if options.all_namespaces and options.namespace is not None:
-        raise UsageError("-A (all namespaces) and -n (one namespace) exclude each other", "give one of them")
-    if options.via == "ssh" and options.debug_container is not None:
-        raise UsageError("--debug-container works only with --via exec", "leave out --via ssh")
-    return KubernetesOptions(
-        access=Access(options.kubeconfig, options.context, options.timeout),
-        namespace=options.namespace,
-        all_namespaces=options.all_namespaces,
-        containers=tuple(options.container or ()),
-        fields=options.field_selector,
-        via=options.via,
-        host_map={} if options.host_map is None else parse_host_map(options.host_map),
-        limit=limit,
-    )
-
-
-def debugging(options: argparse.Namespace) -> Debugging | None:
-    """Settings of debug containers; they live a little longer than the recording."""
-    from hprofiler.transport.pod_exec import Debugging
-
-    if options.debug_container is None:
-        return None
-    return Debugging(options.debug_container, int(getattr(options, "duration", 0)) + _BEFORE_AND_AFTER)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from dataclasses import replace
 from datetime import datetime
@@ -12,27 +13,40 @@ from pathlib import Path
 from hprofiler.agent.bootstrap import AgentBinaries
 from hprofiler.base import resources
 from hprofiler.base.errors import UsageError
-from hprofiler.base.paths import at_home, is_file
+from hprofiler.base.paths import at_home, is_file, is_there
 from hprofiler.base.resources import selector_directory
 from hprofiler.cli.options import audit as audited
-from hprofiler.cli.options import kubernetes as kubernetes_options
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.sampling import chosen_events, refuse_unused
 from hprofiler.cli.options.target import Wanted, wanted
 from hprofiler.cli.terminal import prompt as asking
 from hprofiler.cli.terminal.lines import say
+from hprofiler.collect.limits import AGENT_CPU, Care
 from hprofiler.collect.visit_group import Reach
+from hprofiler.kubernetes import Access
 from hprofiler.model import Sampling, Selector
 from hprofiler.model.event_names import caution_of
-from hprofiler.resolve import Located, TargetOptions, resolve
+from hprofiler.resolve import (
+    KubernetesOptions,
+    Located,
+    SparkDriver,
+    TargetOptions,
+    TooMany,
+    resolve,
+    spark_driver,
+)
+from hprofiler.resolve.host_list import parse_host_map
 from hprofiler.selectors import selection
 from hprofiler.selectors.selection import job_selector, parse_selector
 from hprofiler.transport.local import LocalTransport
-from hprofiler.transport.pod_exec import ExecTransport
+from hprofiler.transport.pod_exec import Debugging, ExecTransport
 from hprofiler.transport.ssh.connector import SshConnector
 from hprofiler.transport.ssh.route import SshOptions
 
 NOTES_SHOWN = 10
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[\w.-]+:[0-9]+(?:/|$)", re.IGNORECASE)
+_BEFORE_AND_AFTER = 300
+"""Seconds that a debug container lives beside the recording."""
 # Other events are mostly of JVMs.
 _OF_ANY_PROCESS = frozenset({"cpu", "wall"})
 
@@ -80,9 +94,9 @@ def target(options: argparse.Namespace) -> Located:
         application=meant.application,
         yarn=yarn_options.cluster(options, limit),
         pods=meant.pods,
-        kubernetes=kubernetes_options.cluster(options, limit),
+        kubernetes=_pods(options, limit),
     )
-    located = yarn_options.locate(targets)
+    located = _locate(targets)
     if meant.note:
         located = replace(located, notes=(*located.notes, meant.note))
     count = len(located.hosts)
@@ -94,6 +108,34 @@ def target(options: argparse.Namespace) -> Located:
     if len(located.notes) > NOTES_SHOWN:
         print(f"note: … and {len(located.notes) - NOTES_SHOWN} more such notes", file=sys.stderr)
     return located
+
+
+def _locate(targets: TargetOptions) -> Located:
+    """Resolve; asks the user if there are very many containers."""
+    try:
+        return resolve(targets)
+    except TooMany as much:
+        if not asking.can_ask() or not asking.agrees(f"{much.reason}. Profile all of them?"):
+            raise
+        yarn = replace(targets.yarn, limit=None)
+        return resolve(replace(targets, yarn=yarn, kubernetes=replace(targets.kubernetes, limit=None)))
+
+
+def _pods(options: argparse.Namespace, limit: int | None = None) -> KubernetesOptions:
+    if options.all_namespaces and options.namespace is not None:
+        raise UsageError("-A (all namespaces) and -n (one namespace) exclude each other", "give one of them")
+    if options.via == "ssh" and options.debug_container is not None:
+        raise UsageError("--debug-container works only with --via exec", "leave out --via ssh")
+    return KubernetesOptions(
+        access=Access(options.kubeconfig, options.context, options.timeout),
+        namespace=options.namespace,
+        all_namespaces=options.all_namespaces,
+        containers=tuple(options.container or ()),
+        fields=options.field_selector,
+        via=options.via,
+        host_map={} if options.host_map is None else parse_host_map(options.host_map),
+        limit=limit,
+    )
 
 
 def hosts(options: argparse.Namespace) -> Located:
@@ -129,6 +171,36 @@ def sampling(options: argparse.Namespace) -> Sampling:
     )
 
 
+def care(options: argparse.Namespace) -> Care:
+    """The chosen limits; `demo` has none of these options."""
+    return Care(
+        canary=getattr(options, "canary", False),
+        busy=getattr(options, "force_busy", True),
+        agent_cpu=getattr(options, "agent_cpu", AGENT_CPU),
+    )
+
+
+def spark_source(options: argparse.Namespace, located: Located) -> SparkDriver | Path | None:
+    """Where stages are known. UsageError for a source that is none, or would not be used."""
+    named: str | None = getattr(options, "spark", None)
+    if getattr(options, "slices", "none") == "none" or options.no_timeline:
+        if named is None:
+            return None
+        unused = "--no-timeline" if options.no_timeline else "--slices none"
+        raise UsageError(f"--spark has no effect with {unused}", "leave one of them out")
+    if named is None:
+        return located.driver
+    path = at_home(named)
+    if "://" not in named and is_there(path):
+        return path
+    if not _ADDRESS.match(named):
+        raise UsageError(f"--spark {named}: there is no such file", "name an event log, or write http://…")
+    driver = spark_driver(named, options.yarn_ca)
+    if driver.application is None and located.driver is not None:
+        driver = replace(driver, application=located.driver.application)
+    return driver
+
+
 def output_folder(options: argparse.Namespace) -> Path:
     return at_home(options.output or f"hprofiler-{datetime.now():%Y%m%d-%H%M%S}")
 
@@ -150,8 +222,7 @@ def _reach(options: argparse.Namespace, located: Located) -> Reach:
         return local_reach(options)
 
     if located.cluster is not None:
-        debugging = kubernetes_options.debugging(options)
-        connect = partial(ExecTransport, cluster=located.cluster, debugging=debugging)
+        connect = partial(ExecTransport, cluster=located.cluster, debugging=debugging(options))
         return Reach(connect, _binaries(options), options.parallel, options.timeout)
     ssh = SshOptions(
         user=options.user,
@@ -164,6 +235,13 @@ def _reach(options: argparse.Namespace, located: Located) -> Reach:
     )
     connector = SshConnector(ssh, asking.passphrase)
     return Reach(connector.transport, _binaries(options), options.parallel, options.timeout)
+
+
+def debugging(options: argparse.Namespace) -> Debugging | None:
+    """Settings of debug containers; they live a little longer than the recording."""
+    if options.debug_container is None:
+        return None
+    return Debugging(options.debug_container, int(getattr(options, "duration", 0)) + _BEFORE_AND_AFTER)
 
 
 def _binaries(options: argparse.Namespace) -> AgentBinaries:

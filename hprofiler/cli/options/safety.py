@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hprofiler.cli.options import numbers
-
-if TYPE_CHECKING:
-    from hprofiler.collect.limits import Care
 
 MOST_HOSTS = 1000
 _ALLOWED_HOSTS = 5000  # no resolver names more
@@ -66,15 +62,4 @@ def add_audit_to(group: argparse._ActionsContainer) -> None:
         type=numbers.named,
         metavar="FILE",
         help="append a JSON line for each command, file and attach on each host (docs/audit.md)",
-    )
-
-
-def care(options: argparse.Namespace) -> Care:
-    """The chosen limits; `demo` has none of these options."""
-    from hprofiler.collect.limits import AGENT_CPU, Care
-
-    return Care(
-        canary=getattr(options, "canary", False),
-        busy=getattr(options, "force_busy", True),
-        agent_cpu=getattr(options, "agent_cpu", AGENT_CPU),
     )

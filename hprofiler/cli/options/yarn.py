@@ -6,10 +6,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from hprofiler.cli.options.numbers import named
-from hprofiler.cli.terminal.prompt import agrees, can_ask
 
 if TYPE_CHECKING:
-    from hprofiler.resolve import Located, TargetOptions, YarnOptions
+    from hprofiler.resolve import YarnOptions
 
 CONTAINERS = 200
 """hprofiler asks before profiling more."""
@@ -58,18 +57,3 @@ def cluster(options: argparse.Namespace, limit: int | None = None) -> YarnOption
         host_map={} if mapped is None else parse_host_map(mapped),
         limit=limit,
     )
-
-
-def locate(targets: TargetOptions) -> Located:
-    """Resolve; asks the user if there are very many containers."""
-    from dataclasses import replace
-
-    from hprofiler.resolve import TooMany, resolve
-
-    try:
-        return resolve(targets)
-    except TooMany as much:
-        if not can_ask() or not agrees(f"{much.reason}. Profile all of them?"):
-            raise
-        yarn = replace(targets.yarn, limit=None)
-        return resolve(replace(targets, yarn=yarn, kubernetes=replace(targets.kubernetes, limit=None)))
