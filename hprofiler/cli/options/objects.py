@@ -40,8 +40,6 @@ from hprofiler.selectors import selection
 from hprofiler.selectors.selection import job_selector, parse_selector
 from hprofiler.transport.local import LocalTransport
 from hprofiler.transport.pod_exec import Debugging, ExecTransport
-from hprofiler.transport.ssh.connector import SshConnector
-from hprofiler.transport.ssh.route import SshOptions
 
 NOTES_SHOWN = 10
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[\w.-]+:[0-9]+(?:/|$)", re.IGNORECASE)
@@ -224,6 +222,9 @@ def _reach(options: argparse.Namespace, located: Located) -> Reach:
     if located.cluster is not None:
         connect = partial(ExecTransport, cluster=located.cluster, debugging=debugging(options))
         return Reach(connect, _binaries(options), options.parallel, options.timeout)
+    from hprofiler.transport.ssh.connector import SshConnector  # imports paramiko
+    from hprofiler.transport.ssh.route import SshOptions
+
     ssh = SshOptions(
         user=options.user,
         port=options.port,

@@ -1,1 +1,1 @@
-"""SSH with paramiko, which is imported when the first host is looked up."""
+"""SSH with paramiko."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import paramiko
 
 from hprofiler.base.errors import HostError, UsageError
 from hprofiler.base.paths import at_home, is_file
@@ -18,9 +20,6 @@ from hprofiler.transport.ssh.known_hosts import KnownHosts
 from hprofiler.transport.ssh.route import Route, RouteFinder, SshOptions
 from hprofiler.transport.ssh.sockets import Attempt, dial, spawn_proxy
 from hprofiler.transport.ssh.transport import SshTransport
-
-if TYPE_CHECKING:
-    import paramiko
 
 KEEPALIVE_SECONDS = 15
 _TRIES = 6
@@ -100,8 +99,6 @@ class SshConnector:
         )
 
     def _try(self, hops: Hops, attempt: Attempt) -> paramiko.Transport:
-        import paramiko
-
         route, seconds = hops[-1], self.options.timeout
         link: paramiko.Transport | None = None
         channel_or_socket = self._socket(hops, attempt)
@@ -140,8 +137,6 @@ class SshConnector:
         return self._through(hops[:-1], route, attempt)
 
     def _through(self, hops: Hops, route: Route, attempt: Attempt) -> paramiko.Channel:
-        import paramiko
-
         try:
             channel = self._jumps.link(hops, attempt).open_channel(
                 "direct-tcpip", (route.hostname, route.port), ("127.0.0.1", 0), timeout=self.options.timeout

@@ -8,7 +8,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import paramiko
 
 from hprofiler.base.errors import HostError
 from hprofiler.transport.ssh import failures
@@ -16,9 +18,6 @@ from hprofiler.transport.ssh.keys import KeyRing
 from hprofiler.transport.ssh.known_hosts import KnownHosts, Verdict
 from hprofiler.transport.ssh.route import Route
 from hprofiler.transport.ssh.sockets import Attempt
-
-if TYPE_CHECKING:
-    import paramiko
 
 # Without a handler Python prints paramiko's tracebacks on stderr.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -32,8 +31,6 @@ def shake_hands(
     link: paramiko.Transport, route: Route, known_hosts: KnownHosts, seconds: float, attempt: Attempt
 ) -> None:
     """Key exchange within `seconds`, by a known kind of host key if any. Raises RefusedBanner, HostError."""
-    import paramiko
-
     link.banner_timeout = link.handshake_timeout = seconds
     options = link.get_security_options()
     offered = list(options.key_types)
@@ -109,8 +106,6 @@ def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float
 
     Raises HostError with everything that was tried.
     """
-    import paramiko
-
     left = seconds
     tried: list[str] = []
     for name, offer in _offers(link, route, keys):
@@ -168,8 +163,6 @@ def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float
 
 def _allowed(link: paramiko.Transport, route: Route) -> list[str]:
     """The methods that the server accepts; asked only after ours failed."""
-    import paramiko
-
     try:
         link.auth_none(route.user)
     except paramiko.BadAuthenticationType as error:
@@ -193,8 +186,6 @@ def _offers(
 
 def _kerberos(link: paramiko.Transport, route: Route) -> Callable[[], list[str]] | None:
     """Kerberos by gssapi-with-mic, where this paramiko has it (releases before 5) with a gssapi library."""
-    import paramiko
-
     method: Any = getattr(link, "auth_gssapi_with_mic", None)
     if method is None or not getattr(paramiko, "GSS_AUTH_AVAILABLE", False):
         return None

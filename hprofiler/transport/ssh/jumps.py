@@ -6,17 +6,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import paramiko
 
 from hprofiler.base.errors import HostError
 from hprofiler.transport.ssh import failures
 from hprofiler.transport.ssh.route import Route
 from hprofiler.transport.ssh.sockets import Attempt
 
-if TYPE_CHECKING:
-    import paramiko
-
-    Connect = Callable[["Hops", Attempt], paramiko.Transport]
+Connect = Callable[["Hops", Attempt], paramiko.Transport]
 
 Hops = tuple[Route, ...]
 _CLOSED_AFTER = 0.2

@@ -7,13 +7,12 @@ import binascii
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import paramiko
 
 from hprofiler.base.paths import is_file, usual
 from hprofiler.transport.ssh.route import Route
-
-if TYPE_CHECKING:
-    import paramiko
 
 AskPassphrase = Callable[[str], str | None]
 _DEFAULT_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
@@ -66,8 +65,6 @@ class KeyRing:
             return self._files[path]
 
     def _load(self, path: Path) -> Credential:
-        import paramiko
-
         try:
             return Credential(f"key {path}", _with_certificate(_open_key(path, None), path))
         except paramiko.PasswordRequiredException:
@@ -78,8 +75,6 @@ class KeyRing:
             return Credential(f"key {path} (not a private key that can be read)", None)
 
     def _unlock(self, path: Path) -> Credential:
-        import paramiko
-
         for _ in range(_TRIES):
             passphrase = self._ask(f"Passphrase for {path}: ") if self._ask else None
             if not passphrase:
@@ -93,8 +88,6 @@ class KeyRing:
 
 def _open_key(path: Path, passphrase: str | None) -> paramiko.PKey:
     """Opens a key of any type. Raises PasswordRequiredException, SSHException, ValueError and OSError."""
-    import paramiko
-
     failure: Exception = paramiko.SSHException("no key")
     for kind in (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey):
         try:
@@ -115,8 +108,6 @@ def _with_certificate(key: paramiko.PKey, path: Path) -> paramiko.PKey:
 
 
 def _ask_agent() -> list[Credential]:
-    import paramiko
-
     try:
         keys = paramiko.Agent().get_keys()
     except (paramiko.SSHException, OSError):

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import paramiko
+
 from hprofiler.base.errors import HostError, UsageError
 from hprofiler.base.paths import at_home, is_file, usual
 from hprofiler.base.text import printable
@@ -184,8 +186,6 @@ class RouteFinder:
 
     def _read(self, address: str) -> Settings:
         """Reads the configuration with paramiko if there is no `ssh`."""
-        import paramiko
-
         _own_name()  # paramiko needs it too
         named = self._options.config_path
         paths = [named] if named else [usual("~/.ssh/config"), _SYSTEM_CONFIG]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+import paramiko
+
 from hprofiler.base.errors import ConnectionLost, HostError
 from hprofiler.model import Host
 from hprofiler.transport.base import SOME_SIGNAL, Channel, StderrTail, Transport
 from hprofiler.transport.ssh.sockets import Attempt
 
 if TYPE_CHECKING:
-    import paramiko
-
     from hprofiler.transport.ssh.connector import SshConnector
 
 _LOST = "the connection was lost"
@@ -35,8 +35,6 @@ class SshTransport(Transport):
         self._link = self._connector.connect(self.host, self._attempt)
 
     def _start(self, command: str) -> Channel:
-        import paramiko
-
         if self._link is None:
             raise HostError("connect", "not connected")
         try:
