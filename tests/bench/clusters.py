@@ -127,33 +127,35 @@ def on_yarn() -> list[Row]:
     rows = [_resolving_containers()]
     what = "from the command to all sampling, YARN application"
     try:
-        made = yarn_software()
+        with _yarn() as (cluster, coordinator):
+            app = cluster.spark("idle", "3600", "3")
+            app.wait_until_busy(3)
+            words = ["-j", app.id, "-c", yarn.RESOURCE_MANAGER, *ROOT]
+            first = coordinator.run("-t", "1", *words)  # pushes the agent
+            nodes = len(first.run["hosts"])  # on a busy machine YARN may place all executors on two of three
+            seconds = median_of(ROUNDS, lambda: _until_all_record(cluster.lab, nodes, words, {}))
     except Unavailable as why:
         return [*rows, Row(what, f"not measured: {why}", "under 3 s", None)]
+    return [*rows, under(3, what, seconds, f"(median of {ROUNDS}, {nodes} nodes)")]
+
+
+@contextmanager
+def _yarn() -> Iterator[tuple[yarn.YarnCluster, Coordinator]]:
+    """A cluster of three nodes. Raises Unavailable."""
+    made = yarn_software()
     with _folder() as folder, ExitStack() as stack:
         lab = yarn.make_lab(folder, made, tied=True)
         stack.callback(lab.down)
-        app = yarn.YarnCluster(lab.up(), made).up().spark("idle", "3600", "3")
-        app.wait_until_busy(3)
-        words = ["-j", app.id, "-c", yarn.RESOURCE_MANAGER, *ROOT]
-        first = Coordinator(lab, folder / "runs").run("-t", "1", *words)  # pushes the agent
-        nodes = len(first.run["hosts"])  # on a busy machine YARN may place all executors on two of three
-        seconds = median_of(ROUNDS, lambda: _until_all_record(lab, nodes, words, {}))
-    return [*rows, under(3, what, seconds, f"(median of {ROUNDS}, {nodes} nodes)")]
+        yield yarn.YarnCluster(lab.up(), made).up(), Coordinator(lab, folder / "runs")
 
 
 def spark_stages() -> list[Row]:
     """A Spark job on three nodes with stages one after the other, and two at the same time."""
     try:
-        made = yarn_software()
+        with _yarn() as (cluster, coordinator):
+            turns, both = (_divided(cluster, coordinator, how) for how in ("turns", "together"))
     except Unavailable as why:
         return [Row("samples of Spark stages at the same time", f"not measured: {why}", "80 % certain", None)]
-    with _folder() as folder, ExitStack() as stack:
-        lab = yarn.make_lab(folder, made, tied=True)
-        stack.callback(lab.down)
-        cluster = yarn.YarnCluster(lab.up(), made).up()
-        coordinator = Coordinator(lab, folder / "runs")
-        turns, both = (_divided(cluster, coordinator, how) for how in ("turns", "together"))
     tasks = f"Spark stages at the same time, tasks of {stages.TASK_MILLISECONDS} ms on 3 nodes"
     each = (turns, both)
     enough = all(one.right > stages.LEAST for one in each)

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.exact.jfr_recordings import stacks
 from tests.exact.peers import needs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,28 +101,24 @@ def periods(recording: Path) -> list[tuple[str, int]]:
 
 
 def our_script(recording: Path) -> str:
-    """Our reading of it, printed by an example program that is built on first use."""
-    command = ["cargo", "run", "--quiet", "--release", "--package", "flamegraph", "--example", "perf_samples"]
-    run = subprocess.run(
-        [*command, "--", str(recording)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-        errors="replace",
-    )
-    return without_names_of_stubs(run.stdout)
+    """Our reading of it."""
+    return without_names_of_stubs(_printed_by("perf_samples", recording).stdout)
+
+
+def _printed_by(example: str, *words: object) -> subprocess.CompletedProcess[str]:
+    """What an example program prints, which is built on first use."""
+    command = ["cargo", "run", "--quiet", "--release", "--package", "flamegraph", "--example", example, "--"]
+    command += map(str, words)
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, errors="replace")
 
 
 def live(
     recording: Path, event: str, columns: str, pid: int | None = None
 ) -> tuple[dict[str, int], dict[str, int]]:
     """The streaming reader's result: stacks with the last value, and the printed statistics."""
-    command = ["cargo", "run", "--quiet", "--release", "--package", "flamegraph", "--example", "perf_live"]
-    arguments = [str(recording), event, columns, *([str(pid)] if pid else [])]
-    run = subprocess.run([*command, "--", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
+    run = _printed_by("perf_live", recording, event, columns, *([pid] if pid else []))
     said = {name: int(number) for name, number in re.findall(r"(\w+):? (\d+)", run.stderr)}
-    return folded(run.stdout), said
+    return stacks(run.stdout.encode()), said
 
 
 def parsed(script: str) -> list[Sample]:
@@ -140,12 +137,3 @@ def parsed(script: str) -> list[Sample]:
             frames = [single] if single else []
             samples.append(Sample(*fields, frames))
     return samples
-
-
-def folded(text: str) -> dict[str, int]:
-    """Stacks and counts."""
-    stacks: dict[str, int] = {}
-    for line in text.splitlines():
-        stack, count = line.rsplit(" ", 1)
-        stacks[stack] = stacks.get(stack, 0) + int(count)
-    return stacks
