@@ -143,17 +143,21 @@ class Viewer:
 
     def color(self, share: float, depth: int) -> list[int]:
         """Red, green and blue at a frame's lower edge, where no name is written."""
+        width = self.element(self.canvas).size["width"]
+        return self.pixel(share * width, (depth + 0.85) * ROW)
+
+    def pixel(self, x: float, y: float) -> list[int]:
+        """Red, green and blue of a place on the canvas, in CSS pixels."""
         self.still()
         return list(
             self.driver.execute_script(
-                """const canvas = document.getElementById(arguments[3]);
+                """const [id, x, y] = arguments, canvas = document.getElementById(id);
                 const ratio = canvas.width / canvas.getBoundingClientRect().width;
-                const [x, y] = [arguments[0] * canvas.width, (arguments[1] + 0.85) * arguments[2] * ratio];
-                return [...canvas.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3)""",
-                share,
-                depth,
-                ROW,
+                const { data } = canvas.getContext("2d").getImageData(x * ratio, y * ratio, 1, 1);
+                return [...data].slice(0, 3)""",
                 self.canvas,
+                x,
+                y,
             )
         )
 

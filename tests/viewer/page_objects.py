@@ -9,7 +9,9 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from hprofiler._flamegraph import Profile
+from hprofiler.analysis.diff import Changes, compare_paths
 from hprofiler.report import make_report, write_page
+from hprofiler.report.diff_page import two_runs
 from tests.viewer.browser import Viewer, plain
 from tests.viewer.made_run import MadeHost, make_run
 
@@ -26,6 +28,14 @@ def folded_page(folder: Path, folded: str) -> Path:
     page = folder / "folded.html"
     write_page(Profile.from_bytes(folded.encode(), "folded"), page, "folded")
     return page
+
+
+def diff_page(before: Path, after: Path, page: Path) -> Changes:
+    """Write the page that compares two runs or files; what Python says of them."""
+    made = two_runs(before, after)
+    changes = compare_paths(before, after, None, False, lambda side, done, of: None, made.take)
+    made.write(changes, page)
+    return changes
 
 
 def show(viewer: Viewer, page: Path, view: str, state: str = "") -> None:

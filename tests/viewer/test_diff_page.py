@@ -7,14 +7,18 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.analysis.diff import compare_paths
-from hprofiler.report.diff_page import two_runs
 from tests.viewer.block import described
 from tests.viewer.made_profile import made_profile
 from tests.viewer.made_run import MadeHost, make_run
-from tests.viewer.page_objects import box
+from tests.viewer.page_objects import box, diff_page
 
 JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
+
+
+def compared(folder: Path, sides: list[Path]) -> Path:
+    """The page of two runs or files."""
+    diff_page(*sides, folder / "compared.html")
+    return folder / "compared.html"
 
 
 @pytest.fixture
@@ -23,13 +27,7 @@ def page(tmp_path):
     for name, hot in (("monday", ""), ("tuesday", f"{JOB};com/acme/Mask.mask_[j] 900\n")):
         text = f"{JOB};com/acme/Row.read_[j] 3000\n{hot}"
         sides.append(make_run(tmp_path / name, [MadeHost("n1", {1: text}), MadeHost("n2", {2: text})]).path)
-    return diff_page(sides, tmp_path / "x.html")
-
-
-def diff_page(sides: list, page: Path) -> Path:
-    made = two_runs(*sides)
-    made.write(compare_paths(*sides, None, False, lambda side, done, of: None, made.take), page)
-    return page
+    return compared(tmp_path, sides)
 
 
 @pytest.mark.parametrize("other", [300, 99])
@@ -38,7 +36,7 @@ def test_seconds_are_shown_if_both_runs_have_one_frequency(tmp_path, other):
     for name, frequency in (("before", 300), ("after", other)):
         profile = made_profile("cpu", f"{JOB} {10 * frequency}\n", frequency).to_pprof()
         sides.append(make_run(tmp_path / name, [MadeHost("n1", {1: profile})]).path)
-    second = described(diff_page(sides, tmp_path / "x.html"))["events"][0]["second"]
+    second = described(compared(tmp_path, sides))["events"][0]["second"]
     assert (second is not None) == (other == 300)
 
 
@@ -65,7 +63,7 @@ def test_a_file_is_named_once(viewer, tmp_path):
     assert [box(viewer, one) for one in ("compare-with", "scope")] == ["before", "after"]
     run = make_run(tmp_path / "tuesday", [MadeHost(name, {1: "main;hot 60\n"}) for name in ("n1", "n2")]).path
     (tmp_path / "monday.folded").write_text("main;hot 60\n")
-    viewer.open(diff_page([tmp_path / "monday.folded", run], tmp_path / "y.html"))
+    viewer.open(compared(tmp_path, [tmp_path / "monday.folded", run]))
     names = [box(viewer, one) for one in ("compare-with", "scope")]
     assert names == ["monday.folded", "tuesday: Cluster, sum"]
 
@@ -75,7 +73,7 @@ def test_threads_are_compared_with_those_of_the_run_before(viewer, tmp_path):
     for name, hot in (("monday", 10), ("tuesday", 30)):
         text = f"[worker];hot {hot}\n[worker];cold 60\n[other];idle 30\n"
         sides.append(make_run(tmp_path / name, [MadeHost("n1", {1: text})]).path)
-    viewer.open(diff_page(sides, tmp_path / "x.html"), "scope=1/thread:0")
+    viewer.open(compared(tmp_path, sides), "scope=1/thread:0")
     assert box(viewer, "compare-with") == "monday: worker"
     viewer.element("compare-with-input").click()
     assert {"monday: other", "tuesday: other", "monday: worker"} <= set(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile
-from hprofiler.analysis.diff import Changes, compare_paths
+from hprofiler.analysis.diff import Changes
 from hprofiler.report import make_report
-from hprofiler.report.diff_page import two_runs
 from tests.viewer.browser import Viewer
 from tests.viewer.made_run import TASK, MadeHost, make_run
-from tests.viewer.page_objects import noise_note, run_page, table
+from tests.viewer.page_objects import diff_page, noise_note, run_page, table
 
 NOISE = 1
 
@@ -33,9 +32,7 @@ def _recorded(event: str, processes: dict[int, str]) -> dict[str, dict]:
 
 def compared(viewer: Viewer, before: Path, after: Path, out: Path, state: str = "") -> Changes:
     """The page of two runs, opened, and what Python says of them."""
-    made = two_runs(before, after)
-    changes = compare_paths(before, after, None, False, lambda side, done, of: None, made.take)
-    made.write(changes, out)
+    changes = diff_page(before, after, out)
     viewer.open(out, state)
     return changes
 

@@ -90,18 +90,7 @@ def drag(viewer: Viewer, start: tuple[int, int], end: tuple[int, int], key: str 
 
 def cell_color(viewer: Viewer, second: int, row: int) -> list[int]:
     viewer.canvas = "heat-canvas"
-    viewer.still()
-    x, y = middle(viewer, second), (ROWS - row - 0.5) * ROW
-    return list(
-        viewer.driver.execute_script(
-            """const canvas = document.getElementById("heat-canvas");
-            const ratio = canvas.width / canvas.getBoundingClientRect().width;
-            const [x, y] = [arguments[0] * ratio, arguments[1] * ratio];
-            return [...canvas.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3)""",
-            x,
-            y,
-        )
-    )
+    return viewer.pixel(middle(viewer, second), (ROWS - row - 0.5) * ROW)
 
 
 def test_a_range_has_its_own_samples(viewer: Viewer, page: Path) -> None:

@@ -13,8 +13,7 @@ from tests.viewer import axe
 from tests.viewer.browser import Viewer, plain
 from tests.viewer.made_run import MadeHost, make_run
 from tests.viewer.made_time import START
-from tests.viewer.page_objects import chips, name_at, names, run_page, table
-from tests.viewer.test_diff_page import diff_page
+from tests.viewer.page_objects import chips, diff_page, name_at, names, run_page, table
 
 JOB, JSON = "com/acme/Job.run_[j]", "com/acme/Job.run_[j];com/google/gson/Gson.toJson_[j]"
 
@@ -148,7 +147,8 @@ def test_a_comparison_has_bars_of_both_sides_before_methods(viewer: Viewer, tmp_
         make_run(tmp_path / name, [MadeHost("n1", {7: f"{JOB} {40 - json}\n{JSON} {json}\n"})]).path
         for name, json in (("before", 10), ("after", 30))
     ]
-    viewer.open(diff_page(sides, tmp_path / "diff.html"))
+    diff_page(*sides, tmp_path / "diff.html")
+    viewer.open(tmp_path / "diff.html")
     work, changes = (viewer.first(f"#compare-panel .{name}") for name in ("work", "changes"))
     said = plain(work.text)
     assert "JSON 75.0 %, 25.0 %" in said and "application code 25.0 %, 75.0 %" in said

@@ -50,7 +50,7 @@ export function linkButton(title, act, ...content) {
 }
 
 /**
- * A table that does not sort.
+ * A table that does not sort, in a box that scrolls where it is too wide.
  * @param {string} className
  * @param {[string, string][]} heads text and class of each
  * @param {HTMLElement[][]} rows the cells of each

@@ -161,7 +161,6 @@ export class CellMap {
       if (to < 0 || to >= columns * rows) return { column, row };
       return { column: Math.floor(to / rows), row: to % rows };
     }
-    const within = (/** @type {number} */ at, /** @type {number} */ count) => Math.max(0, Math.min(count - 1, at));
     return { column: within(column + across, columns), row: within(row + up, rows) };
   }
 
@@ -190,10 +189,7 @@ export class CellMap {
     const box = this.canvas.getBoundingClientRect();
     const column = Math.floor((event.clientX - box.left - GUTTER) / picture.columnWidth);
     const row = picture.rows - 1 - Math.floor((event.clientY - box.top) / picture.rowHeight);
-    if (nearest) {
-      const within = (/** @type {number} */ at, /** @type {number} */ count) => Math.max(0, Math.min(count - 1, at));
-      return { column: within(column, picture.columns), row: within(row, picture.rows) };
-    }
+    if (nearest) return { column: within(column, picture.columns), row: within(row, picture.rows) };
     return column < 0 || column >= picture.columns || row < 0 || row >= picture.rows ? null : { column, row };
   }
 
@@ -314,6 +310,15 @@ export class CellMap {
     context.restore();
     for (const [at, path] of paths.entries()) outline(context, path, marks[at].color);
   }
+}
+
+/**
+ * The place itself, or the first or last one.
+ * @param {number} at
+ * @param {number} count of places
+ */
+function within(at, count) {
+  return Math.max(0, Math.min(count - 1, at));
 }
 
 /** @param {Path2D} path */

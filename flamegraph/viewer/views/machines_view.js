@@ -235,8 +235,8 @@ function machinesTable(context, { hosts, charts: all, more_hosts: more }) {
     return [filled("td", "name", link), ...cells];
   });
   const rest = more ? [make("p", "lead", `… and ${grouped(more)} more hosts.`)] : [];
-  const table = filled("div", "scroll", staticTable("machines", heads, rows));
-  return filled("section", "", make("h2", "", "Hosts: mean and maximum of the whole recording"), table, ...rest);
+  const title = make("h2", "", "Hosts: mean and maximum of the whole recording");
+  return filled("section", "", title, staticTable("machines", heads, rows), ...rest);
 }
 
 /**
@@ -248,8 +248,8 @@ function countersTable({ heads, note, rows, more_rows: more }) {
   const cells = rows.map((row) => row.map((text, at) => make("td", at < 2 ? "name" : "number", text)));
   const units = note ? [make("p", "lead", note)] : [];
   const rest = more ? [make("p", "lead", `… and ${grouped(more)} more processes.`)] : [];
-  const table = filled("div", "scroll", staticTable("counters", names, cells));
-  return filled("section", "", make("h2", "", "Counters of the recorded processes, of the whole recording"), table, ...units, ...rest);
+  const title = make("h2", "", "Counters of the recorded processes, of the whole recording");
+  return filled("section", "", title, staticTable("counters", names, cells), ...units, ...rest);
 }
 
 /** @param {(number | null)[][]} values */

@@ -43,7 +43,7 @@ function stageSection(context, { heads, stages, more_stages: more }) {
   });
   /** @type {[string, string][]} */
   const columns = heads.map((head, at) => [head, at ? "number" : ""]);
-  const table = filled("div", "scroll", staticTable("stages", columns, rows));
+  const table = staticTable("stages", columns, rows);
   const rest = more ? [make("p", "lead", `… and ${grouped(more)} more stages.`)] : [];
   return filled("section", "", make("h2", "", "Stages by the time of their tasks"), table, ...rest);
 }
