@@ -12,7 +12,7 @@ from tests.viewer import axe
 from tests.viewer.browser import Viewer
 from tests.viewer.conftest import prefer
 from tests.viewer.made_run import MadeHost
-from tests.viewer.page_objects import run_page
+from tests.viewer.page_objects import run_page, search
 
 pytestmark = pytest.mark.nightly
 
@@ -47,33 +47,12 @@ def test_the_heat_map(viewer: Viewer, timed_page: Path, state: str, scheme: str)
     assert axe.faults(viewer.driver) == []
 
 
-def listed_scopes(viewer: Viewer) -> None:
-    viewer.element("scope-input").click()
-
-
-def saving(viewer: Viewer) -> None:
-    viewer.element("save-button").click()
-
-
-def keys(viewer: Viewer) -> None:
-    viewer.press("?")
-
-
-def tooltip(viewer: Viewer) -> None:
-    viewer.hover(0.5, 2)
-
-
-def wrong_expression(viewer: Viewer) -> None:
-    viewer.element("search-regexp").click()
-    viewer.press("(")
-
-
-OVER: dict[str, Callable[[Viewer], None]] = {
-    "scopes": listed_scopes,
-    "save": saving,
-    "keys": keys,
-    "tooltip": tooltip,
-    "wrong": wrong_expression,
+OVER: dict[str, Callable[[Viewer], object]] = {
+    "scopes": lambda viewer: viewer.element("scope-input").click(),
+    "save": lambda viewer: viewer.element("save-button").click(),
+    "keys": lambda viewer: viewer.press("?"),
+    "tooltip": lambda viewer: viewer.hover(0.5, 2),
+    "wrong": lambda viewer: search(viewer, "(", regexp=True),
 }
 
 
@@ -129,7 +108,7 @@ def test_names_of_methods_are_seen_on_a_phone(phone: Viewer, spark_page: Path, v
 @pytest.mark.parametrize("view", ["graph", "sandwich", "methods", "compare"])
 def test_what_can_be_saved_is_seen_on_a_phone(phone: Viewer, spark_page: Path, view: str) -> None:
     phone.open(spark_page, VIEWS[view])
-    saving(phone)
+    phone.element("save-button").click()
     left, right = phone.driver.execute_script(
         "const box = document.getElementById('save-list').getBoundingClientRect();"
         "return [box.left, box.right]"

@@ -27,11 +27,15 @@ def picture(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def svg(viewer: Viewer, picture: Path) -> webdriver.Chrome:
+def opened(viewer: Viewer, picture: Path) -> webdriver.Chrome:
     viewer.driver.get(picture.as_uri())
     viewer.complaints()
     return viewer.driver
+
+
+@pytest.fixture
+def svg(viewer: Viewer, picture: Path) -> webdriver.Chrome:
+    return opened(viewer, picture)
 
 
 def frame(svg: webdriver.Chrome, name: str) -> WebElement:
@@ -113,9 +117,7 @@ def changed(viewer: Viewer, tmp_path: Path) -> webdriver.Chrome:
     path = tmp_path / "changed.svg"
     profile = Profile.from_bytes(b"a;b 10 40\na;c 40 10\na;gone;x 30 0\nnew;y 0 30\n", "folded")
     path.write_bytes(profile.to_svg(font_size=18, height=30, name_type="Method:", colors="java"))
-    viewer.driver.get(path.as_uri())
-    viewer.complaints()
-    return viewer.driver
+    return opened(viewer, path)
 
 
 def test_a_difference_can_be_zoomed_and_searched(changed: webdriver.Chrome) -> None:
@@ -138,9 +140,7 @@ def test_details_begin_with_what_names_are(changed: webdriver.Chrome) -> None:
 def test_a_flame_chart_zooms_into_one_of_equal_stacks(viewer: Viewer, tmp_path: Path) -> None:
     (tmp_path / "in.folded").write_bytes(b"a;b 30\nc 10\na;b 10\n")
     FlameChart.open(tmp_path / "in.folded").write(tmp_path / "chart.svg", inverted=True)
-    driver = viewer.driver
-    driver.get((tmp_path / "chart.svg").as_uri())
-    viewer.complaints()
+    driver = opened(viewer, tmp_path / "chart.svg")
     assert driver.find_element(By.ID, "title").text == "Flame Chart"
     first = frame(driver, "a")
     first.click()

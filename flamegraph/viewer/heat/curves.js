@@ -3,6 +3,7 @@
 
 import { make, sizedCanvas } from "../controls/dom.js";
 import { GUTTER } from "./cell_map.js";
+import { stepsOf } from "./time_axis.js";
 
 /** @import { Curves as CurvesInfo } from "../data/page.js" */
 
@@ -38,7 +39,18 @@ export class Curves {
     const colors = CURVE_COLORS[dark ? 1 : 0];
     const names = info.curves.map(({ name, values }, at) => {
       const color = colors[at % colors.length];
-      drawCurve(context, values, info.width * perSecond, width, highest, color, at === 0);
+      const y = (/** @type {number} */ value) => CURVES_HEIGHT - 1 - (value / highest) * (CURVES_HEIGHT - 4);
+      const path = stepsOf(values, info.width * perSecond, width, y);
+      if (at === 0) {
+        path.lineTo(GUTTER + Math.min(width, values.length * info.width * perSecond), y(0));
+        path.lineTo(GUTTER, y(0));
+        context.fillStyle = color;
+        context.fill(path);
+      } else {
+        context.strokeStyle = color;
+        context.lineWidth = 1.5;
+        context.stroke(path);
+      }
       const mark = make("span", "", `${at ? "—" : "■"} ${name}`);
       mark.style.color = at || dark ? color : "var(--soft)";
       return [mark, " "];
@@ -50,34 +62,5 @@ export class Curves {
     context.fillText(top, GUTTER - 6, 10);
     this.canvas.setAttribute("aria-label", `${info.note} At most ${top}.`);
     this.legend.replaceChildren(...names.flat(), info.note);
-  }
-}
-
-/**
- * Steps, each for the width of a bucket.
- * @param {CanvasRenderingContext2D} context
- * @param {number[]} values
- * @param {number} step in pixels
- * @param {number} width
- * @param {number} highest
- * @param {string} color
- * @param {boolean} filled
- */
-function drawCurve(context, values, step, width, highest, color, filled) {
-  const y = (/** @type {number} */ value) => CURVES_HEIGHT - 1 - (value / highest) * (CURVES_HEIGHT - 4);
-  context.beginPath();
-  if (filled) context.moveTo(GUTTER, y(0));
-  values.forEach((value, at) => {
-    context.lineTo(GUTTER + Math.min(width, at * step), y(value));
-    context.lineTo(GUTTER + Math.min(width, (at + 1) * step), y(value));
-  });
-  if (filled) {
-    context.lineTo(GUTTER + Math.min(width, values.length * step), y(0));
-    context.fillStyle = color;
-    context.fill();
-  } else {
-    context.strokeStyle = color;
-    context.lineWidth = 1.5;
-    context.stroke();
   }
 }

@@ -38,3 +38,25 @@ export function timeAxis(time, width, least = LEAST_COLUMN, widest = WIDEST_COLU
   }
   return { grid, columnWidth, perSecond, ticks };
 }
+
+/**
+ * A line of steps, each for the width of a bucket, with gaps where nothing is known.
+ * @param {(number | null)[]} values by bucket
+ * @param {number} step width of a bucket, in pixels
+ * @param {number} width of the recording
+ * @param {(value: number) => number} y where a value is, in pixels
+ */
+export function stepsOf(values, step, width, y) {
+  const path = new Path2D();
+  let open = false;
+  values.forEach((value, at) => {
+    if (value !== null) {
+      const [from, height] = [GUTTER + Math.min(width, at * step), y(value)];
+      if (open) path.lineTo(from, height);
+      else path.moveTo(from, height);
+      path.lineTo(GUTTER + Math.min(width, (at + 1) * step), height);
+    }
+    open = value !== null;
+  });
+  return path;
+}

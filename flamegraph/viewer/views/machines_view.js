@@ -6,7 +6,7 @@ import { isDark } from "../controls/theme.js";
 import { grouped } from "../data/format.js";
 import { formatRange, rangeText, SECOND } from "../data/range.js";
 import { GUTTER } from "../heat/cell_map.js";
-import { timeAxis } from "../heat/time_axis.js";
+import { stepsOf, timeAxis } from "../heat/time_axis.js";
 
 /** @import { Context, View } from "../controls/context.js" */
 /** @import { Chart, Machines } from "../data/page.js" */
@@ -283,39 +283,15 @@ function drawChart(canvas, hosts, axis, highest, chosen, marks, top) {
     context.fillRect(GUTTER + column * columnWidth, CHART_HEIGHT, 1, 4);
     context.fillText(text, GUTTER + column * columnWidth + 3, CHART_HEIGHT + 12);
   }
+  const line = (/** @type {(number | null)[]} */ values, /** @type {string} */ color, /** @type {number} */ thick) => {
+    context.strokeStyle = color;
+    context.lineWidth = thick;
+    context.stroke(stepsOf(values, axis.step, width, (value) => CHART_HEIGHT - 2 - (value / highest) * (CHART_HEIGHT - 6)));
+  };
   hosts.forEach((values, at) => {
-    if (at !== chosen) drawLine(context, values, axis, highest, dark ? "#6aa8ee80" : "#2563a880", 1);
+    if (at !== chosen) line(values, dark ? "#6aa8ee80" : "#2563a880", 1);
   });
-  if (chosen >= 0) drawLine(context, hosts[chosen], axis, highest, dark ? "#ffb37a" : "#b3450f", 2.5);
-}
-
-/**
- * A line of steps, each for the width of a bucket, with gaps where nothing was read.
- * @param {CanvasRenderingContext2D} context
- * @param {(number | null)[]} values
- * @param {Axis} axis
- * @param {number} highest
- * @param {string} color
- * @param {number} thick
- */
-function drawLine(context, values, { step, width }, highest, color, thick) {
-  context.strokeStyle = color;
-  context.lineWidth = thick;
-  context.beginPath();
-  let open = false;
-  const end = GUTTER + width;
-  values.forEach((value, at) => {
-    if (value === null) {
-      open = false;
-      return;
-    }
-    const [x, y] = [GUTTER + at * step, CHART_HEIGHT - 2 - (value / highest) * (CHART_HEIGHT - 6)];
-    if (open) context.lineTo(x, y);
-    else context.moveTo(x, y);
-    context.lineTo(Math.min(x + step, end), y);
-    open = true;
-  });
-  context.stroke();
+  if (chosen >= 0) line(hosts[chosen], dark ? "#ffb37a" : "#b3450f", 2.5);
 }
 
 /**
