@@ -47,10 +47,16 @@ class Native(Counting):
 
 
 class Python(Counting):
-    """The program of `shares.py` on a Python interpreter; `load` of a core."""
+    """The program of `shares.py` on a Python interpreter; `load` of a core, `shares` such as "cool=60"."""
 
-    def __init__(self, python: str = sys.executable, load: float = 0.5, wrap: Wrap | None = None) -> None:
-        super().__init__([python, str(SHARES), str(load)], wrap)
+    def __init__(
+        self,
+        python: str = sys.executable,
+        load: float = 0.5,
+        shares: Sequence[str] = (),
+        wrap: Wrap | None = None,
+    ) -> None:
+        super().__init__([python, str(SHARES), str(load), *shares], wrap)
 
 
 def arguments(

@@ -1,8 +1,9 @@
 """A program for any CPython from 3.8: its thread python-worker-1 spends CPU time in known shares.
 
 70 % in the function `hot`, 20 % in the method `Warm.burn` below four calls of `deeper`, 10 % in `cool`,
-whose work is native code that runs without the GIL: NumPy's, or zlib's where there is no NumPy. The
-argument is the load, 0.5 of a core; the rest of the time it waits for input. Protocol as in Burner.java;
+whose work is native code that runs without the GIL: NumPy's, or zlib's where there is no NumPy. The first
+argument is the load, 0.5 of a core; the rest of the time it waits for input. Others, such as `cool=60`, are
+the percentages. Protocol as in Burner.java;
 `waited` and `turned` are times by the clock, of these waits and of all.
 """
 
@@ -19,6 +20,7 @@ except ImportError:
     numpy = None
 
 PERCENT = {"hot": 70, "warm": 20, "cool": 10}
+PERCENT.update((name, int(part)) for name, _, part in (word.partition("=") for word in sys.argv[2:]))
 ROUND = 0.02
 USED = dict.fromkeys(PERCENT, 0)
 CLOCK = {"waited": 0, "turned": 0}

@@ -101,23 +101,34 @@ def assert_native(done: Recorded, burnt: Counts) -> None:
     below = [
         (stack[stack.index(WORKS["cool"]) + 1 :], n) for stack, n in done.stacks() if WORKS["cool"] in stack
     ]
+    total, bare = sum(n for _, n in below), sum(n for names, n in below if not names)
     # NumPy's, zlib's, and what reads the clock.
     known = ("ufunc", "crc32", "clock_gettime")
     named = sum(n for names, n in below if any(word in name for word in known for name in names))
-    assert named > 0.6 * sum(n for _, n in below), f"the rest is the interpreter's own: {below}"
+    assert total > 40 and named > 0.9 * (total - bare), below
+    # On a busy machine stops take long, and would take more than the fifth of the time that they may.
+    notes = {note["code"]: note["parameters"] for note in done.outcome["notes"]}
+    lacking = notes.get("no-native-frames", {"share": 0.0})["share"]
+    assert near(bare / total, lacking, total, slack=0.1), (bare, total, notes)
     twice = [stack for stack, _ in done.stacks() if any(frame.startswith("py::") for frame in stack)]
     assert not twice, "py-spy names them already"
-    (stops,) = (note for note in done.outcome["notes"] if note["code"] == "stopped-for-samples")
-    assert stops["parameters"]["times"] > 100 and stops["parameters"]["seconds"] < 5, stops
+    stops = notes["stopped-for-samples"]
+    assert stops["times"] > 100 and stops["seconds"] < 0.25 * done.head()["seconds"] + 0.5, stops
+
+
+OFTEN_NATIVE = ("hot=20", "cool=60")
+"""About a hundred samples of native code."""
 
 
 def test_native_frames_are_below_python_functions(agent, program):
     wall = {"events": ["cpu", "wall"], "wall_interval": 50_000_000}
-    done, burnt = record(agent, program(load=0.5), python_native=True, **wall)
+    burner = program(load=0.5, shares=OFTEN_NATIVE)
+    done, burnt = record(agent, burner, python_native=True, **wall)
     assert_native(done, burnt)
-    waits = [(n, stack) for stack, n in done.stacks("wall") if stack[:2] == ["[MainThread]", "[waiting]"]]
-    assert max(waits)[1][-1].endswith("(shares.py)"), waits
-    assert done.share("[waiting]", "wall", among=["wait_for_input"]) > 0.5, done.stacks("wall")
+    waits = [(stack[-1], n) for stack, n in done.stacks("wall") if stack[:2] == ["[MainThread]", "[waiting]"]]
+    without_native = sum(n for last, n in waits if last.endswith("(shares.py)"))
+    assert without_native > 0.95 * sum(n for _, n in waits) > 0, "a few began to wait while they were stopped"
+    assert done.share("[waiting]", "wall", among=["wait_for_input"]) > 0.7, done.stacks("wall")
 
 
 WITH_STOPS = {
@@ -304,7 +315,9 @@ def test_shares_on_other_releases(agent, program, release):
 @pytest.mark.nightly
 @pytest.mark.parametrize("release", ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"])
 def test_native_frames_on_other_releases(agent, program, release):
-    assert_native(*record(agent, program(interpreter(release), load=0.8), python_native=True))
+    assert_native(
+        *record(agent, program(interpreter(release), load=0.8, shares=OFTEN_NATIVE), python_native=True)
+    )
 
 
 @pytest.mark.nightly
@@ -312,7 +325,9 @@ def test_native_frames_on_other_releases(agent, program, release):
 def test_native_frames_of_a_python_that_supports_perf(agent, program, release, monkeypatch):
     """There each Python function is called by code of its own. It is no frame, and does not end the walk."""
     monkeypatch.setenv("PYTHONPERFSUPPORT", "1")
-    assert_native(*record(agent, program(interpreter(release), load=0.8), python_native=True))
+    assert_native(
+        *record(agent, program(interpreter(release), load=0.8, shares=OFTEN_NATIVE), python_native=True)
+    )
 
 
 @pytest.mark.nightly
