@@ -119,16 +119,12 @@ def agent_start(data: bytes) -> None:
     binaries = bootstrap.AgentBinaries({"x86_64": _Blob()})
     for launch in (bootstrap.launch, visiting.launch):
         shell = _Shell(data)
-        ours(lambda: _check_launched(launch(cast(Transport, shell), binaries, lambda wire: None)))  # noqa: B023
+        ours(lambda: check_text(launch(cast(Transport, shell), binaries, lambda wire: None).arch))  # noqa: B023
         assert not any("\0" in command for command in shell.ran)
         if launch is bootstrap.launch:  # the first command is the same for all hosts
             assert all(len(shlex.split(command)) == 4 and "\n" not in command for command in shell.ran[1:])
     answer = bootstrap.marked(cast(Channel, _Said(data)), Wire(cast(Channel, _Said(data))))
     ours(lambda: _check_quoted(answer.folder))
-
-
-def _check_launched(launched: bootstrap.Launched) -> None:
-    check_text(launched.arch)
 
 
 def _check_quoted(word: str) -> None:

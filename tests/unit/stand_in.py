@@ -127,7 +127,7 @@ class StandIns:
         # Its folder makes its hash unique: what the client stores of it is removed at the end.
         script.write_text(f"#!{sys.executable}\n# {self.folder}\n{PRELUDE}\n{body}\n")
         agent, library = blob(script), blob(self.library)
-        self._stored.append(Path(f"/tmp/.hprofiler-{_uid()}/agent-{agent.sha256}"))
+        self._stored.append(Path(f"/tmp/.hprofiler-{os.geteuid()}/agent-{agent.sha256}"))
         return AgentBinaries(_every(agent), {"async-profiler": _every(library)})
 
     def clean(self) -> None:
@@ -137,10 +137,6 @@ class StandIns:
 
 def _every(item: FileBlob) -> dict[str, FileBlob]:
     return {"x86_64": item, "aarch64": item}
-
-
-def _uid() -> int:
-    return os.geteuid()
 
 
 def local(host: Host = HERE) -> LocalTransport:

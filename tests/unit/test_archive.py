@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from hprofiler.analysis.diff_sides import RunSource
-from hprofiler.analysis.result import AnalysisResult
 from hprofiler.archive.add import Added, add
 from hprofiler.archive.check import Checked, check
 from hprofiler.archive.compact import compact
@@ -91,10 +90,6 @@ def rows(place: Path, query: str) -> list[tuple[Any, ...]]:
         return duckdb.execute(query).fetchall()
 
 
-def analysis_of(folder: Path) -> AnalysisResult:
-    return make_report(folder).analysis
-
-
 def test_tables_have_only_types_that_all_readers_know():
     for table in TABLES.values():
         assert set(table.columns.values()) <= set(TYPES), table.name
@@ -146,7 +141,7 @@ def test_a_wrong_query_is_an_error_of_the_archive(tmp_path: Path):
 def test_what_is_archived_is_what_the_run_says(tmp_path: Path, seed: int):
     run = random_run(tmp_path / "run", seed)
     added([run], tmp_path / "archive")
-    place, analysis = tmp_path / "archive", analysis_of(run)
+    place, analysis = tmp_path / "archive", make_report(run).analysis
     totals = {event.event: event.total for event in analysis.events}
     assert dict(rows(place, "SELECT event, total FROM events")) == totals
     assert dict(rows(place, "SELECT event, sum(value) FROM samples GROUP BY ALL")) == totals
