@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from unittest import mock
 
+from hprofiler.cli.options.parser import VERBS
 from tests.unit.command import hprofiler
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "cli.md"
-COMMANDS = [
-    "ps",
-    "top",
-    "doctor",
-    "apps",
-    "selectors",
-    "convert",
-    "report",
-    "diff",
-    "spark",
-    "scale",
-    "archive add",
-    "archive compact",
-    "archive prune",
-    "archive check",
-    "archive sql",
-    "history",
-    "grew",
-    "cost",
-    "where",
-    "outliers",
-    "cleanup",
-    "demo",
-    "completion",
-]
+ARCHIVE = ("archive add", "archive compact", "archive prune", "archive check", "archive sql")
 
 
 def page() -> str:
     parts = ["# Command line\n\nThe help text of every command. `hprofiler run` is the default command.\n"]
-    for command in ("", *COMMANDS):
+    others = ((verb,) if verb != "archive" else ARCHIVE for verb in VERBS if verb != "run")
+    for command in ("", *chain.from_iterable(others)):
         parts.append(f"\n## hprofiler {command}".rstrip() + f"\n\n```text\n{help_of(command)}```\n")
     return "".join(parts)
 

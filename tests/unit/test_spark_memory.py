@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pytest
 
@@ -26,11 +26,17 @@ def memory_of(
     """Of two executors; tasks ran on the first one, for 1000 ms."""
     times = {"launch": 1, "finish": 1001, "gc_time": gc_time}
     task = {"executor": 0, "disk_spilled": spilled, "status": 1, **times}
-    executors = [Executor("1", "node1", peak=dict(peak)), Executor("2", "node2", reason=reason)]
-    application = Application(properties=dict(settings), executor_ids=["1", "2"])
+    executors = Executor("1", "node1", peak=dict(peak)), Executor("2", "node2", reason=reason)
+    return application_memory(application_of(*executors, tasks=[task], settings=settings), resident)
+
+
+def application_of(
+    *executors: Executor, tasks: Iterable[dict[str, int]] = (), settings: Mapping[str, str] = ON_YARN
+) -> Application:
+    application = Application(properties=dict(settings), executor_ids=[one.id for one in executors])
     application.executors = {one.id: one for one in executors}
-    application.stages[0, 0] = Stage(0, tasks=TaskTable.of([task]))
-    return application_memory(application, resident)
+    application.stages[0, 0] = Stage(0, tasks=TaskTable.of(tasks))
+    return application
 
 
 def test_limits_of_a_container() -> None:
@@ -49,8 +55,7 @@ def test_limits_of_a_container() -> None:
 
 
 def test_a_resource_profile_comes_before_the_settings() -> None:
-    application = Application(properties=dict(ON_YARN), executor_ids=["1"])
-    application.executors["1"] = Executor("1", resource_profile=2)
+    application = application_of(Executor("1", resource_profile=2))
     application.resource_profiles[2] = {"executor": {"memory": 2048.0, "memoryOverhead": 1024.0}, "task": {}}
     (executor,) = application_memory(application).executors
     assert (executor.limits.heap, executor.limits.overhead) == (2 * GIB, GIB)
@@ -112,20 +117,16 @@ def test_verdicts(code: str, given: dict[str, object]) -> None:
 def test_heap_and_collections_are_those_of_one_executor() -> None:
     """The first executor is full and calm; the second one collects a third of the time, with room."""
     rows = [{"executor": number, "launch": 1, "finish": 1001, "gc_time": 300 * number} for number in (0, 1)]
-    application = Application(properties=dict(ON_YARN), executor_ids=["1", "2"])
     heaps = {"1": 15 * GIB // 2, "2": 5 * GIB}
-    application.executors = {id_: Executor(id_, peak={"JVMHeapMemory": heap}) for id_, heap in heaps.items()}
-    application.stages[0, 0] = Stage(0, tasks=TaskTable.of(rows))
-    (verdict,) = application_memory(application).verdicts
+    executors = [Executor(id_, peak={"JVMHeapMemory": heap}) for id_, heap in heaps.items()]
+    (verdict,) = application_memory(application_of(*executors, tasks=rows)).verdicts
     assert verdict.code == "gc-heavy"
     assert verdict.figures == {"heap": 8 * GIB, "peak": 5 * GIB, "gc_share": 0.3}
 
 
 def test_a_spill_and_the_heap_beside_it_are_those_of_one_executor() -> None:
     rows = [{"executor": number, "disk_spilled": spilled} for number, spilled in enumerate((GIB, 5 * GIB))]
-    application = Application(properties=dict(ON_YARN), executor_ids=["1", "2"])
-    application.executors = {"1": Executor("1", peak=FREE), "2": Executor("2", peak=SAMPLED)}
-    application.stages[0, 0] = Stage(0, tasks=TaskTable.of(rows))
+    application = application_of(Executor("1", peak=FREE), Executor("2", peak=SAMPLED), tasks=rows)
     (verdict,) = application_memory(application).verdicts
     assert (verdict.code, verdict.figures["spilled"]) == ("spill", 5 * GIB)
     application.executors["2"].peak = {}  # the first one's heap says nothing of the second one's spill
@@ -159,9 +160,8 @@ def test_the_agent_measures_the_jvm_alone() -> None:
 
 
 def test_the_driver_is_shown_where_it_was_sampled_and_not_judged() -> None:
-    application = Application(properties=dict(ON_YARN), executor_ids=["driver", "1"])
-    peak = {"JVMHeapMemory": 700 * MIB}
-    application.executors = {"driver": Executor("driver", peak=peak), "1": Executor("1", peak=SAMPLED)}
+    driver = Executor("driver", peak={"JVMHeapMemory": 700 * MIB})
+    application = application_of(driver, Executor("1", peak=SAMPLED))
     memory = application_memory(application)
     assert [one.id for one in memory.executors] == ["driver", "1"] and memory.verdicts == []
     application.executors["driver"].peak = {}
