@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,12 @@ LOG = Path(__file__).with_name("spark") / "event_log"
 """Of a real application by Spark 3.5, without members that nobody reads. Its driver's answers: ANSWERS."""
 ANSWERS: dict[str, Any] = json.loads(LOG.with_name("rest.json").read_text())
 ID = "local-1795693732034"
+
+
+def served(answers: Mapping[str, Any] = ANSWERS, below: str = "") -> dict[str, Any]:
+    """The paths of a server that has these answers."""
+    more = {path.replace("/jobs", "/environment"): {} for path in answers if path.endswith("/jobs")}
+    return {f"{below}/api/v1{path}": content for path, content in {**more, **answers}.items()}
 
 
 def event(name: str, **members: Any) -> bytes:

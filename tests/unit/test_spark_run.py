@@ -9,7 +9,6 @@ import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,7 +26,7 @@ from hprofiler.spark.event_log import read_application
 from hprofiler.spark.facts import DriverClock, SparkFacts, read_facts
 from hprofiler.spark.log_files import local_files
 from hprofiler.spark.saved import saved_application
-from tests.unit.spark_application import ANSWERS, ID, LOG
+from tests.unit.spark_application import ANSWERS, ID, LOG, served
 from tests.unit.test_spark import BEGIN, END
 from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, small_cluster
 
@@ -41,11 +40,6 @@ def host(name: str, clock: Clock | None = None, **labels: str) -> HostRecord:
 HERE = (host("127.0.0.1", Clock(0.0, 0.0)),)
 
 
-def served(answers: Mapping[str, Any], below: str = "") -> dict[str, Answer]:
-    more = {path.replace("/jobs", "/environment"): {} for path in answers if path.endswith("/jobs")}
-    return {f"{below}/api/v1{path}": Answer(content) for path, content in {**more, **answers}.items()}
-
-
 def facts_of(folder: Path) -> SparkFacts:
     found = read_facts(folder)
     assert found is not None
@@ -56,7 +50,7 @@ def facts_of(folder: Path) -> SparkFacts:
     "page", ["", "/", "/jobs/", f"/history/{ID}/1/stages/", f"/api/v1/applications/{ID}", "/api/v1"]
 )
 def test_from_an_address(tmp_path: Path, page: str) -> None:
-    with Server(served(ANSWERS)) as server:
+    with Server(served()) as server:
         assert add_facts(spark_driver(f"{server.url}{page}", None), tmp_path, HERE, BEGIN, END) is None
     facts = facts_of(tmp_path)
     assert facts.application == ID and len(facts.tasks["driver"]) == 8
@@ -84,7 +78,7 @@ def test_from_the_driver_of_an_application_of_yarn(tmp_path: Path) -> None:
 
 
 def test_from_the_history_server_once_the_application_of_yarn_has_ended(tmp_path: Path) -> None:
-    with Server(small_cluster()) as manager, Server(served(ANSWERS)) as history:
+    with Server(small_cluster()) as manager, Server(served()) as history:
         located = locate(APP, YarnOptions(manager.url))
         page = {"state": "FINISHED", "trackingUrl": f"{manager.url}/proxy/{APP}/"}
         there = Answer(b"", 302, {"Location": f"{history.url}/history/{ID}/1"})

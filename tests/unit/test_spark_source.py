@@ -23,8 +23,8 @@ from hprofiler.spark.application import TASK_COLUMNS, Application
 from hprofiler.spark.event_log import read_application
 from hprofiler.spark.figures import figures, job_records, stage_records
 from hprofiler.spark.log_files import local_files
-from tests.unit.spark_application import ANSWERS, ID, LOG
-from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, remote_exception
+from tests.unit.spark_application import ANSWERS, ID, LOG, served
+from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, remote_exception, site
 
 API = f"/api/v1/applications/{ID}"
 
@@ -44,8 +44,7 @@ def server() -> Iterator[Server]:
         "runtime": {"javaVersion": "17", "scalaVersion": "2.13"},
         "sparkProperties": [["spark.master", "local[2]"], ["spark.my.password", "s"], 5],
     }
-    paths = {f"/api/v1{path}": answer for path, answer in ANSWERS.items()}
-    with Server({**paths, f"{API}/environment": environment}) as found:
+    with Server({**served(), f"{API}/environment": environment}) as found:
         yield found
 
 
@@ -194,20 +193,17 @@ def test_addresses_of_hdfs(address: str, base: str) -> None:
 
 
 def test_name_services(tmp_path: Path) -> None:
-    def written(name: str, **values: str) -> None:
-        pairs = (
-            f"<property><name>{key}</name><value>{value}</value></property>" for key, value in values.items()
-        )
-        (tmp_path / name).write_text(f"<configuration>{''.join(pairs)}</configuration>")
+    def written(name: str, properties: dict[str, str]) -> None:
+        (tmp_path / name).write_text(site(properties))
 
-    written("core-site.xml", **{"fs.defaultFS": "hdfs://prod"})
+    written("core-site.xml", {"fs.defaultFS": "hdfs://prod"})
     nodes = {f"dfs.namenode.http-address.prod.{node}": f"{node}:9870" for node in ("nn1", "nn2")}
-    written("hdfs-site.xml", **{"dfs.ha.namenodes.prod": "nn1, nn2", **nodes})
+    written("hdfs-site.xml", {"dfs.ha.namenodes.prod": "nn1, nn2", **nodes})
     environment = {"HADOOP_CONF_DIR": str(tmp_path)}
     for address in ("hdfs://prod/x", "hdfs:///x"):
         assert hdfs_path(address, environment).bases == ("http://nn1:9870", "http://nn2:9870")
     assert hdfs_path("swebhdfs:///x", environment).bases == ("https://prod:9871",)
-    written("hdfs-site.xml")
+    written("hdfs-site.xml", {})
     assert hdfs_path("hdfs:///a?b#c d", environment) == HdfsPath(("http://prod:9870",), "/a?b#c d")
     with pytest.raises(UsageError, match="names no NameNode"):
         hdfs_path("hdfs:///x", {})

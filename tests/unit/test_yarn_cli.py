@@ -19,7 +19,7 @@ from hprofiler.resolve import TooMany
 from hprofiler.resolve.yarn.rest import base_urls
 from hprofiler.resolve.yarn.site import configured, is_configured
 from tests.unit.command import Terminal
-from tests.unit.yarn_server import APP, CLUSTER, Server, app, application_paths, container
+from tests.unit.yarn_server import APP, CLUSTER, Server, app, application_paths, container, site
 
 C = ["-c", "http://rm:8088"]
 
@@ -170,10 +170,7 @@ SITES = [
 def test_yarn_site(
     tmp_path: Path, desc: str, properties: dict[str, str], bases: tuple[str, ...] | None
 ) -> None:
-    items = "".join(
-        f"<property><name>{n}</name><value> {v} </value></property>" for n, v in properties.items()
-    )
-    (tmp_path / "yarn-site.xml").write_text(f"<configuration>{items}</configuration>")
+    (tmp_path / "yarn-site.xml").write_text(site(properties))
     environment = {"HADOOP_CONF_DIR": str(tmp_path)}
     assert is_configured(environment)
     if bases is None:

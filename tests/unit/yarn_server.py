@@ -75,6 +75,12 @@ class Server:
         self.http.stop()
 
 
+def site(properties: Mapping[str, str]) -> str:
+    """A file of Hadoop's configuration, such as yarn-site.xml."""
+    items = (f"<property><name>{n}</name><value> {v} </value></property>" for n, v in properties.items())
+    return f"<configuration>{''.join(items)}</configuration>"
+
+
 def missing(path: str) -> Answer:
     return remote_exception(404, f"{path} was not found")
 
