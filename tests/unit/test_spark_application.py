@@ -72,9 +72,7 @@ def test_what_follows_from_the_columns_is_as_spark_has_it() -> None:
 
 def test_columns_of_equal_values_take_no_memory() -> None:
     rows = [{"tid": number, "launch": 1_700_000_000_000 + 5 * number} for number in range(100_000)]
-    table = TaskTable.of(rows)
-    table.pack()
-    assert sum(map(len, table._packed)) < 4 * len(rows)
+    assert sum(map(len, TaskTable.of(rows).packed())) < 4 * len(rows)
 
 
 @pytest.mark.parametrize(
