@@ -86,19 +86,9 @@ def classes() -> Path:
 def _record_with_perf(path: Path) -> None:
     unfinished = path.with_suffix(".part")
     options = ["-q", "-N", "-F", "4999", "-e", "cpu-clock:u", "-g", f"--max-size={PERF_BYTES}"]
+    options += ["-o", str(unfinished)]
     with _compiling(["-XX:+PreserveFramePointer"]) as jvm:
-        command = [
-            "perf",
-            "record",
-            *options,
-            "-o",
-            str(unfinished),
-            "-p",
-            str(jvm.pid),
-            "--",
-            "sleep",
-            "300",
-        ]
+        command = ["perf", "record", *options, "-p", str(jvm.pid), "--", "sleep", "300"]
         done = subprocess.run(command, capture_output=True, text=True)
         # At the limit perf writes the file's end and then goes the way of its command, by SIGTERM.
         if done.returncode not in (0, -signal.SIGTERM):
@@ -112,16 +102,8 @@ def _record_with_perf(path: Path) -> None:
 def _compiling(flags: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
     """The JVM, warm; ends, and has written what it has to, behind the block."""
     sources = [str(source) for folder in SOURCES for source in sorted(folder.glob("*.java"))]
-    command: list[str] = [
-        "java",
-        "-Xmx1g",
-        *flags,
-        "-cp",
-        str(classes()),
-        "Compiling",
-        WARM_UP_ROUNDS,
-        *sources,
-    ]
+    program = ["-cp", str(classes()), "Compiling", WARM_UP_ROUNDS]
+    command = ["java", "-Xmx1g", *flags, *program, *sources]
     jvm = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         if jvm.stdout is None or "warm\n" not in jvm.stdout:

@@ -71,19 +71,9 @@ def arguments(
 
     `extra` words stand at its end, for selectors; `prefix` becomes the JVM, say as another user.
     """
-    small = [f"-Xmx{heap}", "-XX:+UseSerialGC"]
+    jvm = ["env", f"CLASSPATH={build.classes()}", java, f"-Xmx{heap}", "-XX:+UseSerialGC"]
     tail = ["--", *extra] if extra else []
-    return [
-        *prefix,
-        "env",
-        f"CLASSPATH={build.classes()}",
-        java,
-        *small,
-        *options,
-        "truth.Truth",
-        *works,
-        *tail,
-    ]
+    return [*prefix, *jvm, *options, "truth.Truth", *works, *tail]
 
 
 def grown(later: Counts, earlier: Counts) -> Counts:

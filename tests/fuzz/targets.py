@@ -77,16 +77,7 @@ def _block(cache: Path, found: Path) -> Target:
 
     def command(seconds: int) -> list[str]:
         seed = int.from_bytes(os.urandom(4), "big")
-        return [
-            "node",
-            SMALL_HEAP,
-            str(script),
-            str(viewer),
-            str(seconds),
-            str(seed),
-            str(inputs),
-            str(found),
-        ]
+        return ["node", SMALL_HEAP, *map(str, (script, viewer, seconds, seed, inputs, found))]
 
     inputs = inputs_of("block", cache)
     return Target("block", CORPUS, command, {}, CHECKOUT)
