@@ -9,33 +9,21 @@ mod ops;
 mod profile;
 mod render;
 mod source;
-#[cfg(feature = "recordings")]
 mod symbols;
 
-#[cfg(feature = "recordings")]
-pub use formats::perf_data;
 pub use formats::{
-    folded, read, read_file, read_path, read_stream, Format, PerfOptions, ReadOptions,
-};
-#[cfg(feature = "recordings")]
-pub use formats::{read_jfr, Recording, Sampled};
-#[cfg(feature = "formats")]
-pub use ops::{
-    category_label, category_patterns, frame_category, Difference, Distance, MethodSums, Outliers,
-    Pattern, Samples, StackTable, Stacks, SumsOf, Work, WorkRules, WorkTable,
+    folded, perf_data, read, read_file, read_jfr, read_path, read_stream, Format, PerfOptions,
+    ReadOptions, Recording, Sampled,
 };
 pub use ops::{
-    read_all, read_mean, smaller_frames, Change, Diff, DiffNode, Keep, MeanMerger, Method, NodeRow,
-    Threads, Tier,
+    category_label, category_patterns, frame_category, read_all, read_mean, smaller_frames, Change,
+    Diff, DiffNode, Difference, Distance, Keep, MeanMerger, Method, MethodSums, NameRules, NodeRow,
+    Outliers, Pattern, Samples, StackTable, Stacks, SumsOf, Threads, Tier, Work, WorkRules,
+    WorkTable, WAIT_FRAMES,
 };
-#[cfg(feature = "recordings")]
-pub use ops::{NameRules, WAIT_FRAMES};
 pub use profile::{
     band_of, Error, Kind, Labels, LeftOut, Limits, Merger, Profile, Result, Row, Slice, SliceOf,
     ThreadId, Times, TimesBuilder, ValueType, BUCKET,
 };
-pub use render::{svg, write, WriteFormat, WriteOptions};
-#[cfg(feature = "formats")]
-pub use render::{PartColumn, ViewerWriter};
-#[cfg(feature = "recordings")]
+pub use render::{svg, write, PartColumn, ViewerWriter, WriteFormat, WriteOptions};
 pub use symbols::{python_frame, GoOn, SymbolOptions};

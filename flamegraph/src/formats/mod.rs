@@ -2,15 +2,11 @@
 
 mod compact;
 pub mod folded;
-#[cfg(feature = "recordings")]
 mod jfr;
 mod json;
 mod options;
-#[cfg(feature = "formats")]
 mod otlp;
-#[cfg(feature = "recordings")]
 pub mod perf_data;
-#[cfg(feature = "recordings")]
 mod perf_script;
 mod pprof;
 pub(crate) mod shared;
@@ -19,20 +15,16 @@ mod speedscope;
 #[cfg(feature = "formats")]
 mod stack;
 
-#[cfg(feature = "formats")]
 pub(crate) use compact::put_modules;
-#[cfg(feature = "recordings")]
 pub use jfr::{read_jfr, Recording, Sampled};
 pub use options::{PerfOptions, ReadOptions};
 
 use std::fs::File;
-#[cfg(feature = "recordings")]
 use std::io::Seek;
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 use std::str::FromStr;
 
-#[cfg(feature = "recordings")]
 use crate::profile::ValueType;
 use crate::profile::{Error, Profile, Result};
 use crate::source::{uncompressed, Input};
@@ -53,10 +45,8 @@ pub enum Format {
     #[cfg(feature = "formats")]
     PerfScript,
     /// What `perf record` writes.
-    #[cfg(feature = "recordings")]
     PerfData,
     /// A recording of async-profiler or of the JDK's Flight Recorder.
-    #[cfg(feature = "recordings")]
     Jfr,
 }
 
@@ -85,9 +75,7 @@ const fn entry(
 
 /// Every format; the first that recognises the beginning has it, and the last takes what is left.
 const FORMATS: &[Entry] = &[
-    #[cfg(feature = "recordings")]
     entry(Format::Jfr, "jfr", jfr::detect, jfr::read_input),
-    #[cfg(feature = "recordings")]
     entry(
         Format::PerfData,
         "perf-data",
@@ -167,7 +155,6 @@ pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Profile> {
 
 /// Reads a profile from a file that is open, from where it stands; see [`read`].
 pub fn read_file(file: File, options: &ReadOptions) -> Result<Profile> {
-    #[cfg(feature = "recordings")]
     if (options.format).is_none_or(|format| format == Format::PerfData) && is_whole(&file)? {
         if let Some(mut profile) = perf_data::read_file(&file, options)? {
             add_a_value(&mut profile)?;
@@ -178,7 +165,6 @@ pub fn read_file(file: File, options: &ReadOptions) -> Result<Profile> {
 }
 
 /// Whether it is a file in which one can go back and forth, and nothing of it was read yet.
-#[cfg(feature = "recordings")]
 fn is_whole(mut file: &File) -> Result<bool> {
     Ok(file.metadata()?.is_file() && file.stream_position()? == 0)
 }
@@ -186,15 +172,12 @@ fn is_whole(mut file: &File) -> Result<bool> {
 fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let (format, input) = recognise(input, options)?;
     options.check_for(format)?;
-    #[allow(unused_mut)]
     let mut profile = (format.entry().read)(input, options)?;
-    #[cfg(feature = "recordings")]
     add_a_value(&mut profile)?;
     Ok(profile)
 }
 
 /// A recording in which nothing happened may name no event; a profile has a value all the same.
-#[cfg(feature = "recordings")]
 fn add_a_value(profile: &mut Profile) -> Result<()> {
     if profile.values().is_empty() {
         profile.push_value(ValueType::samples(), usize::MAX)?;

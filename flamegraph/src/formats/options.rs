@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::formats::Format;
 use crate::ops::Threads;
 use crate::profile::{Error, Limits, Result, SliceOf};
-#[cfg(feature = "recordings")]
 use crate::symbols::SymbolOptions;
 
 /// How to read. The default detects the format and takes everything a file has.
@@ -32,7 +31,6 @@ pub struct ReadOptions {
     /// For `perf script` text and perf.data.
     pub perf: PerfOptions,
     /// For perf.data: where symbols are looked for.
-    #[cfg(feature = "recordings")]
     pub symbols: SymbolOptions,
 }
 
@@ -75,7 +73,6 @@ impl ReadOptions {
 }
 
 /// An event was asked for that a recording has not; it has these.
-#[cfg(feature = "recordings")]
 pub(crate) fn no_event<'a>(wanted: &str, there_are: impl Iterator<Item = &'a str>) -> Error {
     const SHOWN: usize = 32;
     let mut names: Vec<&str> = Vec::new();

@@ -11,11 +11,9 @@ mod tables {
 
 pub(crate) use tables::BEGINS;
 pub(super) use tables::WAITS;
-#[cfg(feature = "formats")]
 pub(super) use tables::{CATEGORIES, FRAMEWORKS, KERNEL, PHASES, TRANSPARENT, WEAK, WHOLE};
 
 /// What a category is called.
-#[cfg(feature = "formats")]
 pub fn category_label(category: &str) -> &str {
     let found = tables::LABELS.iter().find(|(name, _)| *name == category);
     found.map_or(category, |(_, labels)| labels[0])
@@ -23,7 +21,6 @@ pub fn category_label(category: &str) -> &str {
 
 /// The frames of a category, or those that stacks end in for a service (`wait`, `allocation`, `profiler`), as
 /// regular expressions; of what tasks are blocked on (`shuffle-fetch`) first what is below, then waits.
-#[cfg(feature = "formats")]
 pub fn category_patterns(category: &str) -> Vec<String> {
     let rules = tables::CATEGORIES.iter().chain(tables::ENDS);
     let rules = rules.chain(tables::BLOCKED);
@@ -36,7 +33,6 @@ pub fn category_patterns(category: &str) -> Vec<String> {
 }
 
 /// An expression for any of the patterns. Names are `decorated` as the C library does it.
-#[cfg(feature = "formats")]
 fn any_of(patterns: &[&str], decorated: bool) -> String {
     let expression = |pattern: &&str| {
         let parts = pattern.split('*');
@@ -102,7 +98,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "formats")]
     #[test]
     fn patterns_are_expressions_too() {
         let patterns = category_patterns("gc");

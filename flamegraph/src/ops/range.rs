@@ -2,11 +2,9 @@
 
 use std::ops::Range;
 
-#[cfg(feature = "formats")]
 use crate::ops::pattern::Pattern;
 use crate::ops::rebuild::Rebuild;
 use crate::ops::split::Split;
-#[cfg(feature = "formats")]
 use crate::profile::Slice;
 use crate::profile::{Error, Node, Order, Profile, Result, Row, Step, Times};
 
@@ -38,7 +36,6 @@ impl Profile {
     /// which any of `within` is found, and none in which any of `without` is. `ranges` are half-open ranges of buckets,
     /// in order and apart, each with a number in `slices`, counted from 1. A sample that has a slice keeps it, unless
     /// only the new one is certain; stacks with any of `without` have none. An error without times.
-    #[cfg(feature = "formats")]
     pub fn assigned(
         &self,
         within: &[Pattern],
@@ -140,7 +137,7 @@ impl Weights {
     }
 }
 
-#[cfg(all(test, feature = "formats"))]
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 

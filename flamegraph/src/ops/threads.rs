@@ -17,7 +17,6 @@ pub enum Threads {
 
 impl Threads {
     /// The root frame of a thread of this name and number; `None`: there is to be none.
-    #[cfg(feature = "recordings")]
     pub(crate) fn frame(self, name: &[u8], tid: i64) -> Option<Vec<u8>> {
         match self {
             Threads::Off => None,
@@ -37,7 +36,6 @@ impl Threads {
     pub(crate) fn frame_of_label(self, name: &str) -> Option<String> {
         match self {
             Threads::Off => None,
-            #[cfg(feature = "recordings")]
             Threads::Groups => {
                 let group = crate::ops::NameRules::builtin().thread_group(unbracketed(name));
                 Some(format!("[{group}]"))
@@ -47,7 +45,6 @@ impl Threads {
     }
 }
 
-#[cfg(feature = "recordings")]
 fn each(name: &[u8], tid: i64) -> Vec<u8> {
     // What async-profiler calls a thread whose name it does not know.
     if name.starts_with(b"[tid=") {
@@ -99,7 +96,7 @@ impl Profile {
     }
 }
 
-#[cfg(all(test, feature = "recordings"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -57,7 +57,6 @@ impl Profile {
     }
 
     /// The same without frames of threads.
-    #[cfg(feature = "formats")]
     pub(crate) fn methods_below_threads(&self, value: usize) -> Vec<(&str, i64, i64)> {
         self.methods_of(value, |node| self.thread_at(node).is_none())
     }

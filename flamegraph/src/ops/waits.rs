@@ -234,7 +234,6 @@ impl Waits {
     }
 }
 
-#[cfg(feature = "formats")]
 impl crate::profile::Profile {
     /// The profile without threads that wait for work. A wall-clock profile does not show whether a thread ran, so a
     /// stack is idle only if a single frame proves it.

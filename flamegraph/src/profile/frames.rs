@@ -137,7 +137,6 @@ impl Frames {
     }
 
     /// How long all names are together.
-    #[cfg(feature = "recordings")]
     pub(crate) fn text_bytes(&self) -> usize {
         self.text.len()
     }

@@ -47,7 +47,6 @@ impl Default for Limits {
 }
 
 /// What one sample of perf can stand for: as nanoseconds these are two years. More is a damaged record.
-#[cfg(feature = "recordings")]
 pub(crate) const MOST_PERIOD: u64 = 1 << 56;
 
 /// Passes on at most `limit` bytes. One more is an error.

@@ -12,7 +12,6 @@ mod raw_names;
 mod tiers;
 mod times;
 mod tree;
-#[cfg(feature = "recordings")]
 mod unknown;
 pub(crate) mod values;
 mod walk;
@@ -22,7 +21,6 @@ pub use frames::Kind;
 pub(crate) use frames::{Frame, Frames};
 pub(crate) use limits::Bounded;
 pub use limits::Limits;
-#[cfg(feature = "recordings")]
 pub(crate) use limits::MOST_PERIOD;
 pub use merge::Merger;
 pub(crate) use merge::Nodes;
@@ -31,7 +29,6 @@ pub(crate) use raw_names::RawNames;
 pub(crate) use tiers::{dominant, Shares, TierTotals};
 pub use times::{band_of, LeftOut, Row, Slice, SliceOf, ThreadId, Times, TimesBuilder, BUCKET};
 pub(crate) use tree::{Node, Tree, ROOT};
-#[cfg(feature = "recordings")]
 pub use unknown::Unknown;
 pub use values::ValueType;
 pub(crate) use walk::{deal, Order, Step};
@@ -68,7 +65,6 @@ pub struct Profile {
     /// When samples were taken, if that is known; a merged profile does not know it.
     times: Option<Arc<Times>>,
     /// What could not be named; only of a perf.data file.
-    #[cfg(feature = "recordings")]
     unknown: Option<Unknown>,
 }
 
@@ -90,7 +86,6 @@ impl Profile {
             modules: ModuleTable::default(),
             tiers: None,
             times: None,
-            #[cfg(feature = "recordings")]
             unknown: None,
         }
     }
@@ -120,7 +115,6 @@ impl Profile {
     }
 
     /// Adds a value, which is zero everywhere, and returns its index. Nodes times values stay within `cells`.
-    #[cfg(feature = "recordings")]
     pub(crate) fn push_value(&mut self, value: ValueType, cells: usize) -> Result<usize> {
         self.most_nodes = cells / (self.values.len() + 1);
         if self.tree.len() > self.most_nodes {
@@ -136,13 +130,11 @@ impl Profile {
     }
 
     /// Renames a value, for readers that learn its meaning late.
-    #[cfg(feature = "recordings")]
     pub(crate) fn rename_value(&mut self, value: usize, meaning: ValueType) {
         self.values[value] = meaning;
     }
 
     /// Keeps only these values, in this order. Nodes stay as they are.
-    #[cfg(feature = "recordings")]
     pub(crate) fn keep_values(&mut self, order: &[usize]) {
         self.values = order
             .iter()
@@ -155,7 +147,6 @@ impl Profile {
 
     /// The names, the nodes, and how many nodes there may be if they have two values at least: for a reader that
     /// makes names and nodes apart. [`grown`](Profile::grown) has to follow.
-    #[cfg(feature = "recordings")]
     pub(crate) fn parts(&mut self, cells: usize) -> (&mut Frames, &mut Tree, usize) {
         (
             &mut self.frames,
@@ -165,7 +156,6 @@ impl Profile {
     }
 
     /// Gives new nodes no values.
-    #[cfg(feature = "recordings")]
     pub(crate) fn grown(&mut self) {
         for column in &mut self.columns {
             column.resize(self.tree.len(), 0);
@@ -214,12 +204,10 @@ impl Profile {
     }
 
     /// What could not be named; only perf.data counts it.
-    #[cfg(feature = "recordings")]
     pub fn unknown(&self) -> Option<&Unknown> {
         self.unknown.as_ref()
     }
 
-    #[cfg(feature = "recordings")]
     pub(crate) fn set_unknown(&mut self, unknown: Unknown) {
         self.unknown = Some(unknown);
     }
@@ -312,7 +300,6 @@ impl Profile {
         self.modules.add(&other.modules);
         self.tiers = None;
         self.times = None;
-        #[cfg(feature = "recordings")]
         if let Some(theirs) = &other.unknown {
             self.unknown.get_or_insert_default().merge(theirs);
         }

@@ -68,7 +68,6 @@ impl ModuleTable {
     }
 
     /// Remembers of one name what another table does of a name.
-    #[cfg(feature = "recordings")]
     pub(crate) fn copy(&mut self, name: &str, other: &ModuleTable, theirs: &str) {
         for (world, of) in other.0.iter().enumerate() {
             if let Some(module) = of.get(theirs) {
@@ -78,7 +77,6 @@ impl ModuleTable {
     }
 
     /// The same table with other modules: of a name in several each is renamed.
-    #[cfg(feature = "recordings")]
     pub(crate) fn renamed<'a, T: AsRef<str>>(
         &'a self,
         rename: impl Fn(&'a str) -> T,

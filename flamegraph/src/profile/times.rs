@@ -29,7 +29,6 @@ pub struct Row {
 
 impl Row {
     /// Whether each of the samples amounts to `each`.
-    #[cfg(feature = "recordings")]
     pub(crate) fn is_worth(&self, each: u64) -> bool {
         u64::from(self.samples).checked_mul(each) == Some(self.amount)
     }
@@ -161,7 +160,6 @@ impl Times {
     }
 
     /// The same times where slices have other names; those that become the same are one, those without a name none.
-    #[cfg_attr(not(feature = "formats"), expect(dead_code))]
     pub(crate) fn renamed(&self, name: impl Fn(&str) -> Option<String>) -> Times {
         let mut slices: Vec<Slice> = Vec::new();
         let mut places: HashMap<Slice, u16> = HashMap::new();
@@ -191,7 +189,6 @@ impl Times {
 
     /// The same times where rows of some nodes get slices by their buckets: `ranges` are half-open, in order and apart,
     /// each with a number in `slices`, counted from 1. A row that has a slice keeps it, unless only the new one is certain.
-    #[cfg_attr(not(feature = "formats"), expect(dead_code))]
     pub(crate) fn assigned(
         &self,
         nodes: &[bool],

@@ -23,7 +23,6 @@ pub enum WriteFormat {
     #[cfg(feature = "formats")]
     Speedscope,
     /// OTLP profiles of opentelemetry-proto 1.10.
-    #[cfg(feature = "formats")]
     Otlp,
 }
 
@@ -80,7 +79,6 @@ const FORMATS: &[Entry] = &[
         &[".speedscope.json", ".speedscope"],
     ),
     entry(WriteFormat::Json, "json", &[".json"]),
-    #[cfg(feature = "formats")]
     entry(WriteFormat::Otlp, "otlp-1.10", &[".otlp"]),
 ];
 
@@ -153,7 +151,6 @@ pub fn write(
         WriteFormat::Json => profile.write_json(out),
         #[cfg(feature = "formats")]
         WriteFormat::Speedscope => profile.write_speedscope(out),
-        #[cfg(feature = "formats")]
         WriteFormat::Otlp => profile.write_otlp(out),
     }
 }

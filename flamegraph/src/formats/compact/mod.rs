@@ -9,7 +9,6 @@ mod times;
 mod write;
 
 pub(crate) use read::{detect, read_input};
-#[cfg(feature = "formats")]
 pub(crate) use write::put_modules;
 
 /// What every file begins with; the rest is one zlib stream. The second is of profiles with times.

@@ -15,5 +15,4 @@ mod write;
 const THREAD: &str = "thread";
 
 pub(crate) use read::{detect, read_input};
-#[cfg(feature = "formats")]
 pub(crate) use write::{Stack, Strings};
