@@ -37,7 +37,6 @@ __all__ = [
     "WRITE_FORMATS",
     "Change",
     "Diff",
-    "DiffNode",
     "Difference",
     "Distance",
     "FlameChart",
@@ -183,26 +182,6 @@ class Node:
         """What each tier has of the total: several have some after `merged_tiers`."""
 
 @final
-class DiffNode:
-    """A row of `Diff.nodes`: one node of the tree that has both profiles."""
-
-    @property
-    def parent(self) -> int:
-        """The parent's place in the list; the root, at place 0, is its own."""
-    @property
-    def name(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def self_before(self) -> int: ...
-    @property
-    def self_after(self) -> int: ...
-    @property
-    def total_before(self) -> int: ...
-    @property
-    def total_after(self) -> int: ...
-
-@final
 class Change:
     """What became of a path, or of a method wherever it is."""
 
@@ -245,8 +224,6 @@ class Diff:
         """Paths that are only in the profile after, largest first; of a new subtree its outermost frame."""
     def vanished(self, limit: int = 20) -> list[Change]:
         """Paths that are only in the profile before, largest first; of a lost subtree its outermost frame."""
-    def nodes(self) -> list[DiffNode]:
-        """Every node, parents before their children."""
     def to_folded(self, annotate: bool = True) -> bytes:
         """Differential folded text: `stack before after`."""
     def to_svg(self, **options: Unpack[_Picture]) -> bytes:

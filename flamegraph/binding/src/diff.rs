@@ -1,14 +1,14 @@
 //! The difference of two profiles as Python sees it.
 
-use flamegraph::WriteFormat;
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::arguments::Number;
-use crate::output::{to_bytes, write_options, write_to, Output, Target};
-use crate::picture::{check_no_options, Look};
+use crate::arguments::{Number, Value};
+use crate::output::Target;
 use crate::profile::Profile;
-use crate::tables::{Change, DiffNode};
+use crate::tables::Change;
 use crate::{detached, value_error};
 
 /// A difference; see the library's.
@@ -42,8 +42,8 @@ impl Diff {
     }
 
     #[getter]
-    fn profile(&self, py: Python<'_>) -> PyResult<Profile> {
-        detached(py, || Ok(self.inner.tree().clone())).map(Profile::new)
+    fn profile(&self) -> Profile {
+        Profile::shared(Arc::clone(self.inner.tree()))
     }
 
     #[pyo3(signature = (limit=Number(20)))]
@@ -61,13 +61,9 @@ impl Diff {
         rows(py, detached(py, || Ok(self.inner.vanished(limit.0)))?)
     }
 
-    fn nodes(&self) -> Vec<DiffNode> {
-        self.inner.nodes().map(DiffNode::from).collect()
-    }
-
     #[pyo3(signature = (annotate=true))]
     fn to_folded<'py>(&self, py: Python<'py>, annotate: bool) -> PyResult<Bound<'py, PyBytes>> {
-        to_bytes(py, |out| self.inner.write_folded(out, annotate))
+        self.profile().to_folded(py, None, annotate)
     }
 
     #[pyo3(signature = (**options))]
@@ -76,9 +72,7 @@ impl Diff {
         py: Python<'py>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let Look(look) = Look::of(options)?;
-        let picture = to_bytes(py, |out| self.inner.tree().write_svg(out, &look))?;
-        Ok(picture)
+        self.profile().to_svg(py, Value::default(), options)
     }
 
     #[pyo3(signature = (target, format=None, *, title=None, **options))]
@@ -90,20 +84,8 @@ impl Diff {
         title: Option<&str>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        let output = Output::choose(format, &target).map_err(value_error)?;
-        let Output::Library(format) = output else {
-            let page = Bound::new(py, self.profile(py)?)?;
-            return target.write_page(page.as_any(), title);
-        };
-        if format == WriteFormat::Svg {
-            let Look(look) = Look::of(options)?.with(flamegraph::Diff::AFTER, title);
-            return write_to(py, &target, |out| self.inner.tree().write_svg(out, &look));
-        }
-        check_no_options(options, format)?;
-        let options = write_options(None, title);
-        write_to(py, &target, |out| {
-            flamegraph::write(self.inner.tree(), format, out, &options)
-        })
+        let profile = Bound::new(py, self.profile())?;
+        Profile::write(&profile, target, format, None, title, false, options)
     }
 
     fn __repr__(&self) -> PyResult<String> {

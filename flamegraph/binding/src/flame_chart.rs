@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use crate::arguments::Source;
 use crate::detached;
 use crate::output::{write_to, Target};
-use crate::picture::Look;
+use crate::picture::look;
 use crate::reading::{self, of_source};
 
 /// Stacks in the order of time; see the library's.
@@ -57,7 +57,7 @@ impl FlameChart {
             let reason = "a flame chart is turned round when it is read: open(..., reverse=True)";
             return Err(PyTypeError::new_err(reason));
         }
-        let Look(look) = Look::of(options)?;
+        let look = look(options)?;
         write_to(py, &target, |out| self.inner.write_svg(out, &look))
     }
 }

@@ -101,7 +101,7 @@ mod _flamegraph {
     #[pymodule_export]
     use crate::stack_table::{MethodSums, StackTable, WorkTable};
     #[pymodule_export]
-    use crate::tables::{Change, DiffNode, Frame, Method, Node, Stack};
+    use crate::tables::{Change, Frame, Method, Node, Stack};
     #[pymodule_export]
     use crate::times::Times;
     #[pymodule_export]

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flamegraph::{Error, WriteFormat, WriteOptions};
+use flamegraph::{Error, WriteFormat};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -72,18 +72,6 @@ fn unknown(name: Option<&str>, target: &Target) -> String {
     let named = |(name, ending)| format!("{name} ({ending})");
     let known: Vec<String> = known().into_iter().map(named).collect();
     format!("{asked}; known are: {}", known.join(", "))
-}
-
-/// How to write: one value where the format has no room for more (none: what it has room for), and a title for pictures.
-pub(crate) fn write_options(value: Option<usize>, title: Option<&str>) -> WriteOptions {
-    let mut options = WriteOptions {
-        value,
-        ..WriteOptions::default()
-    };
-    if let Some(title) = title {
-        options.svg.title = title.to_string();
-    }
-    options
 }
 
 /// Only pprof has labels for each sample.

@@ -1,4 +1,4 @@
-//! The options of a picture, as keywords.
+//! The options of a picture, as keywords: how it is to look.
 
 use flamegraph::svg::{MinWidth, Options};
 use flamegraph::{Error, WriteFormat};
@@ -14,9 +14,6 @@ const KEYWORDS: &str =
     "title, subtitle, width, height, min_width, font_type, font_size, font_width, count_name, \
     name_type, colors, bgcolors, hash, reverse, inverted, negate, width_from, factor";
 
-/// How a picture is to look.
-pub(crate) struct Look(pub(crate) Options);
-
 /// The least width as Python gives it: pixels, or text such as `0.5%`.
 #[derive(FromPyObject)]
 enum Width {
@@ -24,57 +21,45 @@ enum Width {
     Text(String),
 }
 
-impl Look {
-    /// Reads the keywords; an unknown one is an error that lists the known ones.
-    pub(crate) fn of(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Look> {
-        let mut look = Look(Options::default());
-        for (keyword, value) in keywords.into_iter().flatten() {
-            let keyword: String = keyword.extract()?;
-            if !value.is_none() {
-                let set = look.set(&keyword, &value);
-                set.map_err(|error| within_bounds(error, &keyword, &value))?;
-            }
+/// Reads the keywords; an unknown one is an error that lists the known ones.
+pub(crate) fn look(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
+    let mut options = Options::default();
+    for (keyword, value) in keywords.into_iter().flatten() {
+        let keyword: String = keyword.extract()?;
+        if !value.is_none() {
+            let set = set(&mut options, &keyword, &value);
+            set.map_err(|error| within_bounds(error, &keyword, &value))?;
         }
-        Ok(look)
     }
+    Ok(options)
+}
 
-    /// The same with this value drawn, and this title.
-    pub(crate) fn with(mut self, value: usize, title: Option<&str>) -> Look {
-        self.0.value = value;
-        if let Some(title) = title {
-            self.0.title = title.to_string();
+fn set(options: &mut Options, keyword: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    match keyword {
+        "title" => options.title = value.extract()?,
+        "subtitle" => options.subtitle = value.extract()?,
+        "width" => options.width = value.extract()?,
+        "height" => options.frame_height = value.extract()?,
+        "min_width" => options.min_width = min_width(value)?,
+        "font_type" => options.font.family = value.extract()?,
+        "font_size" => options.font.size = value.extract()?,
+        "font_width" => options.font.width = value.extract()?,
+        "count_name" => options.count_name = value.extract()?,
+        "name_type" => options.name_type = value.extract()?,
+        "colors" => options.palette = Some(parsed(value)?),
+        "bgcolors" => options.background = Some(parsed(value)?),
+        "hash" => options.hash = value.extract()?,
+        "reverse" => options.reverse = value.extract()?,
+        "inverted" => options.inverted = value.extract()?,
+        "negate" => options.negate = value.extract()?,
+        "width_from" => options.width_from = parsed(value)?,
+        "factor" => options.factor = value.extract()?,
+        other => {
+            let reason = format!("unknown keyword {other:?}; known are: {KEYWORDS}");
+            return Err(PyTypeError::new_err(reason));
         }
-        self
     }
-
-    fn set(&mut self, keyword: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let options = &mut self.0;
-        match keyword {
-            "title" => options.title = value.extract()?,
-            "subtitle" => options.subtitle = value.extract()?,
-            "width" => options.width = value.extract()?,
-            "height" => options.frame_height = value.extract()?,
-            "min_width" => options.min_width = min_width(value)?,
-            "font_type" => options.font.family = value.extract()?,
-            "font_size" => options.font.size = value.extract()?,
-            "font_width" => options.font.width = value.extract()?,
-            "count_name" => options.count_name = value.extract()?,
-            "name_type" => options.name_type = value.extract()?,
-            "colors" => options.palette = Some(parsed(value)?),
-            "bgcolors" => options.background = Some(parsed(value)?),
-            "hash" => options.hash = value.extract()?,
-            "reverse" => options.reverse = value.extract()?,
-            "inverted" => options.inverted = value.extract()?,
-            "negate" => options.negate = value.extract()?,
-            "width_from" => options.width_from = parsed(value)?,
-            "factor" => options.factor = value.extract()?,
-            other => {
-                let reason = format!("unknown keyword {other:?}; known are: {KEYWORDS}");
-                return Err(PyTypeError::new_err(reason));
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 fn parsed<T: std::str::FromStr<Err = Error>>(value: &Bound<'_, PyAny>) -> PyResult<T> {
@@ -94,7 +79,7 @@ pub(crate) fn check_no_options(
     format: WriteFormat,
 ) -> PyResult<()> {
     match options {
-        Some(options) if !options.is_empty() => {
+        Some(options) if !options.is_empty() && format != WriteFormat::Svg => {
             let (format, options) = (format.name(), options.keys());
             let reason = format!("{format} is not a picture format: it has no options {options}");
             Err(PyTypeError::new_err(reason))

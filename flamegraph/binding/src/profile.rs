@@ -10,8 +10,8 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::arguments::{Number, Patterns, Source, Sources, Value, Values};
 use crate::diff::Diff;
-use crate::output::{check_thread_label, to_bytes, write_options, write_to, Output, Target};
-use crate::picture::{check_no_options, Look};
+use crate::output::{check_thread_label, to_bytes, write_to, Output, Target};
+use crate::picture::{check_no_options, look};
 use crate::tables::{nodes, stacks, Frame, Method, Node, Stack};
 use crate::times::Times;
 use crate::{detached, merging, pandas, reading, value_error, Locked};
@@ -400,7 +400,7 @@ impl Profile {
     }
 
     #[pyo3(signature = (value=None, annotate=true))]
-    fn to_folded<'py>(
+    pub(crate) fn to_folded<'py>(
         &self,
         py: Python<'py>,
         value: Option<Value>,
@@ -428,7 +428,7 @@ impl Profile {
     }
 
     #[pyo3(signature = (*, value=Value::default(), **options))]
-    fn to_svg<'py>(
+    pub(crate) fn to_svg<'py>(
         &self,
         py: Python<'py>,
         value: Value,
@@ -436,9 +436,8 @@ impl Profile {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let profile = self.now();
         let value = value.of(&profile).map_err(value_error)?;
-        let Look(look) = Look::of(options)?.with(value, None);
-        let picture = to_bytes(py, |out| profile.write_svg(out, &look))?;
-        Ok(picture)
+        let look = look(options)?;
+        to_bytes(py, |out| profile.write_svg(out, value, &look))
     }
 
     fn to_speedscope<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -452,7 +451,7 @@ impl Profile {
     }
 
     #[pyo3(signature = (target, format=None, *, value=None, title=None, thread_label=false, **options))]
-    fn write(
+    pub(crate) fn write(
         slf: &Bound<'_, Self>,
         target: Target,
         format: Option<&str>,
@@ -469,13 +468,17 @@ impl Profile {
         let Output::Library(format) = output else {
             return target.write_page(slf.as_any(), title);
         };
-        if format == WriteFormat::Svg {
-            let Look(look) = Look::of(options)?.with(value.unwrap_or_default(), title);
-            return write_to(py, &target, |out| profile.write_svg(out, &look));
-        }
         check_no_options(options, format)?;
-        let mut options = write_options(value, title);
-        options.thread_label = thread_label;
+        let mut svg = look(options)?;
+        if let Some(title) = title {
+            svg.title = title.to_string();
+        }
+        let options = WriteOptions {
+            value,
+            thread_label,
+            svg,
+            ..WriteOptions::default()
+        };
         write_to(py, &target, |out| {
             flamegraph::write(&profile, format, out, &options)
         })

@@ -146,33 +146,6 @@ pub(crate) fn nodes(profile: &flamegraph::Profile, value: usize) -> PyResult<Vec
 }
 
 row! {
-    /// One node of `Diff.nodes`.
-    DiffNode {
-        parent: u32,
-        name: String,
-        kind: &'static str,
-        self_before: i64,
-        self_after: i64,
-        total_before: i64,
-        total_after: i64,
-    }
-}
-
-impl From<flamegraph::DiffNode<'_>> for DiffNode {
-    fn from(node: flamegraph::DiffNode<'_>) -> DiffNode {
-        DiffNode {
-            parent: node.parent,
-            name: node.name.to_string(),
-            kind: node.kind.word(),
-            self_before: node.selfs[0],
-            self_after: node.selfs[1],
-            total_before: node.totals[0],
-            total_after: node.totals[1],
-        }
-    }
-}
-
-row! {
     /// One method or path that changed, of `Diff`.
     Change {
         path: Py<PyTuple>,

@@ -1,9 +1,9 @@
 //! The difference between two profiles.
 
 use std::cmp::Reverse;
-use std::io::Write;
+use std::sync::Arc;
 
-use crate::profile::{values, Error, Kind, Node, Order, Profile, Result, ValueType, ROOT};
+use crate::profile::{values, Error, Node, Order, Profile, Result, ValueType, ROOT};
 
 /// Two profiles side by side in one tree.
 ///
@@ -12,28 +12,13 @@ use crate::profile::{values, Error, Kind, Node, Order, Profile, Result, ValueTyp
 /// appear. If the difference is normalised, `before` is scaled to exactly the total of `after`, so that a delta is a
 /// change of share, in units of `after`.
 pub struct Diff {
-    tree: Profile,
+    tree: Arc<Profile>,
     normalized: bool,
     before_total: i64,
     /// For each node whether it had a total before scaling, which can round a small one to 0.
     was_there: Vec<bool>,
     /// Totals of all nodes, before and after.
     totals: [Vec<i64>; 2],
-}
-
-/// One node of a [`Diff`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiffNode<'a> {
-    /// The number of the parent: nodes are numbered from 0, the root, and parents come before children.
-    pub parent: u32,
-    /// The name of the frame, empty for the root.
-    pub name: &'a str,
-    /// The kind with the largest sum of both sides.
-    pub kind: Kind,
-    /// Own value, before and after.
-    pub selfs: [i64; 2],
-    /// Total value, before and after.
-    pub totals: [i64; 2],
 }
 
 /// The change of one path, or of one method in all stacks.
@@ -70,28 +55,22 @@ impl Diff {
         tree.add_column(before, theirs, Diff::BEFORE)?;
         tree.add_column(after, value, Diff::AFTER)?;
         let tree = tree.with_tiers_merged(&[Diff::BEFORE, Diff::AFTER])?;
-        let totals = tree.node_totals(Diff::BEFORE);
+        let measured = tree.node_totals(Diff::BEFORE);
+        let tree = match normalize {
+            true => normalized(&tree, compared)?,
+            false => tree,
+        };
         Ok(Diff {
             normalized: normalize,
-            before_total: totals[0],
-            was_there: totals.iter().map(|&total| total > 0).collect(),
-            totals: [Vec::new(), Vec::new()],
-            tree: if normalize {
-                normalized(&tree, compared)?
-            } else {
-                tree
-            },
-        }
-        .summed())
-    }
-
-    fn summed(mut self) -> Diff {
-        self.totals = [Diff::BEFORE, Diff::AFTER].map(|value| self.tree.node_totals(value));
-        self
+            before_total: measured[0],
+            was_there: measured.iter().map(|&total| total > 0).collect(),
+            totals: [Diff::BEFORE, Diff::AFTER].map(|value| tree.node_totals(value)),
+            tree: Arc::new(tree),
+        })
     }
 
     /// The tree with both values.
-    pub fn tree(&self) -> &Profile {
+    pub fn tree(&self) -> &Arc<Profile> {
         &self.tree
     }
 
@@ -103,25 +82,6 @@ impl Diff {
     /// The total before, as measured.
     pub fn before_total(&self) -> i64 {
         self.before_total
-    }
-
-    /// Writes folded text with two counts a line, before and after.
-    pub fn write_folded(&self, out: impl Write, annotate: bool) -> Result<()> {
-        self.tree.write_differential(out, annotate)
-    }
-
-    /// All nodes, the root first, parents before their children.
-    pub fn nodes(&self) -> impl Iterator<Item = DiffNode<'_>> {
-        (0..self.tree.node_count() as Node + 1).map(|node| {
-            let frame = self.tree.frame_of(node);
-            DiffNode {
-                parent: self.tree.tree.parent(node),
-                name: frame.map_or("", |(name, _)| name),
-                kind: frame.map_or(Kind::Plain, |(_, kind)| kind),
-                selfs: self.selfs(node),
-                totals: self.totals_of(node),
-            }
-        })
     }
 
     /// The methods whose self value changed most, then by the change of their total, then by name.

@@ -29,7 +29,7 @@ mod work_table;
 
 pub use canonical::NameRules;
 pub use categories::WorkRules;
-pub use diff::{Change, Diff, DiffNode};
+pub use diff::{Change, Diff};
 pub use frame_rules::{category_label, category_patterns};
 pub(crate) use many::{lock, processors};
 pub use many::{read_all, read_mean};

@@ -44,7 +44,6 @@ fn asked() -> Options {
         name_type: Some("Method:".into()),
         reverse: true,
         factor: 0.5,
-        merge_tiers: false,
         ..Options::default()
     }
 }
@@ -63,7 +62,7 @@ fn svg(profile: &Profile, look: Options) -> Vec<u8> {
         ..look
     };
     let mut out = Vec::new();
-    profile.write_svg(&mut out, &options).unwrap();
+    profile.write_svg(&mut out, 0, &options).unwrap();
     let picture = String::from_utf8(out).unwrap();
     let (frames, rest) = picture.split_once("<script>").unwrap();
     let (_, end) = rest.split_once("</script>").unwrap();

@@ -55,7 +55,7 @@ fn in_a_mean_every_host_weighs_the_same() {
 #[test]
 fn no_samples_are_an_error_with_a_reason() {
     let error = samples("")
-        .write_svg(Vec::new(), &Options::default())
+        .write_svg(Vec::new(), 0, &Options::default())
         .err()
         .unwrap()
         .to_string();
@@ -66,18 +66,8 @@ fn no_samples_are_an_error_with_a_reason() {
 }
 
 #[test]
-fn tiers_are_one_frame_in_a_picture_unless_asked_otherwise() {
+fn tiers_are_one_frame_in_a_picture() {
     let profile = samples("f_[0];g_[j] 1\nf_[j];g_[j] 2\n");
-    let frames = |merge_tiers| {
-        svg(
-            &profile,
-            &Options {
-                merge_tiers,
-                ..Options::default()
-            },
-        )
-        .matches("<title>")
-        .count()
-    };
-    assert_eq!((frames(true), frames(false)), (3, 5));
+    let picture = svg(&profile, &Options::default());
+    assert_eq!(picture.matches("<title>").count(), 3);
 }

@@ -47,7 +47,7 @@ pub fn written(profile: &Profile, format: WriteFormat) -> Vec<u8> {
 
 pub fn svg(profile: &Profile, options: &Options) -> String {
     let mut out = Vec::new();
-    profile.write_svg(&mut out, options).unwrap();
+    profile.write_svg(&mut out, 0, options).unwrap();
     String::from_utf8(out).unwrap()
 }
 

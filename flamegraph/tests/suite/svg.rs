@@ -102,7 +102,7 @@ fn a_difference_without_one_side_is_an_error_or_all_new() {
         width_from: Side::Before,
         ..Options::default()
     };
-    let error = profile.write_svg(Vec::new(), &before).err().unwrap();
+    let error = profile.write_svg(Vec::new(), 0, &before).err().unwrap();
     assert!(
         error.to_string().contains("no samples of before"),
         "{error}"
@@ -208,7 +208,7 @@ fn a_large_picture_comes_in_small_blocks() {
         largest: 0,
         total: 0,
     };
-    profile.write_svg(&mut blocks, &every).unwrap();
+    profile.write_svg(&mut blocks, 0, &every).unwrap();
     assert!(blocks.total > 10_000_000, "{}", blocks.total);
     assert!(blocks.largest < 100_000, "{}", blocks.largest);
 }

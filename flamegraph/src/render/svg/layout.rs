@@ -19,7 +19,6 @@ pub(super) enum Drawn {
 /// A profile with the data of every node for its picture.
 pub(super) struct Layout<'a> {
     profile: &'a Profile,
-    merge_tiers: bool,
     /// Totals of all nodes: of the value, or before and after.
     totals: Vec<Vec<i64>>,
     /// The index of the totals that set the widths.
@@ -30,7 +29,7 @@ pub(super) struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    pub(super) fn of(profile: &'a Profile, drawn: Drawn, merge_tiers: bool) -> Layout<'a> {
+    pub(super) fn of(profile: &'a Profile, drawn: Drawn) -> Layout<'a> {
         let (values, widths) = match drawn {
             Drawn::Value(value) => (vec![value], 0),
             Drawn::Change(side) => (vec![0, 1], side as usize),
@@ -41,7 +40,6 @@ impl<'a> Layout<'a> {
         let (children, starts) = deal(tree.nodes(), tree.len(), parent);
         Layout {
             profile,
-            merge_tiers,
             totals: totals.collect(),
             widths,
             starts,
@@ -63,8 +61,7 @@ impl<'a> Layout<'a> {
     }
 
     fn is_one_bar(&self, one: Node, other: Node) -> bool {
-        let (one, other) = (self.frame(one), self.frame(other));
-        one.name() == other.name() && (self.merge_tiers || one.kind() == other.kind())
+        self.frame(one).name() == self.frame(other).name()
     }
 
     /// The bar of these nodes.
@@ -221,7 +218,7 @@ mod tests {
     }
 
     fn bars(profile: &Profile) -> Vec<(String, u32, i64, i64)> {
-        let layout = Layout::of(profile, Drawn::Value(0), true);
+        let layout = Layout::of(profile, Drawn::Value(0));
         let mut bars = Vec::new();
         layout
             .visit(&mut |bar| {
@@ -255,7 +252,7 @@ mod tests {
     #[test]
     fn what_nobody_looks_at_takes_its_place_all_the_same() {
         let profile = profile(&[(&["a"], 100_000), (&["b", "c"], 1), (&["d"], 50_000)]);
-        let layout = Layout::of(&profile, Drawn::Value(0), true);
+        let layout = Layout::of(&profile, Drawn::Value(0));
         let mut seen = Vec::new();
         let look = &mut |bar: &Bar<'_>| {
             seen.push((bar.level, bar.start));

@@ -31,11 +31,11 @@ impl Profile {
     ///
     /// A profile with exactly the values `before` and `after` is drawn as a difference: one of them sets the widths,
     /// the change of each total sets the colours. A profile without samples is an error.
-    pub fn write_svg(&self, out: impl Write, options: &Options) -> Result<()> {
+    pub fn write_svg(&self, out: impl Write, value: usize, options: &Options) -> Result<()> {
         options.check()?;
         let drawn = match self.is_differential() {
             true => Drawn::Change(options.width_from),
-            false => Drawn::Value(options.value),
+            false => Drawn::Value(value),
         };
         let value = match drawn {
             Drawn::Value(value) => value,
@@ -49,7 +49,7 @@ impl Profile {
         }
         let reversed = options.reverse.then(|| self.inverted()).transpose()?;
         let profile = reversed.as_ref().unwrap_or(self);
-        let layout = Layout::of(profile, drawn, options.merge_tiers);
+        let layout = Layout::of(profile, drawn);
         Picture::of(&layout, &self.values()[value], options)?.write(out)
     }
 }

@@ -13,8 +13,6 @@ pub struct Options {
     pub title: String,
     /// A second line under it; empty for none.
     pub subtitle: String,
-    /// The value that sets the widths, unless the picture is a difference.
-    pub value: usize,
     /// Colours by flamegraph.pl's rules; `None` for our own.
     pub palette: Option<Palette>,
     /// The background; `None` for that of the palette.
@@ -44,8 +42,6 @@ pub struct Options {
     pub width_from: Side,
     /// The factor for the shown counts.
     pub factor: f64,
-    /// One frame for all tiers of a method.
-    pub merge_tiers: bool,
 }
 
 impl Default for Options {
@@ -53,7 +49,6 @@ impl Default for Options {
         Options {
             title: String::new(),
             subtitle: String::new(),
-            value: 0,
             palette: None,
             background: None,
             hash: false,
@@ -68,7 +63,6 @@ impl Default for Options {
             negate: false,
             width_from: Side::After,
             factor: 1.0,
-            merge_tiers: true,
         }
     }
 }
