@@ -26,4 +26,5 @@ pub use profile::{
     ThreadId, Times, TimesBuilder, ValueType, BUCKET,
 };
 pub use render::{svg, write, PartColumn, ViewerWriter, WriteFormat, WriteOptions};
+pub use source::write_by_thread;
 pub use symbols::{python_frame, GoOn, SymbolOptions};

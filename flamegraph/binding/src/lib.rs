@@ -4,7 +4,6 @@
 //! is held meanwhile. Errors become ValueError, and a panic an exception that `except Exception` sees.
 
 mod arguments;
-mod blocks;
 mod diff;
 mod flame_chart;
 mod merging;

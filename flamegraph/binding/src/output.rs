@@ -11,7 +11,6 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::blocks::write_file;
 use crate::{guarded, value_error, words};
 
 /// A format that can be written: one of the library's, or the page, which Python makes.
@@ -178,7 +177,7 @@ fn write_part(
     write: impl FnOnce(&mut dyn Write) -> flamegraph::Result<()>,
 ) -> flamegraph::Result<()> {
     let file = File::options().write(true).create_new(true).open(part)?;
-    write_file(file, write)
+    flamegraph::write_by_thread(file, write).map(drop)
 }
 
 /// The name of the file until it is whole: beside it, so that it can be renamed.

@@ -1,7 +1,8 @@
-//! Bytes: input, compression, and encoded numbers.
+//! Bytes: input, compression, encoded numbers, and output.
 
 mod compression;
 mod input;
+mod writer_thread;
 #[cfg(feature = "formats")]
 mod zstd;
 
@@ -9,3 +10,4 @@ pub(crate) mod wire;
 
 pub(crate) use compression::uncompressed;
 pub(crate) use input::{Input, HEAD_BYTES};
+pub use writer_thread::write_by_thread;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::write::write_piece;
+use super::write::{write_number, write_piece};
 use super::ViewerWriter;
 use crate::profile::{Node, Result, Row};
 use crate::source::wire::{put_varint, Numbers};
@@ -116,12 +116,10 @@ impl ColumnTimes {
 
     /// The table as the data has it.
     pub(super) fn write(&self, out: &mut impl Write) -> Result<()> {
-        let mut head = Vec::new();
         let facts = [self.column as u64, self.start, self.width, self.flags];
         for number in facts.into_iter().chain([self.count as u64]) {
-            put_varint(&mut head, number);
+            write_number(out, number)?;
         }
-        out.write_all(&head)?;
         // A row's numbers are as the table has them, but there each kind of number stands by itself.
         let has = |flag: u64| usize::from(self.flags & flag > 0);
         let mut columns = vec![Vec::new(); 3 + has(HAS_AMOUNTS) + has(HAS_BANDS)];

@@ -1,9 +1,6 @@
 //! The tree and the columns as bytes.
 
-use std::io::{self, ErrorKind, Write};
-use std::panic::resume_unwind;
-use std::sync::mpsc::{sync_channel, SyncSender};
-use std::thread;
+use std::io::Write;
 
 use flate2::write::ZlibEncoder;
 use flate2::Compression;
@@ -13,12 +10,11 @@ use crate::formats::put_modules;
 use crate::formats::shared::shared_prefix;
 use crate::profile::Result;
 use crate::source::wire::put_varint;
+use crate::source::write_by_thread;
 
 const MAGIC: &[u8] = b"HPV4";
 /// 6 makes the data 1 % smaller, and its writing a third longer.
 const LEVEL: u32 = 4;
-/// Most pieces that wait to be compressed.
-const MOST_PIECES: usize = 64;
 
 impl ViewerWriter {
     /// Writes the data, the same bytes for the same profiles in the same order. If there are too many nodes the
@@ -27,7 +23,9 @@ impl ViewerWriter {
     pub fn finish(&mut self, mut out: impl Write) -> Result<()> {
         self.keep_most(self.most_nodes)?;
         self.bucket_width();
-        out.write_all(&deflated(|pieces| self.write(pieces))?)?;
+        let deflated = ZlibEncoder::new(Vec::new(), Compression::new(LEVEL));
+        let deflated = write_by_thread(deflated, |mut pieces| self.write(&mut pieces))?;
+        out.write_all(&deflated.finish()?)?;
         out.flush()?;
         Ok(())
     }
@@ -80,17 +78,13 @@ impl ViewerWriter {
         for count in counts {
             put_varint(&mut children, u64::from(count));
         }
-        let mut head = Vec::new();
-        put_varint(&mut head, tree.len() as u64);
-        out.write_all(&head)?;
+        write_number(out, tree.len() as u64)?;
         write_piece(out, &numbers)?;
         write_piece(out, &children)
     }
 
     fn write_columns(&self, out: &mut impl Write) -> Result<()> {
-        let mut head = Vec::new();
-        put_varint(&mut head, self.columns.len() as u64);
-        out.write_all(&head)?;
+        write_number(out, self.columns.len() as u64)?;
         for column in &self.columns {
             write_column(column, out)?;
         }
@@ -98,48 +92,10 @@ impl ViewerWriter {
     }
 
     fn write_times(&self, out: &mut impl Write) -> Result<()> {
-        let mut head = Vec::new();
-        put_varint(&mut head, self.times.len() as u64);
-        out.write_all(&head)?;
+        write_number(out, self.times.len() as u64)?;
         for times in &self.times {
             times.write(out)?;
         }
-        Ok(())
-    }
-}
-
-/// What is written, compressed; a thread of its own does it meanwhile.
-fn deflated(write: impl FnOnce(&mut Pieces) -> Result<()>) -> Result<Vec<u8>> {
-    thread::scope(|scope| {
-        let (sender, pieces) = sync_channel::<Vec<u8>>(MOST_PIECES);
-        let deflate = move || -> io::Result<Vec<u8>> {
-            let mut out = ZlibEncoder::new(Vec::new(), Compression::new(LEVEL));
-            for piece in pieces {
-                out.write_all(&piece)?;
-            }
-            out.finish()
-        };
-        let compressed = thread::Builder::new().spawn_scoped(scope, deflate)?;
-        let written = write(&mut Pieces(sender));
-        let compressed = compressed
-            .join()
-            .unwrap_or_else(|panic| resume_unwind(panic))?;
-        written?;
-        Ok(compressed)
-    })
-}
-
-/// Hands what is written to whoever compresses it.
-struct Pieces(SyncSender<Vec<u8>>);
-
-impl Write for Pieces {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let sent = self.0.send(bytes.to_vec());
-        sent.map_err(|_| io::Error::from(ErrorKind::BrokenPipe))?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -153,9 +109,7 @@ fn write_column(column: &Column, out: &mut impl Write) -> Result<()> {
         before = node;
         count += 1;
     }
-    let mut head = Vec::new();
-    put_varint(&mut head, count);
-    out.write_all(&head)?;
+    write_number(out, count)?;
     write_piece(out, &nodes)?;
     write_piece(out, &values)
 }
@@ -166,9 +120,14 @@ fn put_piece(out: &mut Vec<u8>, piece: &[u8]) {
 }
 
 pub(super) fn write_piece(out: &mut impl Write, piece: &[u8]) -> Result<()> {
-    let mut length = Vec::new();
-    put_varint(&mut length, piece.len() as u64);
-    out.write_all(&length)?;
+    write_number(out, piece.len() as u64)?;
     out.write_all(piece)?;
+    Ok(())
+}
+
+pub(super) fn write_number(out: &mut impl Write, number: u64) -> Result<()> {
+    let mut bytes = Vec::new();
+    put_varint(&mut bytes, number);
+    out.write_all(&bytes)?;
     Ok(())
 }

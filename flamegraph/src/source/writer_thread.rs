@@ -1,33 +1,34 @@
-//! A file that is written by a thread of its own, while further blocks are made.
+//! Bytes that a thread of its own writes, while further blocks are made.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::mem;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::thread;
 
+use crate::profile::Result;
+
 /// How much is handed over at once.
 const BLOCK: usize = 512 << 10;
 /// Blocks that may wait; their memory is used again.
 const MOST_WAITING: usize = 2;
 
-/// Lets `write` write to a file.
-pub(crate) fn write_file(
-    mut file: File,
-    write: impl FnOnce(&mut dyn Write) -> flamegraph::Result<()>,
-) -> flamegraph::Result<()> {
+/// Lets `write` write to `out`, which another thread does; returns `out` with everything written to it.
+pub fn write_by_thread<W: Write + Send>(
+    mut out: W,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<W> {
     thread::scope(|scope| {
         let (full, to_write) = sync_channel::<Vec<u8>>(MOST_WAITING);
         let (written, empty) = sync_channel(MOST_WAITING + 1);
-        let writer = thread::Builder::new().spawn_scoped(scope, move || -> io::Result<()> {
+        let writer = thread::Builder::new().spawn_scoped(scope, move || -> io::Result<W> {
             for mut block in to_write {
-                file.write_all(&block)?;
+                out.write_all(&block)?;
                 block.clear();
                 // Nobody waits for it any more: it was the last.
                 let _ = written.try_send(block);
             }
-            Ok(())
+            Ok(out)
         })?;
         let mut blocks = Blocks {
             block: Vec::with_capacity(BLOCK),
@@ -37,8 +38,8 @@ pub(crate) fn write_file(
         let made = write(&mut blocks).and_then(|()| Ok(blocks.hand_over()?));
         drop(blocks);
         // What ended the writing ended the making, too.
-        writer.join().unwrap_or_else(|panic| resume_unwind(panic))?;
-        made
+        let out = writer.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+        made.map(|()| out)
     })
 }
 
