@@ -28,7 +28,7 @@ use super::header::Header;
 use super::modules::Modules;
 use super::moments::Moments;
 use super::off_cpu::OffCpu;
-use super::processes::{Bounds, Processes};
+use super::processes::Processes;
 use super::records::Records;
 use super::stacks::{LastStacks, StackId, StackTree, Walker};
 use super::tally::Tally;
@@ -207,10 +207,6 @@ impl Live {
     }
 
     fn with(wanted: Vec<Wanted>, script: Option<Script>, limits: LiveLimits) -> Live {
-        let bounds = Bounds {
-            mappings: limits.mappings,
-            threads: limits.threads,
-        };
         Live {
             tallies: wanted.iter().map(|_| Tally::default()).collect(),
             wanted,
@@ -224,7 +220,7 @@ impl Live {
             by_event: Vec::new(),
             // None was looked at.
             changes: u32::MAX,
-            processes: Processes::new(bounds),
+            processes: Processes::new(&limits),
             modules: Modules::new(limits.mappings),
             stacks: StackTree::new(limits.nodes, limits.places),
             walker: Walker::default(),

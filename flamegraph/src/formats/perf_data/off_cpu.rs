@@ -8,7 +8,6 @@ use super::stacks::StackId;
 #[derive(Clone, Copy, Debug)]
 struct Away {
     since: u64,
-    pid: u32,
     stack: StackId,
     preempted: bool,
     /// Whether the switch itself was seen, not just the sample before it.
@@ -19,7 +18,6 @@ struct Away {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waited {
     pub(super) stack: StackId,
-    pub(super) pid: u32,
     pub(super) tid: u32,
     pub(super) since: u64,
     pub(super) nanoseconds: u64,
@@ -46,10 +44,9 @@ impl OffCpu {
     }
 
     /// A sample says in which stack a thread is about to leave.
-    pub(super) fn leaves(&mut self, pid: u32, tid: u32, time: u64, stack: StackId) {
+    pub(super) fn leaves(&mut self, tid: u32, time: u64, stack: StackId) {
         let away = Away {
             since: time,
-            pid,
             stack,
             preempted: false,
             switched: false,
@@ -89,7 +86,6 @@ impl OffCpu {
         }
         Some(Waited {
             stack: away.stack,
-            pid: away.pid,
             tid,
             since: away.since,
             nanoseconds,
@@ -115,7 +111,6 @@ mod tests {
     fn waited(stack: StackId, since: u64, nanoseconds: u64) -> Option<Waited> {
         Some(Waited {
             stack,
-            pid: 1,
             tid: 2,
             since,
             nanoseconds,
@@ -125,22 +120,22 @@ mod tests {
     #[test]
     fn a_wait_lasts_from_switch_to_switch() {
         let mut off = OffCpu::new(9);
-        off.leaves(1, 2, 100, 7);
+        off.leaves(2, 100, 7);
         off.left(2, 110, false);
         assert_eq!(off.is_back(2, 150), waited(7, 110, 40));
         assert_eq!(off.is_back(2, 160), None);
-        off.leaves(1, 2, 200, 7);
+        off.leaves(2, 200, 7);
         off.left(2, 210, true);
         assert_eq!((off.is_back(2, 230), off.preempted), (None, 20));
-        off.leaves(1, 2, 300, 8);
+        off.leaves(2, 300, 8);
         assert_eq!(off.end(400), Vec::from_iter(waited(8, 300, 100)));
     }
 
     #[test]
     fn no_more_threads_are_kept_than_may_be() {
         let mut off = OffCpu::new(1);
-        off.leaves(1, 2, 100, 7);
-        off.leaves(1, 3, 100, 7);
+        off.leaves(2, 100, 7);
+        off.leaves(3, 100, 7);
         assert_eq!((off.left_out, off.is_back(3, 200)), (1, None));
         assert_eq!(off.is_back(2, 200), waited(7, 100, 100));
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt};
 
 use super::header::Header;
+use super::live::LiveLimits;
 use super::modules::{Identity, ModuleId, Modules, Source, KERNEL, NOWHERE};
 use super::records::{kind, Record};
 use super::space::{Mapping, Space};
@@ -38,25 +39,6 @@ impl Mode {
     }
 }
 
-/// How much is held at most; what is beyond is left out.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    /// Mappings of all processes together.
-    pub(crate) mappings: usize,
-    /// Threads, and processes.
-    pub(crate) threads: usize,
-}
-
-impl Default for Bounds {
-    /// As many threads as a kernel has at the same time.
-    fn default() -> Bounds {
-        Bounds {
-            mappings: 1 << 21,
-            threads: 1 << 22,
-        }
-    }
-}
-
 /// A process's mappings, and a number that changes when an address that was mapped becomes another place. Processes
 /// with the same number agree on every mapped address.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +56,9 @@ pub(crate) struct Processes {
     generations: u32,
     /// How many mappings all processes have.
     held: usize,
-    bounds: Bounds,
+    /// Mappings of all processes together; threads, and processes.
+    most_mappings: usize,
+    most_threads: usize,
     /// How many processes ended and are still held.
     ended: usize,
     /// Mappings that were left out because there were too many.
@@ -82,7 +66,7 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    pub(crate) fn new(bounds: Bounds) -> Processes {
+    pub(crate) fn new(limits: &LiveLimits) -> Processes {
         let mut threads = HashMap::new();
         threads.insert(0, Arc::from("swapper"));
         Processes {
@@ -91,7 +75,8 @@ impl Processes {
             kernel: Mapped::default(),
             generations: 0,
             held: 0,
-            bounds,
+            most_mappings: limits.mappings,
+            most_threads: limits.threads,
             ended: 0,
             left_out: 0,
         }
@@ -161,7 +146,7 @@ impl Processes {
             self.held -= before.space.len();
         }
         let has_its_own = record.misc & MISC_DATA_OR_NO_CLONE != 0;
-        if !has_its_own && self.mapped.len() < self.bounds.threads {
+        if !has_its_own && self.mapped.len() < self.most_threads {
             let mut inherited = self.mapped.get(&parent).cloned().unwrap_or_default();
             inherited.ended = false;
             self.held += inherited.space.len();
@@ -171,7 +156,7 @@ impl Processes {
     }
 
     fn name_thread(&mut self, tid: u32, name: Arc<str>) {
-        if self.threads.len() < self.bounds.threads || self.threads.contains_key(&tid) {
+        if self.threads.len() < self.most_threads || self.threads.contains_key(&tid) {
             self.threads.insert(tid, name);
         }
     }
@@ -241,13 +226,13 @@ impl Processes {
     /// Whether another mapping may be held. Processes that ended go first, once they are many enough to be
     /// worth a look at all.
     fn has_room(&mut self) -> bool {
-        if self.held >= self.bounds.mappings && self.ended > self.mapped.len() / 8 {
+        if self.held >= self.most_mappings && self.ended > self.mapped.len() / 8 {
             self.mapped.retain(|_, mapped| !mapped.ended);
             self.ended = 0;
             let spaces = self.mapped.values().map(|mapped| mapped.space.len());
             self.held = spaces.sum();
         }
-        self.held < self.bounds.mappings
+        self.held < self.most_mappings
     }
 
     /// Code the kernel made at run time.

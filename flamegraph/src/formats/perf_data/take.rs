@@ -170,7 +170,7 @@ impl Live {
         for place in 0..self.by_event[event].len() {
             let number = self.by_event[event][place];
             match self.wanted.get(number).map(|wanted| wanted.counted) {
-                Some(Counted::OffCpu) => self.off_cpu.leaves(raw.pid, raw.tid, raw.time, stack),
+                Some(Counted::OffCpu) => self.off_cpu.leaves(raw.tid, raw.time, stack),
                 _ => {
                     self.tallies[number].add(stack, raw.period);
                     if let Some(moments) = &mut self.moments {
@@ -213,7 +213,7 @@ impl Live {
             // Nobody may see the kernel: of the stack nothing is known.
             self.walker.pointers.clear();
             let stack = self.stack_of(pid, tid, header)?;
-            self.off_cpu.leaves(pid, tid, time, stack);
+            self.off_cpu.leaves(tid, time, stack);
         }
         self.off_cpu
             .left(tid, time, record.misc & MISC_PREEMPTED != 0);
