@@ -1,7 +1,7 @@
 //! How the values of a type lie in a chunk, made ready for reading many of them.
 
 use super::bytes::Cursor;
-use super::metadata::Types;
+use super::metadata::{Field, Types};
 
 /// Fields that are wanted of one type, at most.
 pub(super) const SLOTS: usize = 8;
@@ -54,12 +54,7 @@ impl Layout {
                 *layout.found.get_mut(slot)? = true;
             }
             let slot = slot.unwrap_or(UNWANTED);
-            maker.field(
-                &mut layout.steps,
-                (field.class, field.pooled, field.array),
-                slot,
-                0,
-            )?;
+            maker.field(&mut layout.steps, *field, slot, 0)?;
         }
         Some(layout)
     }
@@ -199,40 +194,33 @@ impl Maker<'_, '_> {
     fn field(
         &mut self,
         steps: &mut Vec<Step>,
-        (class, pooled, array): (u64, bool, bool),
+        field: Field,
         slot: usize,
         depth: usize,
     ) -> Option<()> {
         self.left = self.left.checked_sub(1)?;
-        if array {
+        if field.array {
             let mut body = Vec::new();
-            self.field(&mut body, (class, pooled, false), UNWANTED, depth + 1)?;
+            let element = Field {
+                array: false,
+                ..field
+            };
+            self.field(&mut body, element, UNWANTED, depth + 1)?;
             if body.is_empty() {
                 return None;
             }
             steps.push(Step::Many(slot, body.into()));
-        } else if pooled {
+        } else if field.pooled {
             steps.push(Step::Number(slot));
-        } else if let Some(step) = self.primitive(class, slot) {
+        } else if let Some(step) = self.primitive(field.class, slot) {
             steps.push(step);
         } else {
-            self.fields(steps, class, depth + 1)?;
-        }
-        Some(())
-    }
-
-    /// The fields of a type that lies within another.
-    fn fields(&mut self, steps: &mut Vec<Step>, class: u64, depth: usize) -> Option<()> {
-        if depth > MOST_DEPTH {
-            return None;
-        }
-        for field in self.types.fields(class)? {
-            self.field(
-                steps,
-                (field.class, field.pooled, field.array),
-                UNWANTED,
-                depth,
-            )?;
+            if depth >= MOST_DEPTH {
+                return None;
+            }
+            for &inner in self.types.fields(field.class)? {
+                self.field(steps, inner, UNWANTED, depth + 1)?;
+            }
         }
         Some(())
     }

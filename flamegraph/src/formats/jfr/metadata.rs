@@ -99,14 +99,11 @@ fn read_classes(cursor: &mut Cursor<'_>, texts: &[Cow<'_, [u8]>]) -> Option<Vec<
                 class = Some(classes.len());
                 classes.push(Class {
                     id: element.id,
-                    name: element.name,
+                    name: element.field.name,
                     fields: Vec::new(),
                 });
             }
-            b"field" => {
-                let class = classes.get_mut(class?)?;
-                class.fields.push(element.field());
-            }
+            b"field" => classes.get_mut(class?)?.fields.push(element.field),
             _ => {}
         }
         open.push((cursor.number()?, class));
@@ -120,41 +117,30 @@ fn index(number: u64, texts: &[Cow<'_, [u8]>]) -> Option<usize> {
         .filter(|&index| index < texts.len())
 }
 
-/// The attributes of an element that matter.
+/// The attributes of an element that matter: of a class its number and name.
 #[derive(Default)]
 struct Attributes {
-    name: usize,
     id: u64,
-    class: u64,
-    pooled: bool,
-    array: bool,
+    field: Field,
 }
 
 impl Attributes {
     fn read(cursor: &mut Cursor<'_>, count: u64, texts: &[Cow<'_, [u8]>]) -> Option<Attributes> {
         let mut attributes = Attributes::default();
+        let field = &mut attributes.field;
         for _ in 0..count {
             let key = index(cursor.number()?, texts)?;
             let value = index(cursor.number()?, texts)?;
             match &*texts[key] {
-                b"name" => attributes.name = value,
+                b"name" => field.name = value,
                 b"id" => attributes.id = decimal(&texts[value])?,
-                b"class" => attributes.class = decimal(&texts[value]).unwrap_or(0),
-                b"constantPool" => attributes.pooled = *texts[value] == *b"true",
-                b"dimension" => attributes.array = *texts[value] != *b"0",
+                b"class" => field.class = decimal(&texts[value]).unwrap_or(0),
+                b"constantPool" => field.pooled = *texts[value] == *b"true",
+                b"dimension" => field.array = *texts[value] != *b"0",
                 _ => {}
             }
         }
-        (attributes.name < texts.len() || count == 0).then_some(attributes)
-    }
-
-    fn field(&self) -> Field {
-        Field {
-            name: self.name,
-            class: self.class,
-            pooled: self.pooled,
-            array: self.array,
-        }
+        Some(attributes)
     }
 }
 
