@@ -40,7 +40,6 @@ __all__ = [
     "Difference",
     "Distance",
     "FlameChart",
-    "Frame",
     "MeanMerger",
     "Method",
     "MethodSums",
@@ -116,35 +115,20 @@ class FlameChart:
 
 @final
 class Method:
-    """A row of `Profile.top`: one method, all its tiers together."""
+    """A row of `Profile.top`, one method with all its tiers together, or of `Profile.frames`, one in one tier."""
 
     @property
     def name(self) -> str:
         """Without annotation."""
     @property
     def kind(self) -> str:
-        """The tier with the most self value: plain, interpreted, c1, jit, inlined, kernel or waker."""
+        """Its tier, or that with the most self value: plain, interpreted, c1, jit, inlined, kernel or waker."""
     @property
     def self_value(self) -> int:
         """The value of the stacks that end in it."""
     @property
     def total_value(self) -> int:
         """The value of the stacks it is in; a stack counts once however often it is in it."""
-
-@final
-class Frame:
-    """A row of `Profile.frames`: one method in one tier."""
-
-    @property
-    def name(self) -> str:
-        """Without annotation."""
-    @property
-    def kind(self) -> str:
-        """plain, interpreted, c1, jit, inlined, kernel or waker."""
-    @property
-    def self_value(self) -> int: ...
-    @property
-    def total_value(self) -> int: ...
 
 @final
 class Stack:
@@ -482,7 +466,7 @@ class Profile:
         """
     def top(self, limit: int = 20, value: _Value = 0) -> list[Method]:
         """Hottest methods by self value; tiers of one name are one method."""
-    def frames(self, value: _Value = 0) -> list[Frame]:
+    def frames(self, value: _Value = 0) -> list[Method]:
         """Every method in every tier that has some of this value, by name and tier."""
     def paths(self, annotate: bool = True) -> list[Stack]:
         """Every stack that has any value, in name order."""

@@ -1,8 +1,7 @@
 //! Call trees of stacks: formats in and out, merging, pictures.
 //!
-//! A [`Profile`] is a call tree over interned frames with typed values. Readers ([`read`], which
-//! detects the format, and those of [`folded`]) build one; writers (folded, pprof, SVG, the
-//! viewer's data) walk it. Nothing here is recursive, and everything a reader gets is held to [`Limits`].
+//! A [`Profile`] is a call tree over interned frames with typed values. [`read`], which detects the
+//! format, builds one; writers (folded, pprof, SVG, the viewer's data) walk it. Nothing here is recursive, and everything a reader gets is held to [`Limits`].
 
 mod formats;
 mod ops;
@@ -12,14 +11,13 @@ mod source;
 mod symbols;
 
 pub use formats::{
-    folded, perf_data, read, read_file, read_jfr, read_path, read_stream, Format, PerfOptions,
-    ReadOptions, Recording, Sampled,
+    perf_data, read, read_file, read_jfr, read_path, read_stream, Format, PerfOptions, ReadOptions,
+    Recording, Sampled,
 };
 pub use ops::{
     category_label, category_patterns, frame_category, read_all, read_mean, smaller_frames, Change,
     Diff, Difference, Distance, Keep, MeanMerger, Method, MethodSums, NameRules, NodeRow, Outliers,
-    Pattern, Samples, StackTable, Stacks, SumsOf, Threads, Tier, Work, WorkRules, WorkTable,
-    WAIT_FRAMES,
+    Pattern, Samples, StackTable, Stacks, SumsOf, Threads, Work, WorkRules, WorkTable, WAIT_FRAMES,
 };
 pub use profile::{
     band_of, Error, Kind, Labels, LeftOut, Limits, Merger, Profile, Result, Row, Slice, SliceOf,

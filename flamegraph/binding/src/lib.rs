@@ -100,7 +100,7 @@ mod _flamegraph {
     #[pymodule_export]
     use crate::stack_table::{MethodSums, StackTable, WorkTable};
     #[pymodule_export]
-    use crate::tables::{Change, Frame, Method, Node, Stack};
+    use crate::tables::{Change, Method, Node, Stack};
     #[pymodule_export]
     use crate::times::Times;
     #[pymodule_export]

@@ -12,7 +12,7 @@ use crate::arguments::{Number, Patterns, Source, Sources, Value, Values};
 use crate::diff::Diff;
 use crate::output::{check_thread_label, to_bytes, write_to, Output, Target};
 use crate::picture::{check_no_options, look};
-use crate::tables::{nodes, stacks, Frame, Method, Node, Stack};
+use crate::tables::{nodes, stacks, Method, Node, Stack};
 use crate::times::Times;
 use crate::{detached, merging, pandas, reading, value_error, Locked};
 
@@ -375,12 +375,12 @@ impl Profile {
     }
 
     #[pyo3(signature = (value=Value::default()))]
-    fn frames(&self, py: Python<'_>, value: Value) -> PyResult<Vec<Frame>> {
-        detached(py, || {
+    fn frames(&self, py: Python<'_>, value: Value) -> PyResult<Vec<Method>> {
+        let tiers = detached(py, || {
             let profile = self.now();
-            let tiers = profile.tiers(value.of(&profile)?)?;
-            Ok(tiers.into_iter().map(Frame::from).collect())
-        })
+            profile.tiers(value.of(&profile)?)
+        })?;
+        Ok(tiers.into_iter().map(Method::from).collect())
     }
 
     #[pyo3(signature = (annotate=true))]

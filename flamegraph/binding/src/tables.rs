@@ -39,7 +39,7 @@ pub(crate) fn text_of(row: &Bound<'_, PyAny>, fields: &[&str]) -> PyResult<Strin
 }
 
 row! {
-    /// One method of `Profile.top`.
+    /// One method of `Profile.top` or `Profile.frames`.
     Method {
         name: String,
         kind: &'static str,
@@ -55,27 +55,6 @@ impl From<flamegraph::Method> for Method {
             kind: method.kind.word(),
             self_value: method.self_value,
             total_value: method.total_value,
-        }
-    }
-}
-
-row! {
-    /// One method in one tier, of `Profile.frames`.
-    Frame {
-        name: String,
-        kind: &'static str,
-        self_value: i64,
-        total_value: i64,
-    }
-}
-
-impl From<flamegraph::Tier<'_>> for Frame {
-    fn from(tier: flamegraph::Tier<'_>) -> Frame {
-        Frame {
-            name: tier.name.to_string(),
-            kind: tier.kind.word(),
-            self_value: tier.self_value,
-            total_value: tier.total_value,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Formats: how a profile is read and written, a folder for each, and the list of those that can be read.
 
 mod compact;
-pub mod folded;
+pub(crate) mod folded;
 mod jfr;
 mod json;
 mod options;

@@ -143,12 +143,9 @@ fn put_frames<'a>(
     strings: &mut Strings<'a>,
     dictionary: &mut Vec<u8>,
 ) -> Vec<u32> {
-    let mut frames = profile.used_frames();
-    let ranks = profile.frames.ranks();
-    frames.sort_unstable_by_key(|frame| (ranks[frame.name() as usize], frame.kind()));
     let mut mappings: HashMap<&str, i32> = HashMap::new();
     let mut indices = vec![0; profile.frames.index_len()];
-    for (index, &frame) in (1u32..).zip(&frames) {
+    for (index, frame) in (1u32..).zip(profile.frames_in_order()) {
         indices[frame.index()] = index;
         let plain = profile.frames.name_of(frame);
         let name_string = strings.id(plain) as i32;

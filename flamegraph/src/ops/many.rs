@@ -55,9 +55,10 @@ pub fn read_mean<F: Sync>(
     Ok(mean)
 }
 
-/// What each thread makes, of as many threads as there are processors and files.
-fn on_all_processors<T: Send>(files: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
-    let helpers = processors().min(files).saturating_sub(1);
+/// What each thread makes, of as many threads as there are processors, and `most` at most.
+pub(crate) fn on_all_processors<T: Send>(most: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let helpers = processors.min(most).saturating_sub(1);
     thread::scope(|scope| {
         let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(&work)).collect();
         let mut made = vec![work()];
@@ -69,11 +70,6 @@ fn on_all_processors<T: Send>(files: usize, work: impl Fn() -> T + Sync) -> Vec<
         }
         made
     })
-}
-
-/// How many threads are worth starting.
-pub(crate) fn processors() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// What the threads have in common.

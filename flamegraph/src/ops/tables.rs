@@ -1,5 +1,6 @@
 //! A profile as tables: stacks, nodes, methods by tier.
 
+use crate::ops::Method;
 use crate::profile::{Kind, Node, Order, Profile, Result, Step, ROOT};
 
 /// One node of the tree.
@@ -19,19 +20,6 @@ pub struct NodeRow<'a> {
     pub total_value: i64,
     /// What each kind has of the total: several have some where tiers were merged.
     pub tiers: Vec<(Kind, i64)>,
-}
-
-/// What one method costs in one tier.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tier<'a> {
-    /// The name without annotation.
-    pub name: &'a str,
-    /// The tier.
-    pub kind: Kind,
-    /// The value of stacks that end in it.
-    pub self_value: i64,
-    /// The value of stacks it is in; a stack counts once however often it is in it.
-    pub total_value: i64,
 }
 
 impl Profile {
@@ -82,7 +70,7 @@ impl Profile {
     }
 
     /// Every method in every tier it has a value in, by name, then by tier.
-    pub fn tiers(&self, value: usize) -> Result<Vec<Tier<'_>>> {
+    pub fn tiers(&self, value: usize) -> Result<Vec<Method>> {
         self.check_value(value)?;
         let totals = self.node_totals(value);
         let mut sums = vec![(0, 0, 0u32); self.frames.index_len()];
@@ -102,20 +90,17 @@ impl Profile {
             }
             *open += 1;
         }
-        let mut tiers: Vec<Tier<'_>> = self
-            .used_frames()
-            .into_iter()
-            .map(|frame| (frame, sums[frame.index()]))
-            .filter(|(_, (_, total, _))| *total > 0)
-            .map(|(frame, (self_value, total_value, _))| Tier {
-                name: self.frames.name_of(frame),
+        let frames = self.frames_in_order().into_iter();
+        let tiers = frames.map(|frame| {
+            let (self_value, total_value, _) = sums[frame.index()];
+            Method {
+                name: self.frames.name_of(frame).to_string(),
                 kind: frame.kind(),
                 self_value,
                 total_value,
-            })
-            .collect();
-        tiers.sort_unstable_by_key(|tier| (tier.name, tier.kind));
-        Ok(tiers)
+            }
+        });
+        Ok(tiers.filter(|tier| tier.total_value > 0).collect())
     }
 
     /// Name and kind of a node's frame; the root has none.

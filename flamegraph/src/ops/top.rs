@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use crate::profile::{dominant, Kind, Node, Order, Profile, Result, Shares, Step, ROOT};
 
-/// The cost of one method, with all its tiers.
+/// The cost of one method, with all its tiers or in one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Method {
     /// The name without annotation.

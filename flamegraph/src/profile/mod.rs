@@ -439,6 +439,13 @@ impl Profile {
             .collect()
     }
 
+    /// The same by name, then by kind.
+    pub(crate) fn frames_in_order(&self) -> Vec<Frame> {
+        let (mut frames, ranks) = (self.used_frames(), self.frames.ranks());
+        frames.sort_unstable_by_key(|frame| (ranks[frame.name() as usize], frame.kind()));
+        frames
+    }
+
     pub(crate) fn check_value(&self, value: usize) -> Result<()> {
         if value < self.values.len() {
             return Ok(());

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use flamegraph::{folded, read, Limits, ReadOptions, ValueType};
+use flamegraph::{read, Limits, Merger, ReadOptions};
 
-use crate::support::text;
+use crate::support::{samples, text};
 
 const LINES: usize = 150_000;
 
@@ -41,10 +41,14 @@ fn error(text: &str, limits: Limits) -> String {
 fn several_threads_make_the_same_profile() {
     let long = long_text();
     let together = read(long.as_bytes(), &ReadOptions::default()).unwrap();
-    let alone = folded::read(long.as_bytes(), ValueType::samples(), &Limits::default()).unwrap();
-    assert!(text(&together) == text(&alone));
-    assert_eq!(together.node_count(), alone.node_count());
-    assert_eq!(together.total(0).unwrap(), alone.total(0).unwrap());
+    let mut by_pieces = Merger::new();
+    for piece in long.lines().collect::<Vec<_>>().chunks(LINES / 10) {
+        by_pieces.add(samples(&piece.join("\n"))).unwrap();
+    }
+    let by_pieces = by_pieces.finish().unwrap().unwrap();
+    assert!(text(&together) == text(&by_pieces));
+    assert_eq!(together.node_count(), by_pieces.node_count());
+    assert_eq!(together.total(0).unwrap(), by_pieces.total(0).unwrap());
 }
 
 #[test]

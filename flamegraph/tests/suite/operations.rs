@@ -130,7 +130,7 @@ fn tiers_of_a_method_count_recursion_once() {
         .iter()
         .map(|tier| {
             (
-                tier.name.to_string(),
+                tier.name.clone(),
                 tier.kind,
                 tier.self_value,
                 tier.total_value,

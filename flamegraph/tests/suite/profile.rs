@@ -1,14 +1,14 @@
 //! Merging profiles, means, and tiers in pictures.
 
 use flamegraph::svg::Options;
-use flamegraph::{folded, Limits, MeanMerger, ValueType};
+use flamegraph::MeanMerger;
 
-use crate::support::{samples, svg, text};
+use crate::support::{samples, svg, text, two_values};
 
 #[test]
 fn different_values_do_not_merge() {
     let mut ours = samples("a 1");
-    let theirs = folded::read(&b"a 1"[..], ValueType::cpu(), &Limits::default()).unwrap();
+    let theirs = two_values(&[(vec!["a"], 0, 1)]).select(&[1]).unwrap();
     let error = ours.merge(&theirs).err().unwrap().to_string();
     assert_eq!(
         error,

@@ -93,20 +93,16 @@ pub(super) fn read_times<'a>(
         let there = flag & flags == flag;
         there.then(|| Ok(Numbers::of(body.bytes()?))).transpose()
     };
-    let mut columns = Columns {
-        nodes: column(0)?,
-        counts: column(0)?,
-        buckets: column(0)?,
-        samples: column(0)?,
-        slices: column(SLICES)?,
-        bands: column(BANDS)?,
-        amounts: column(AMOUNTS)?,
-    };
-    let rows = columns.rows(count, nodes, slices.len() as u64)?;
+    let mut columns = [const { None }; 7];
+    for (place, flag) in [0, 0, 0, 0, SLICES, BANDS, AMOUNTS].into_iter().enumerate() {
+        columns[place] = column(flag)?;
+    }
+    let rows = read_rows(&mut columns, count, nodes, slices.len() as u64)?;
     let end = rows.iter().map(|row| u64::from(row.bucket) + 1).max();
     let end = i128::from(start) + i128::from(end.unwrap_or(0)) * i128::from(width);
     let sum: u128 = rows.iter().map(|row| u128::from(row.amount)).sum();
-    if end > i128::from(i64::MAX) || i64::try_from(sum).is_err() || !columns.are_used_up() {
+    let are_used_up = columns.iter().flatten().all(|column| column.left() == 0);
+    if end > i128::from(i64::MAX) || i64::try_from(sum).is_err() || !are_used_up {
         return Err(wrong());
     }
     profile.set_times(Some(Times::new(start, width, slices, rows)));
@@ -117,59 +113,46 @@ fn wrong() -> crate::profile::Error {
     damaged("its times are damaged")
 }
 
-/// The numbers of the rows, read side by side; none where all are 0.
-struct Columns<'a> {
-    nodes: Option<Numbers<'a>>,
-    counts: Option<Numbers<'a>>,
-    buckets: Option<Numbers<'a>>,
-    samples: Option<Numbers<'a>>,
-    slices: Option<Numbers<'a>>,
-    bands: Option<Numbers<'a>>,
-    amounts: Option<Numbers<'a>>,
-}
-
-impl Columns<'_> {
-    fn rows(&mut self, count: u64, nodes: &[Node], slices: u64) -> Result<Vec<Row>> {
-        let mut rows = Vec::new();
-        let mut node = 0u64;
-        while (rows.len() as u64) < count {
-            let step = next(&mut self.nodes)?;
-            if step == 0 && !rows.is_empty() {
-                return Err(wrong());
-            }
-            node = node.saturating_add(step);
-            let at = usize::try_from(node).ok().and_then(|node| nodes.get(node));
-            let &at = at.ok_or_else(wrong)?;
-            let of_node = next(&mut self.counts)?;
-            if of_node == 0 || of_node > count - rows.len() as u64 {
-                return Err(wrong());
-            }
-            let mut bucket = 0u64;
-            for _ in 0..of_node {
-                bucket = bucket.saturating_add(next(&mut self.buckets)?);
-                let samples = next(&mut self.samples)?;
-                if samples == 0 {
-                    return Err(wrong());
-                }
-                rows.push(Row {
-                    node: at,
-                    bucket: u32::try_from(bucket).map_err(|_| wrong())?,
-                    samples: u32::try_from(samples).map_err(|_| wrong())?,
-                    slice: below(slices + 1, next(&mut self.slices)?)? as u16,
-                    band: below(BANDS_END, next(&mut self.bands)?)? as u8,
-                    amount: below(i64::MAX as u64, next(&mut self.amounts)?)?,
-                });
-            }
+/// Reads the numbers of the rows side by side; a column is none where all are 0.
+fn read_rows(
+    columns: &mut [Option<Numbers<'_>>; 7],
+    count: u64,
+    nodes: &[Node],
+    slice_count: u64,
+) -> Result<Vec<Row>> {
+    let [steps, counts, buckets, samples, slices, bands, amounts] = columns;
+    let mut rows = Vec::new();
+    let mut node = 0u64;
+    while (rows.len() as u64) < count {
+        let step = next(steps)?;
+        if step == 0 && !rows.is_empty() {
+            return Err(wrong());
         }
-        Ok(rows)
+        node = node.saturating_add(step);
+        let at = usize::try_from(node).ok().and_then(|node| nodes.get(node));
+        let &at = at.ok_or_else(wrong)?;
+        let of_node = next(counts)?;
+        if of_node == 0 || of_node > count - rows.len() as u64 {
+            return Err(wrong());
+        }
+        let mut bucket = 0u64;
+        for _ in 0..of_node {
+            bucket = bucket.saturating_add(next(buckets)?);
+            let samples = next(samples)?;
+            if samples == 0 {
+                return Err(wrong());
+            }
+            rows.push(Row {
+                node: at,
+                bucket: u32::try_from(bucket).map_err(|_| wrong())?,
+                samples: u32::try_from(samples).map_err(|_| wrong())?,
+                slice: below(slice_count + 1, next(slices)?)? as u16,
+                band: below(BANDS_END, next(bands)?)? as u8,
+                amount: below(i64::MAX as u64, next(amounts)?)?,
+            });
+        }
     }
-
-    fn are_used_up(&self) -> bool {
-        let columns = [&self.nodes, &self.counts, &self.buckets, &self.samples];
-        let others = [&self.slices, &self.bands, &self.amounts];
-        let mut all = columns.into_iter().chain(others).flatten();
-        all.all(|column| column.left() == 0)
-    }
+    Ok(rows)
 }
 
 fn next(column: &mut Option<Numbers<'_>>) -> Result<u64> {

@@ -5,15 +5,6 @@ use memchr::{memchr, memchr_iter, memrchr};
 use crate::formats::shared::shared_prefix;
 use crate::profile::{Error, Limits, Node, Profile, Result, ROOT};
 
-/// The number of counts on a line, and their values.
-#[derive(Clone, Copy)]
-pub(super) enum Counts {
-    /// One count, to the first value.
-    One,
-    /// Two counts, to the first value and the second.
-    Two,
-}
-
 /// The number of good and malformed lines.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tally {
@@ -47,22 +38,22 @@ impl Tally {
     }
 }
 
-/// A profile to which lines are added.
+/// A profile to which lines are added. Each has a count for each of the profile's values, of which there are one or two.
 pub(super) struct Adder<'a> {
     pub(super) profile: &'a mut Profile,
     pub(super) tally: Tally,
-    counts: Counts,
+    has_two_counts: bool,
     limits: &'a Limits,
     /// The last added stack: the end of each frame, and its node.
     path: Vec<(usize, Node)>,
 }
 
 impl<'a> Adder<'a> {
-    pub(super) fn new(profile: &'a mut Profile, counts: Counts, limits: &'a Limits) -> Adder<'a> {
+    pub(super) fn new(profile: &'a mut Profile, limits: &'a Limits) -> Adder<'a> {
         Adder {
+            has_two_counts: profile.values().len() == 2,
             profile,
             tally: Tally::default(),
-            counts,
             limits,
             path: Vec::new(),
         }
@@ -94,15 +85,14 @@ impl<'a> Adder<'a> {
         let Some((stack, last)) = split_count(line) else {
             return Ok(false);
         };
-        match self.counts {
-            Counts::One => self.add_stack(stack, before, &[(0, last)])?,
-            Counts::Two => {
-                let Some((stack, first)) = split_count(stack) else {
-                    return Ok(false);
-                };
-                self.add_stack(stack, before, &[(0, first), (1, last)])?;
-            }
+        if !self.has_two_counts {
+            self.add_stack(stack, before, &[last])?;
+            return Ok(true);
         }
+        let Some((stack, first)) = split_count(stack) else {
+            return Ok(false);
+        };
+        self.add_stack(stack, before, &[first, last])?;
         Ok(true)
     }
 
@@ -110,13 +100,13 @@ impl<'a> Adder<'a> {
         &mut self,
         stack: &'t [u8],
         before: &mut &'t [u8],
-        amounts: &[(usize, i64)],
+        amounts: &[i64],
     ) -> Result<()> {
-        if amounts.iter().all(|&(_, amount)| amount == 0) {
+        if amounts.iter().all(|&amount| amount == 0) {
             return Ok(());
         }
         let node = self.leaf(stack, before)?;
-        for &(value, amount) in amounts {
+        for (value, &amount) in amounts.iter().enumerate() {
             self.profile.add(node, value, amount)?;
         }
         Ok(())
@@ -184,7 +174,7 @@ mod tests {
     fn folded(text: &str) -> String {
         let mut profile = Profile::new(vec![ValueType::samples()]);
         let limits = Limits::default();
-        let mut adder = Adder::new(&mut profile, Counts::One, &limits);
+        let mut adder = Adder::new(&mut profile, &limits);
         adder.add_lines(text.as_bytes(), 1).unwrap();
         let mut out = Vec::new();
         profile.write_folded(&mut out, 0, true).unwrap();

@@ -10,5 +10,4 @@ mod shared;
 mod write;
 
 pub(crate) use adder::split_count;
-pub(crate) use read::read_input;
-pub use read::{is_differential, read, read_differential};
+pub(crate) use read::{is_differential, read_input};

@@ -1,58 +1,46 @@
 //! Reading folded text.
 
-use std::io::{BufRead, Read};
+use std::io::Read;
 
-use super::adder::{split_count, Adder, Counts, Tally};
+use super::adder::{split_count, Adder, Tally};
 use super::blocks::Blocks;
 use super::shared;
-use crate::formats::Format;
-use crate::formats::ReadOptions;
-use crate::ops::processors;
+use crate::formats::{Format, ReadOptions};
 use crate::profile::{Error, Limits, Profile, Result, ValueType};
 use crate::source::{Input, HEAD_BYTES};
 
 /// The number of blocks to read before starting other threads, which small texts do not need.
 const ALONE: usize = 8;
 
-/// Reads folded text with one count a line, or with two if every line of its beginning has two.
-pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profile> {
-    let head = text.head();
-    let (values, counts) = if is_differential(head, head.len() < HEAD_BYTES) {
-        (before_and_after(), Counts::Two)
-    } else {
-        (vec![ValueType::samples()], Counts::One)
-    };
-    read_text(values, text, counts, options)
-}
-
 /// The error for a text in another format.
 const NO_STACK: &str = "not a stack and a count, and no other line is either";
 
-/// Reads folded text with one count a line.
-pub fn read(text: impl BufRead, value: ValueType, limits: &Limits) -> Result<Profile> {
-    let mut profile = Profile::bounded(vec![value], limits.cells);
-    add_text(&mut profile, text, Counts::One, limits)?;
-    Ok(profile)
-}
-
-/// Reads folded text with two counts a line (before, after), as a differential file has.
-pub fn read_differential(text: impl BufRead, limits: &Limits) -> Result<Profile> {
-    let mut profile = Profile::bounded(before_and_after(), limits.cells);
-    add_text(&mut profile, text, Counts::Two, limits)?;
-    Ok(profile)
-}
-
-fn before_and_after() -> Vec<ValueType> {
-    vec![
-        ValueType::new("before", "count"),
-        ValueType::new("after", "count"),
-    ]
+/// Reads folded text with one count a line, or with two if every line of its beginning has two. Long texts are read
+/// with all processors.
+pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profile> {
+    let (head, limits) = (text.head(), &options.limits);
+    let values = match is_differential(head, head.len() < HEAD_BYTES) {
+        true => ["before", "after"]
+            .map(|name| ValueType::new(name, "count"))
+            .to_vec(),
+        false => vec![ValueType::samples()],
+    };
+    let mut profile = Profile::bounded(values, limits.cells);
+    let mut blocks = Blocks::new(text, limits);
+    let (all, mut lines) = add_first_blocks(&mut profile, &mut blocks, limits)?;
+    if !all {
+        let (sum, rest) = shared::add_rest(profile, blocks, limits)?;
+        profile = sum;
+        lines.add(&rest);
+    }
+    lines.check(&mut profile, options.format.is_some())?;
+    profile.into_ordered()
 }
 
 /// Whether a text begins like a differential file: every line has two counts.
 ///
 /// `whole`: the text ends here. A leaf such as `thread 12` makes single lines look like that, not all.
-pub fn is_differential(head: &[u8], whole: bool) -> bool {
+pub(crate) fn is_differential(head: &[u8], whole: bool) -> bool {
     let mut lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').collect();
     if !whole && lines.len() > 1 {
         lines.pop();
@@ -64,45 +52,15 @@ pub fn is_differential(head: &[u8], whole: bool) -> bool {
     counted.peek().is_some() && counted.all(|(rest, _)| split_count(rest).is_some())
 }
 
-/// Adds a text to a profile, on the calling thread.
-fn add_text(profile: &mut Profile, text: impl Read, counts: Counts, limits: &Limits) -> Result<()> {
-    let mut blocks = Blocks::new(text, limits);
-    let (_, lines) = add_blocks(profile, &mut blocks, usize::MAX, counts, limits)?;
-    lines.check(profile, true)
-}
-
-/// Reads a text, with all processors if it is long.
-fn read_text(
-    values: Vec<ValueType>,
-    text: impl Read + Send,
-    counts: Counts,
-    options: &ReadOptions,
-) -> Result<Profile> {
-    let limits = &options.limits;
-    let mut profile = Profile::bounded(values, limits.cells);
-    let mut blocks = Blocks::new(text, limits);
-    let (all, mut lines) = add_blocks(&mut profile, &mut blocks, ALONE, counts, limits)?;
-    if !all {
-        let helpers = processors() - 1;
-        let (sum, rest) = shared::add_rest(profile, blocks, helpers, counts, limits)?;
-        profile = sum;
-        lines.add(&rest);
-    }
-    lines.check(&mut profile, options.format.is_some())?;
-    profile.into_ordered()
-}
-
-/// Adds up to this many blocks; also returns whether that was all.
-fn add_blocks(
+/// Adds the first blocks; also returns whether these were all.
+fn add_first_blocks(
     profile: &mut Profile,
     blocks: &mut Blocks<impl Read>,
-    most: usize,
-    counts: Counts,
     limits: &Limits,
 ) -> Result<(bool, Tally)> {
-    let mut adder = Adder::new(profile, counts, limits);
+    let mut adder = Adder::new(profile, limits);
     let mut block = Vec::new();
-    for _ in 0..most {
+    for _ in 0..ALONE {
         match blocks.next(&mut block)? {
             Some(first) => adder.add_lines(&block, first)?,
             None => return Ok((true, adder.tally)),
@@ -141,9 +99,10 @@ fn trim_end(line: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::read;
 
     fn read_text(text: &str) -> Result<Profile> {
-        read(text.as_bytes(), ValueType::samples(), &Limits::default())
+        read(text.as_bytes(), &ReadOptions::of(Some(Format::Folded)))
     }
 
     fn folded(profile: &Profile) -> String {
@@ -197,7 +156,7 @@ mod tests {
             is_differential(b"a;b 1 2\na 3", false),
             "an unfinished line says nothing"
         );
-        let profile = read_differential(&b"a;b 1 2\na 3\n"[..], &Limits::default()).unwrap();
+        let profile = read_text("a;b 1 2\na x\n").unwrap();
         assert_eq!(
             (profile.total(0).unwrap(), profile.total(1).unwrap()),
             (1, 2)

@@ -2,11 +2,10 @@
 
 use std::io::Read;
 use std::sync::Mutex;
-use std::thread;
 
-use super::adder::{Adder, Counts, Tally};
+use super::adder::{Adder, Tally};
 use super::blocks::Blocks;
-use crate::ops::lock;
+use crate::ops::{lock, on_all_processors};
 use crate::profile::{Error, Limits, Merger, Profile, Result};
 
 /// State that the threads share.
@@ -14,39 +13,26 @@ struct Shared<'a, R> {
     blocks: Mutex<Blocks<R>>,
     /// The error that comes first in the text, and its line.
     failure: Mutex<Option<(u64, Error)>>,
-    counts: Counts,
+    /// To which the thread that comes first adds; the others begin with `empty`.
+    begun: Mutex<Option<Profile>>,
+    empty: Profile,
     limits: &'a Limits,
 }
 
-/// Adds the rest of a text to a profile with `helpers` more threads; also returns the count of lines.
+/// Adds the rest of a text to a profile, on all processors; also returns the count of lines.
 pub(super) fn add_rest(
     profile: Profile,
     blocks: Blocks<impl Read + Send>,
-    helpers: usize,
-    counts: Counts,
     limits: &Limits,
 ) -> Result<(Profile, Tally)> {
     let shared = Shared {
         blocks: Mutex::new(blocks),
         failure: Mutex::new(None),
-        counts,
+        empty: Profile::bounded(profile.values().to_vec(), limits.cells),
+        begun: Mutex::new(Some(profile)),
         limits,
     };
-    let empty = Profile::bounded(profile.values().to_vec(), limits.cells);
-    let parts = thread::scope(|scope| {
-        let helpers = (0..helpers).map(|_| empty.clone());
-        let helpers: Vec<_> = helpers
-            .map(|profile| scope.spawn(|| shared.work(profile)))
-            .collect();
-        let mut parts = vec![shared.work(profile)];
-        for helper in helpers {
-            match helper.join() {
-                Ok(part) => parts.push(part),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        parts
-    });
+    let parts = on_all_processors(usize::MAX, || shared.work());
     if let Some((_, error)) = lock(&shared.failure).take() {
         return Err(error);
     }
@@ -56,15 +42,17 @@ pub(super) fn add_rest(
         merger.add(profile)?;
         tally.add(&lines);
     }
-    let sum = merger.finish()?.unwrap_or(empty);
+    let sum = merger.finish()?.unwrap_or(shared.empty);
     sum.check_cells(limits.cells)?;
     Ok((sum, tally))
 }
 
 impl<R: Read + Send> Shared<'_, R> {
     /// Adds blocks until the text ends or an error occurs.
-    fn work(&self, mut profile: Profile) -> Result<(Profile, Tally)> {
-        let mut adder = Adder::new(&mut profile, self.counts, self.limits);
+    fn work(&self) -> Result<(Profile, Tally)> {
+        let begun = lock(&self.begun).take();
+        let mut profile = begun.unwrap_or_else(|| self.empty.clone());
+        let mut adder = Adder::new(&mut profile, self.limits);
         let mut block = Vec::new();
         while let Some(first) = self.next(&mut block) {
             if let Err(error) = adder.add_lines(&block, first) {

@@ -143,8 +143,8 @@ fn close_number(stack: &mut Vec<u8>, name: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::folded;
-    use crate::profile::{Limits, ValueType};
+    use crate::formats::{read, ReadOptions};
+    use crate::profile::ValueType;
 
     #[test]
     fn frames_cannot_break_a_line() {
@@ -158,12 +158,8 @@ mod tests {
 
     #[test]
     fn without_annotations_tiers_are_one_stack() {
-        let profile = folded::read(
-            &b"f_[0];g_[j] 1\nf_[j];g_[j] 2\n"[..],
-            ValueType::samples(),
-            &Limits::default(),
-        )
-        .unwrap();
+        let profile = read(b"f_[0];g_[j] 1\nf_[j];g_[j] 2\n", &ReadOptions::default());
+        let profile = profile.unwrap();
         let mut out = Vec::new();
         profile.write_folded(&mut out, 0, false).unwrap();
         assert_eq!(out, b"f;g 3\n");

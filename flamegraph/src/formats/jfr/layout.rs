@@ -201,10 +201,8 @@ impl Maker<'_, '_> {
         self.left = self.left.checked_sub(1)?;
         if field.array {
             let mut body = Vec::new();
-            let element = Field {
-                array: false,
-                ..field
-            };
+            let mut element = field;
+            element.array = false;
             self.field(&mut body, element, UNWANTED, depth + 1)?;
             if body.is_empty() {
                 return None;

@@ -118,12 +118,9 @@ fn write_frames<'a>(
     block: &mut Vec<u8>,
     out: &mut impl Write,
 ) -> Result<Vec<u32>> {
-    let mut frames = profile.used_frames();
-    let ranks = profile.frames.ranks();
-    frames.sort_unstable_by_key(|frame| (ranks[frame.name() as usize], frame.kind()));
     let mut mappings = Mappings::default();
     let mut ids = vec![0; profile.frames.index_len()];
-    for (id, &frame) in (1u32..).zip(&frames) {
+    for (id, frame) in (1u32..).zip(profile.frames_in_order()) {
         ids[frame.index()] = id;
         let plain = profile.frames.name_of(frame);
         let name = strings.id(plain);

@@ -111,11 +111,8 @@ impl<W: Write> Writer<'_, W> {
 
 /// The frames in name order; returns their numbers by frame index.
 fn put_frames(block: &mut Vec<u8>, profile: &Profile) -> Vec<u32> {
-    let mut frames = profile.used_frames();
-    let ranks = profile.frames.ranks();
-    frames.sort_unstable_by_key(|frame| (ranks[frame.name() as usize], frame.kind()));
     let mut numbers = vec![0; profile.frames.index_len()];
-    for (number, &frame) in (0u32..).zip(&frames) {
+    for (number, frame) in (0u32..).zip(profile.frames_in_order()) {
         numbers[frame.index()] = number;
         separate(block, number > 0);
         block.extend_from_slice(b"{\"name\":");
