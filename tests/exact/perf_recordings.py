@@ -100,23 +100,13 @@ def periods(recording: Path) -> list[tuple[str, int]]:
     return [(line[-1].rstrip(":"), int(line[0])) for line in lines]
 
 
-def our_script(recording: Path) -> str:
-    """Our reading of it."""
-    return without_names_of_stubs(_printed_by("perf_samples", recording).stdout)
-
-
-def _printed_by(example: str, *words: object) -> subprocess.CompletedProcess[str]:
-    """What an example program prints, which is built on first use."""
-    command = ["cargo", "run", "--quiet", "--release", "--package", "flamegraph", "--example", example, "--"]
-    command += map(str, words)
-    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, errors="replace")
-
-
 def live(
     recording: Path, event: str, columns: str, pid: int | None = None
 ) -> tuple[dict[str, int], dict[str, int]]:
     """The streaming reader's result: stacks with the last value, and the printed statistics."""
-    run = _printed_by("perf_live", recording, event, columns, *([pid] if pid else []))
+    command = ["cargo", "run", "--quiet", "--release", "--package", "flamegraph", "--example", "perf_live", "--"]
+    command += [str(recording), event, columns, *([str(pid)] if pid else [])]
+    run = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, errors="replace")
     said = {name: int(number) for name, number in re.findall(r"(\w+):? (\d+)", run.stderr)}
     return stacks(run.stdout.encode()), said
 

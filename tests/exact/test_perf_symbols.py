@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hprofiler._flamegraph import Profile
 from tests.exact import perf_recordings as recordings
 from tests.exact.peers import needs
 from tests.exact.perf_recordings import GCC
@@ -54,7 +55,7 @@ def test_a_containers_file_is_not_the_hosts(contained):
     file = recordings.record(folder / "file.data", clock, ["sleep", "0.5"])
     piped = recordings.record(folder / "piped.data", clock, ["sleep", "0.5"], piped=True)
     stacks, _ = recordings.live(piped, "cpu-clock", "cpu", pid)
-    for text in (recordings.our_script(file), "\n".join(stacks)):
+    for text in (Profile.open(str(file)).to_folded().decode(), "\n".join(stacks)):
         assert "theirs" in text
         assert "ours" not in text
 

@@ -1,4 +1,4 @@
-//! Reading a file to its end: the values of its events, its profile, its samples one by one.
+//! Reading a file to its end: the values of its events, its profile.
 
 use std::io::{Read, Seek};
 
@@ -6,89 +6,15 @@ use super::event::Event;
 use super::finish::finish_file;
 use super::groups::Script;
 use super::live::Live;
-use super::naming::Naming;
 use super::records::Records;
-use super::stacks::Spot;
 use crate::formats::options::{no_event, ReadOptions};
 use crate::profile::{Profile, Result, ValueType};
-use crate::symbols::{Files, SymbolOptions};
 
 /// The profile of a file.
 pub(super) fn read(input: impl Read + Seek, options: &ReadOptions) -> Result<Profile> {
     let mut live = Live::of_file(Script::of(options));
     live.read_records(Records::new(input)?)?;
     finish_file(&mut live, options)
-}
-
-/// One sample, as `perf script` would print it.
-#[derive(Debug)]
-pub struct SampleView<'a> {
-    /// The name of the event.
-    pub event: &'a str,
-    /// The name of the thread.
-    pub comm: &'a str,
-    /// Process and thread.
-    pub pid: u32,
-    /// Thread.
-    pub tid: u32,
-    /// Nanoseconds of the recording's clock.
-    pub time: u64,
-    /// The stack, leaf first.
-    pub frames: &'a [SampleFrame],
-}
-
-/// One frame of a sample.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SampleFrame {
-    /// The place in the module; the address itself where nothing is mapped.
-    pub address: u64,
-    /// The name of the symbol, if there is one.
-    pub symbol: Option<String>,
-    /// Where the code lies: a path, `[kernel.kallsyms]`, `[unknown]` ...
-    pub module: String,
-}
-
-/// Calls `visit` with each sample of a perf.data file, in the order of their times.
-pub fn for_each_sample(
-    input: impl Read + Seek,
-    options: &SymbolOptions,
-    mut visit: impl FnMut(&SampleView<'_>),
-) -> Result<()> {
-    let mut live = Live::of_file(Script::of(&ReadOptions::default()));
-    live.log = Some(Vec::new());
-    live.read_records(Records::new(input)?)?;
-    let mut naming = Naming::new(
-        &mut live.modules,
-        &live.header,
-        Files::new(options),
-        None,
-        None,
-    );
-    let mut frames = Vec::new();
-    for sample in live.log.iter().flatten() {
-        frames.clear();
-        let mut node = sample.stack;
-        while let Some((above, spot)) = live.stacks.above(node) {
-            let Spot { mut place, mode } = live.stacks.spots[spot as usize];
-            let symbol = naming.symbol(&mut place, mode);
-            let name = symbol.map(|symbol| naming.modules.symbol_name(place.module, symbol));
-            frames.push(SampleFrame {
-                address: place.address,
-                symbol: name,
-                module: naming.modules.name(place.module).to_string(),
-            });
-            node = above;
-        }
-        visit(&SampleView {
-            event: &live.header.events[sample.event].name,
-            comm: &sample.comm,
-            pid: sample.pid,
-            tid: sample.tid,
-            time: sample.time,
-            frames: &frames,
-        });
-    }
-    Ok(())
 }
 
 /// The values of a profile: for each event that is asked for its samples, and behind them their periods.

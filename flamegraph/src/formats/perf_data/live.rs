@@ -30,7 +30,7 @@ use super::moments::Moments;
 use super::off_cpu::OffCpu;
 use super::processes::Processes;
 use super::records::Records;
-use super::stacks::{LastStacks, StackId, StackTree, Walker};
+use super::stacks::{LastStacks, StackTree, Walker};
 use super::tally::Tally;
 use crate::profile::{Limits, Profile, Result, SliceOf, Unknown};
 use crate::symbols::JitMaps;
@@ -174,18 +174,6 @@ pub struct Live {
     pub(super) left_out: u64,
     /// Samples whose user stack was copied and is not walked.
     pub(super) copied_stacks: u64,
-    /// Each sample, if samples are wanted one by one.
-    pub(super) log: Option<Vec<Logged>>,
-}
-
-/// A sample and its stack.
-pub(super) struct Logged {
-    pub(super) event: usize,
-    pub(super) comm: Arc<str>,
-    pub(super) pid: u32,
-    pub(super) tid: u32,
-    pub(super) time: u64,
-    pub(super) stack: StackId,
 }
 
 impl Live {
@@ -232,7 +220,6 @@ impl Live {
             malformed: 0,
             left_out: 0,
             copied_stacks: 0,
-            log: None,
         }
     }
 

@@ -29,7 +29,6 @@ mod unpack;
 pub use self::code::{frame_name, Code};
 pub use crate::profile::Unknown;
 pub use crate::symbols::{demangle, perf_map_at, symbols_at, JitMap, JitMaps, Section};
-pub use file::{for_each_sample, SampleFrame, SampleView};
 pub(crate) use header::detect;
 pub use live::{Counted, Finish, Live, LiveLimits, Recorded, RecordedEvent, Wanted};
 

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use super::event::{Event, RawSample};
 use super::file::EventValues;
 use super::header::Header;
-use super::live::{Counted, Live, Logged, Wanted};
+use super::live::{Counted, Live, Wanted};
 use super::moments::Sample;
 use super::off_cpu::Waited;
 use super::processes::Mode;
@@ -141,9 +141,8 @@ impl Live {
                     .into_mut()
             }
         };
-        // A pipe may say what its modules are behind the samples, and a log has the samples' own addresses.
-        let is_known = header.data_bytes.is_some() && self.log.is_none();
-        let symbols = self.script.as_ref().filter(|_| is_known);
+        // A pipe may say what its modules are behind the samples.
+        let symbols = (self.script.as_ref()).filter(|_| header.data_bytes.is_some());
         let symbols = symbols.map(|script| FileSymbols {
             modules: &mut self.modules,
             header,
@@ -154,16 +153,6 @@ impl Live {
     }
 
     fn count(&mut self, event: usize, raw: &RawSample<'_>, stack: StackId) {
-        if let Some(log) = &mut self.log {
-            log.push(Logged {
-                event,
-                comm: self.processes.comm(raw.tid),
-                pid: raw.pid,
-                tid: raw.tid,
-                time: raw.time,
-                stack,
-            });
-        }
         if self.script.is_none() {
             self.begin.get_or_insert(raw.time);
         }
