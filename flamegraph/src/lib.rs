@@ -11,8 +11,7 @@ mod source;
 mod symbols;
 
 pub use formats::{
-    perf_data, read, read_file, read_jfr, read_path, read_stream, Format, PerfOptions, ReadOptions,
-    Recording, Sampled,
+    perf_data, read, read_file, read_jfr, Format, PerfOptions, ReadOptions, Recording, Sampled,
 };
 pub use ops::{
     category_label, category_patterns, frame_category, read_all, read_mean, smaller_frames, Change,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use flamegraph::{Error, Pattern, Profile};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString};
+use pyo3::types::PyInt;
 
 use crate::value_error;
 
@@ -82,29 +82,28 @@ impl Default for Value {
     }
 }
 
-/// One value or several.
-pub(crate) enum Values {
-    One(Value),
-    Many(Vec<Value>),
+/// One or several.
+#[derive(FromPyObject)]
+pub(crate) enum OneOrMany<T> {
+    One(T),
+    Many(Vec<T>),
 }
 
-impl FromPyObject<'_, '_> for Values {
-    type Error = PyErr;
-
-    fn extract(argument: Borrowed<'_, '_, PyAny>) -> PyResult<Values> {
-        if argument.is_instance_of::<PyInt>() || argument.is_instance_of::<PyString>() {
-            return argument.extract().map(Values::One);
+impl<T> OneOrMany<T> {
+    pub(crate) fn into_vec(self) -> Vec<T> {
+        match self {
+            OneOrMany::One(one) => vec![one],
+            OneOrMany::Many(many) => many,
         }
-        argument.extract().map(Values::Many)
     }
 }
 
-impl Values {
-    pub(crate) fn into_vec(self) -> Vec<Value> {
-        match self {
-            Values::One(value) => vec![value],
-            Values::Many(values) => values,
-        }
+impl OneOrMany<String> {
+    /// These as regular expressions.
+    pub(crate) fn compiled(self) -> PyResult<Vec<Pattern>> {
+        let texts = self.into_vec().into_iter();
+        let compile = |text: String| Pattern::new(&text).map_err(value_error);
+        texts.map(compile).collect()
     }
 }
 
@@ -136,39 +135,5 @@ impl Source {
             Source::Open(number) => format!("file descriptor {number}"),
             Source::Path(path) => path.display().to_string(),
         }
-    }
-}
-
-/// One file or several.
-#[derive(FromPyObject)]
-pub(crate) enum Sources {
-    One(Source),
-    Many(Vec<Source>),
-}
-
-impl Sources {
-    pub(crate) fn into_vec(self) -> Vec<Source> {
-        match self {
-            Sources::One(source) => vec![source],
-            Sources::Many(sources) => sources,
-        }
-    }
-}
-
-/// One regular expression or several.
-#[derive(FromPyObject)]
-pub(crate) enum Patterns {
-    One(String),
-    Many(Vec<String>),
-}
-
-impl Patterns {
-    pub(crate) fn compiled(&self) -> PyResult<Vec<Pattern>> {
-        let texts = match self {
-            Patterns::One(text) => std::slice::from_ref(text),
-            Patterns::Many(texts) => texts.as_slice(),
-        };
-        let compile = |text: &String| Pattern::new(text).map_err(value_error);
-        texts.iter().map(compile).collect()
     }
 }

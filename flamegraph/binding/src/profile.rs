@@ -8,7 +8,7 @@ use flamegraph::{Error, Keep, NameRules, Pattern, Slice, ValueType, WriteFormat,
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::arguments::{Number, Patterns, Source, Sources, Value, Values};
+use crate::arguments::{Number, OneOrMany, Source, Value};
 use crate::diff::Diff;
 use crate::output::{check_thread_label, to_bytes, write_to, Output, Target};
 use crate::picture::{check_no_options, look};
@@ -58,7 +58,7 @@ impl Profile {
     #[pyo3(signature = (paths, format=None, *, mean=false, **options))]
     fn open(
         py: Python<'_>,
-        paths: Sources,
+        paths: OneOrMany<Source>,
         format: Option<&str>,
         mean: bool,
         options: Option<&Bound<'_, PyDict>>,
@@ -179,11 +179,11 @@ impl Profile {
     fn filter(
         &self,
         py: Python<'_>,
-        include: Option<Patterns>,
-        exclude: Option<Patterns>,
+        include: Option<OneOrMany<String>>,
+        exclude: Option<OneOrMany<String>>,
     ) -> PyResult<Profile> {
-        let include = include.map(|patterns| patterns.compiled()).transpose()?;
-        let exclude = exclude.map(|patterns| patterns.compiled()).transpose()?;
+        let include = include.map(OneOrMany::compiled).transpose()?;
+        let exclude = exclude.map(OneOrMany::compiled).transpose()?;
         let profile = match include {
             Some(include) => self.derived(py, |profile| profile.including(&include))?,
             None => Profile::shared(self.now()),
@@ -238,8 +238,8 @@ impl Profile {
     fn assigned_to_slices(
         &self,
         py: Python<'_>,
-        within: Patterns,
-        without: Patterns,
+        within: OneOrMany<String>,
+        without: OneOrMany<String>,
         slices: Vec<(String, bool)>,
         ranges: Vec<(u32, u32, u16)>,
     ) -> PyResult<Profile> {
@@ -253,7 +253,7 @@ impl Profile {
         })
     }
 
-    fn below(&self, py: Python<'_>, roots: Patterns) -> PyResult<Profile> {
+    fn below(&self, py: Python<'_>, roots: OneOrMany<String>) -> PyResult<Profile> {
         let roots = roots.compiled()?;
         self.derived(py, |profile| profile.below(&roots))
     }
@@ -262,7 +262,7 @@ impl Profile {
     fn given_to_callers(
         &self,
         py: Python<'_>,
-        patterns: Patterns,
+        patterns: OneOrMany<String>,
         kernel: bool,
     ) -> PyResult<Profile> {
         let patterns = patterns.compiled()?;
@@ -301,7 +301,7 @@ impl Profile {
         self.derived(py, |profile| profile.with_total(value.of(profile)?, total))
     }
 
-    fn select(&self, py: Python<'_>, values: Values) -> PyResult<Profile> {
+    fn select(&self, py: Python<'_>, values: OneOrMany<Value>) -> PyResult<Profile> {
         self.derived(py, |profile| {
             let values = values.into_vec();
             let indices: flamegraph::Result<Vec<usize>> =

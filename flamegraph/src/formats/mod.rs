@@ -21,8 +21,7 @@ pub use options::{PerfOptions, ReadOptions};
 
 use std::fs::File;
 use std::io::Seek;
-use std::io::{BufReader, Cursor, Read};
-use std::path::Path;
+use std::io::{BufReader, Cursor};
 use std::str::FromStr;
 
 use crate::profile::ValueType;
@@ -143,16 +142,6 @@ pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<Profile> {
     read_input(Input::Bytes(Cursor::new(bytes)), options)
 }
 
-/// Reads a profile from a stream; see [`read`].
-pub fn read_stream<'a>(input: impl Read + Send + 'a, options: &ReadOptions) -> Result<Profile> {
-    read_input(Input::stream(Box::new(BufReader::new(input)))?, options)
-}
-
-/// Reads a profile from a file; see [`read`].
-pub fn read_path(path: &Path, options: &ReadOptions) -> Result<Profile> {
-    read_file(File::open(path)?, options)
-}
-
 /// Reads a profile from a file that is open, from where it stands; see [`read`].
 pub fn read_file(file: File, options: &ReadOptions) -> Result<Profile> {
     if (options.format).is_none_or(|format| format == Format::PerfData) && is_whole(&file)? {
@@ -161,7 +150,7 @@ pub fn read_file(file: File, options: &ReadOptions) -> Result<Profile> {
             return Ok(profile);
         }
     }
-    read_stream(file, options)
+    read_input(Input::stream(Box::new(BufReader::new(file)))?, options)
 }
 
 /// Whether it is a file in which one can go back and forth, and nothing of it was read yet.

@@ -62,16 +62,13 @@ impl Default for SymbolOptions {
             build_id_cache: home.map(|home| home.join(".debug")),
             kallsyms: Some(PathBuf::from("/proc/kallsyms")),
             kallsyms_text: None,
-            memory: SymbolOptions::MEMORY,
+            memory: 1 << 30,
             go_on: GoOn::default(),
         }
     }
 }
 
 impl SymbolOptions {
-    /// The usual memory, in bytes.
-    const MEMORY: usize = 1 << 30;
-
     /// Searches nowhere: all symbols are unknown.
     pub fn none() -> SymbolOptions {
         SymbolOptions {
@@ -80,9 +77,7 @@ impl SymbolOptions {
             perf_maps: Vec::new(),
             build_id_cache: None,
             kallsyms: None,
-            kallsyms_text: None,
-            memory: SymbolOptions::MEMORY,
-            go_on: GoOn::default(),
+            ..SymbolOptions::default()
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use flamegraph::svg::{Background, Font, MinWidth, Options, Palette};
-use flamegraph::{read_path, Profile, ReadOptions};
+use flamegraph::{read, Profile, ReadOptions};
 
 type Render = fn(&Profile) -> Vec<u8>;
 
@@ -88,7 +88,7 @@ fn outputs_are_as_expected() {
     assert!(!inputs().is_empty());
     let mut wrong = Vec::new();
     for input in inputs() {
-        let profile = read_path(&input, &ReadOptions::default()).unwrap();
+        let profile = read(&fs::read(&input).unwrap(), &ReadOptions::default()).unwrap();
         for (extension, render) in OUTPUTS {
             let (path, output) = (input.with_extension(extension), render(&profile));
             if bless {
