@@ -3,7 +3,7 @@
 use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
 
-use super::tables::{decode, ById, Strings};
+use super::tables::{decode, ById, Parts, Strings};
 use crate::formats::pprof::proto;
 use crate::profile::{module_of, Frame, Profile};
 
@@ -18,9 +18,9 @@ pub(super) struct Mappings<'a, 'm> {
 }
 
 impl<'a, 'm> Mappings<'a, 'm> {
-    pub(super) fn read(mappings: &[&[u8]], strings: &'m Strings<'a>) -> Mappings<'a, 'm> {
+    pub(super) fn read(parts: &'m Parts<'a>) -> Mappings<'a, 'm> {
         let mut paths = ById::new();
-        for (number, bytes) in mappings.iter().enumerate() {
+        for (number, bytes) in parts.mappings.iter().enumerate() {
             // Locations without a mapping have the id 0. Of two mappings with one id the first counts.
             match decode::<proto::Mapping>(bytes, "mapping", number) {
                 Ok(mapping) if mapping.id > 0 => paths.insert(mapping.id, mapping.filename),
@@ -28,7 +28,7 @@ impl<'a, 'm> Mappings<'a, 'm> {
             };
         }
         Mappings {
-            strings,
+            strings: &parts.strings,
             paths,
             by_path: HashMap::default(),
             noted: HashSet::default(),

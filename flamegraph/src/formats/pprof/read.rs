@@ -50,13 +50,12 @@ fn has_known_fields(head: &[u8]) -> bool {
 pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let limits = &options.limits;
     let message = input.into_bytes("bytes of the pprof message", limits.pprof_bytes)?;
-    let parts = Parts::of(&message)?;
-    let strings = Strings::of(&parts, limits);
-    let mut profile = Profile::bounded(strings.values(&parts)?, limits.cells);
-    let locations = Locations::read(&parts, &strings, &mut profile)?;
-    let threads = ThreadLabels::of(&strings, options.threads);
+    let parts = Parts::of(&message, limits)?;
+    let mut profile = Profile::bounded(parts.value_types()?, limits.cells);
+    let locations = Locations::read(&parts, &mut profile)?;
+    let threads = ThreadLabels::of(&parts.strings, options.threads);
     let common = add_samples(&message, &locations, threads, &mut profile, limits)?;
-    profile.set_labels(label_texts(&common, &strings)?);
+    profile.set_labels(label_texts(&common, &parts.strings)?);
     profile.into_ordered()
 }
 

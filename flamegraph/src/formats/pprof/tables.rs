@@ -25,49 +25,57 @@ pub(super) fn damaged(what: impl Into<String>) -> Error {
 /// The inner messages of a profile except the samples, by field, found in one pass.
 pub(super) struct Parts<'a> {
     values: Vec<&'a [u8]>,
-    mappings: Vec<&'a [u8]>,
+    pub(super) mappings: Vec<&'a [u8]>,
     locations: Vec<&'a [u8]>,
     functions: Vec<&'a [u8]>,
-    strings: Vec<&'a [u8]>,
+    pub(super) strings: Strings<'a>,
 }
 
 impl<'a> Parts<'a> {
-    pub(super) fn mappings(&self) -> &[&'a [u8]] {
-        &self.mappings
-    }
-
-    pub(super) fn of(message: &'a [u8]) -> Result<Parts<'a>> {
+    pub(super) fn of(message: &'a [u8], limits: &Limits) -> Result<Parts<'a>> {
         let mut parts = Parts {
             values: Vec::new(),
             mappings: Vec::new(),
             locations: Vec::new(),
             functions: Vec::new(),
-            strings: Vec::new(),
+            strings: Strings {
+                strings: Vec::new(),
+                most_bytes: limits.name_bytes,
+            },
         };
         for found in fields(message) {
-            let (what, part) = match found? {
-                (field::SAMPLE_TYPE, bytes) => ("sample types", (&mut parts.values, bytes)),
-                (field::MAPPING, bytes) => (
-                    "mappings of the pprof message",
-                    (&mut parts.mappings, bytes),
-                ),
-                (field::LOCATION, bytes) => (
-                    "locations of the pprof message",
-                    (&mut parts.locations, bytes),
-                ),
-                (field::FUNCTION, bytes) => (
-                    "functions of the pprof message",
-                    (&mut parts.functions, bytes),
-                ),
-                (field::STRING, bytes) => {
-                    ("strings of the pprof message", (&mut parts.strings, bytes))
-                }
+            let (number, bytes) = found?;
+            let (what, part) = match number {
+                field::SAMPLE_TYPE => ("sample types", &mut parts.values),
+                field::MAPPING => ("mappings of the pprof message", &mut parts.mappings),
+                field::LOCATION => ("locations of the pprof message", &mut parts.locations),
+                field::FUNCTION => ("functions of the pprof message", &mut parts.functions),
+                field::STRING => ("strings of the pprof message", &mut parts.strings.strings),
                 _ => continue,
             };
-            check_entries(what, part.0.len())?;
-            part.0.push(part.1);
+            check_entries(what, part.len())?;
+            part.push(bytes);
         }
         Ok(parts)
+    }
+
+    pub(super) fn value_types(&self) -> Result<Vec<ValueType>> {
+        let mut values = Vec::new();
+        for (number, bytes) in self.values.iter().enumerate() {
+            if number == MOST_VALUES {
+                return Err(Error::Limit {
+                    what: "sample types",
+                    limit: MOST_VALUES as u64,
+                });
+            }
+            let value: proto::ValueType = decode(bytes, "sample type", number)?;
+            let text = |index| self.strings.text(index);
+            values.push(ValueType::new(text(value.r#type)?, text(value.unit)?));
+        }
+        if values.is_empty() {
+            return Err(damaged("no sample type; is this a profile?"));
+        }
+        Ok(values)
     }
 }
 
@@ -129,13 +137,6 @@ pub(super) struct Strings<'a> {
 }
 
 impl<'a> Strings<'a> {
-    pub(super) fn of(parts: &Parts<'a>, limits: &Limits) -> Strings<'a> {
-        Strings {
-            strings: parts.strings.clone(),
-            most_bytes: limits.name_bytes,
-        }
-    }
-
     pub(super) fn bytes(&self, index: i64) -> Result<&'a [u8]> {
         let count = self.strings.len();
         let found = usize::try_from(index)
@@ -154,27 +155,6 @@ impl<'a> Strings<'a> {
 
     pub(super) fn text(&self, index: i64) -> Result<String> {
         Ok(String::from_utf8_lossy(self.bytes(index)?).into_owned())
-    }
-
-    pub(super) fn values(&self, parts: &Parts<'_>) -> Result<Vec<ValueType>> {
-        let mut values = Vec::new();
-        for (number, bytes) in parts.values.iter().enumerate() {
-            if number == MOST_VALUES {
-                return Err(Error::Limit {
-                    what: "sample types",
-                    limit: MOST_VALUES as u64,
-                });
-            }
-            let value: proto::ValueType = decode(bytes, "sample type", number)?;
-            values.push(ValueType::new(
-                self.text(value.r#type)?,
-                self.text(value.unit)?,
-            ));
-        }
-        if values.is_empty() {
-            return Err(damaged("no sample type; is this a profile?"));
-        }
-        Ok(values)
     }
 }
 
@@ -225,13 +205,9 @@ struct Span {
 }
 
 impl Locations {
-    pub(super) fn read(
-        parts: &Parts<'_>,
-        strings: &Strings<'_>,
-        profile: &mut Profile,
-    ) -> Result<Locations> {
-        let functions = read_functions(parts, strings, profile)?;
-        let mut mappings = Mappings::read(parts.mappings(), strings);
+    pub(super) fn read(parts: &Parts<'_>, profile: &mut Profile) -> Result<Locations> {
+        let functions = read_functions(parts, profile)?;
+        let mut mappings = Mappings::read(parts);
         let mut locations = Locations {
             spans: ById::new(),
             frames: Vec::new(),
@@ -290,17 +266,13 @@ impl Locations {
     }
 }
 
-fn read_functions(
-    parts: &Parts<'_>,
-    strings: &Strings<'_>,
-    profile: &mut Profile,
-) -> Result<ById<Frame>> {
+fn read_functions(parts: &Parts<'_>, profile: &mut Profile) -> Result<ById<Frame>> {
     let mut functions = ById::new();
     for (number, bytes) in parts.functions.iter().enumerate() {
         let function: proto::Function = decode(bytes, "function", number)?;
         let (name, system_name) = (
-            strings.bytes(function.name)?,
-            strings.bytes(function.system_name)?,
+            parts.strings.bytes(function.name)?,
+            parts.strings.bytes(function.system_name)?,
         );
         if !functions.insert(function.id, intern(name, system_name, profile)?) {
             return Err(damaged(format!("function {} stands twice", function.id)));
