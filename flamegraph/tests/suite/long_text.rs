@@ -6,9 +6,9 @@ use flamegraph::{read, Limits, Merger, ReadOptions};
 
 use crate::support::{samples, text};
 
-const LINES: usize = 150_000;
+const LINES: usize = 90_000;
 
-/// About 10 MB. Every line has its number, so that a lost or repeated line is noticed.
+/// About 6 MB. Every line has its number, so that a lost or repeated line is noticed.
 fn long_text() -> String {
     let mut text = String::new();
     for line in 0..LINES {
@@ -54,12 +54,12 @@ fn several_threads_make_the_same_profile() {
 #[test]
 fn the_error_is_that_of_the_first_wrong_line() {
     let long = format!("{} 1", "x".repeat(70_000));
-    let mut text = with_line(120_000, &long);
+    let mut text = with_line(80_000, &long);
     write!(text, "\n{long}\n").unwrap();
-    for _ in 0..5 {
+    for _ in 0..3 {
         let error = error(&text, Limits::default());
         assert!(
-            error.starts_with("folded text, line 120000: bytes of a frame name"),
+            error.starts_with("folded text, line 80000: bytes of a frame name"),
             "{error}"
         );
     }
@@ -68,21 +68,21 @@ fn the_error_is_that_of_the_first_wrong_line() {
 #[test]
 fn limits_hold_for_all_threads_together() {
     let limits = Limits {
-        cells: 100_000,
+        cells: 60_000,
         ..Limits::default()
     };
     let error_of_nodes = error(&long_text(), limits);
     assert!(
-        error_of_nodes.ends_with("nodes of the call tree: more than 100000"),
+        error_of_nodes.ends_with("nodes of the call tree: more than 60000"),
         "{error_of_nodes}"
     );
     let limits = Limits {
-        text_bytes: 9_000_000,
+        text_bytes: 5_000_000,
         ..Limits::default()
     };
     assert_eq!(
         error(&long_text(), limits),
-        "bytes of folded text: more than 9000000"
+        "bytes of folded text: more than 5000000"
     );
     let text = with_line(1, "a 9223372036854775807");
     let error = error(&text, Limits::default());

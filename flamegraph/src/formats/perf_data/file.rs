@@ -4,7 +4,6 @@ use std::io::{Read, Seek};
 
 use super::event::Event;
 use super::finish::finish_file;
-use super::groups::Script;
 use super::live::Live;
 use super::records::Records;
 use crate::formats::options::{no_event, ReadOptions};
@@ -12,7 +11,7 @@ use crate::profile::{Profile, Result, ValueType};
 
 /// The profile of a file.
 pub(super) fn read(input: impl Read + Seek, options: &ReadOptions) -> Result<Profile> {
-    let mut live = Live::of_file(Script::of(options));
+    let mut live = Live::of_file(options.clone());
     live.read_records(Records::new(input)?)?;
     finish_file(&mut live, options)
 }

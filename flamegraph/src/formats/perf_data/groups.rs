@@ -4,32 +4,11 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 
-use crate::formats::options::{PerfOptions, ReadOptions};
+use crate::formats::ReadOptions;
 use crate::ops::Threads;
-use crate::symbols::SymbolOptions;
 
 /// Names of threads whose group is remembered; more are forgotten, and worked out anew.
 const MOST_REMEMBERED: usize = 1 << 14;
-
-/// How a file is folded: as stackcollapse-perf.pl folds what `perf script` prints of it.
-#[derive(Clone, Debug)]
-pub(super) struct Script {
-    pub(super) perf: PerfOptions,
-    pub(super) threads: Threads,
-    pub(super) name_bytes: usize,
-    pub(super) symbols: SymbolOptions,
-}
-
-impl Script {
-    pub(super) fn of(options: &ReadOptions) -> Script {
-        Script {
-            perf: options.perf.clone(),
-            threads: options.threads,
-            name_bytes: options.limits.name_bytes,
-            symbols: options.symbols.clone(),
-        }
-    }
-}
 
 /// The frames above the stacks of some threads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,7 +21,7 @@ pub(super) struct Group {
 /// The groups that were met, by number.
 pub(super) struct Groups {
     most: usize,
-    script: Option<Script>,
+    script: Option<ReadOptions>,
     all: Vec<Group>,
     numbers: HashMap<Group, u32>,
     by_thread: HashMap<(Arc<str>, u32, u32), u32>,
@@ -50,7 +29,7 @@ pub(super) struct Groups {
 
 impl Groups {
     /// No groups yet, and never more than so many.
-    pub(super) fn new(most: usize, script: Option<Script>) -> Groups {
+    pub(super) fn new(most: usize, script: Option<ReadOptions>) -> Groups {
         Groups {
             most,
             script,
@@ -99,7 +78,7 @@ impl Groups {
         let thread = threads.frame(comm.as_bytes(), i64::from(tid));
         let text = |frame: Vec<u8>| String::from_utf8_lossy(&frame).replace(';', ":");
         let mut frames: Vec<String> = thread.map(text).into_iter().collect();
-        let Some(Script { perf, .. }) = &self.script else {
+        let Some(ReadOptions { perf, .. }) = &self.script else {
             return Group {
                 frames,
                 java: false,

@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
 use super::finish;
-use super::groups::{Groups, Script};
+use super::groups::Groups;
 use super::header::Header;
 use super::modules::Modules;
 use super::moments::Moments;
@@ -32,6 +32,7 @@ use super::processes::Processes;
 use super::records::Records;
 use super::stacks::{LastStacks, StackTree, Walker};
 use super::tally::Tally;
+use crate::formats::ReadOptions;
 use crate::profile::{Limits, Profile, Result, SliceOf, Unknown};
 use crate::symbols::JitMaps;
 use crate::symbols::SymbolOptions;
@@ -147,9 +148,9 @@ impl std::fmt::Debug for RecordedEvent {
 
 /// A recording in the making; see the module. Each is for one stream.
 pub struct Live {
-    /// What a stream is asked for; a file yields all its events, by `script`.
+    /// What a stream is asked for; a file yields all its events, folded by `script` as what `perf script` prints of it.
     pub(super) wanted: Vec<Wanted>,
-    pub(super) script: Option<Script>,
+    pub(super) script: Option<ReadOptions>,
     pub(super) limits: LiveLimits,
     pub(super) begin: Option<u64>,
     pub(super) end: Arc<AtomicU64>,
@@ -183,7 +184,7 @@ impl Live {
     }
 
     /// Keeps all events of a file.
-    pub(super) fn of_file(script: Script) -> Live {
+    pub(super) fn of_file(script: ReadOptions) -> Live {
         let limits = LiveLimits {
             nodes: 1 << 28,
             places: 1 << 26,
@@ -194,7 +195,7 @@ impl Live {
         Live::with(Vec::new(), Some(script), limits)
     }
 
-    fn with(wanted: Vec<Wanted>, script: Option<Script>, limits: LiveLimits) -> Live {
+    fn with(wanted: Vec<Wanted>, script: Option<ReadOptions>, limits: LiveLimits) -> Live {
         Live {
             tallies: wanted.iter().map(|_| Tally::default()).collect(),
             wanted,

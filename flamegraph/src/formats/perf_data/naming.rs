@@ -2,12 +2,11 @@
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::groups::Script;
 use super::header::Header;
 use super::modules::{ModuleId, Modules, SymbolId, NOWHERE, UNKNOWN};
 use super::processes::Mode;
 use super::stacks::{Place, Spot, SpotId, StackTree};
-use crate::formats::options::PerfOptions;
+use crate::formats::options::{PerfOptions, ReadOptions};
 use crate::formats::perf_script::{Names, StackLine, MOST_INLINED};
 use crate::ops::frame_rules::{fits_any, slashed, BEGINS};
 use crate::profile::{Kind, Result};
@@ -47,7 +46,7 @@ impl Key {
         place: Place,
         symbol: Option<SymbolId>,
         (mode, java): (Mode, bool),
-        script: Option<&Script>,
+        script: Option<&ReadOptions>,
     ) -> Key {
         let has_address = symbol.is_none() && script.is_some_and(|script| script.perf.addrs);
         Key {
@@ -70,7 +69,7 @@ pub(super) struct Naming<'a> {
     files: Files<'a>,
     /// None in a file, whose maps are read like files of symbols.
     jit: Option<&'a JitMaps>,
-    script: Option<&'a Script>,
+    script: Option<&'a ReadOptions>,
     /// Maps that were found in files; none where there was none.
     found: HashMap<u32, Option<JitMap>>,
     /// By whether the command is a `java`, and spot.
@@ -87,7 +86,7 @@ impl<'a> Naming<'a> {
         header: &'a Header,
         files: Files<'a>,
         jit: Option<&'a JitMaps>,
-        script: Option<&'a Script>,
+        script: Option<&'a ReadOptions>,
     ) -> Naming<'a> {
         Naming {
             modules,
@@ -223,7 +222,9 @@ impl<'a> Naming<'a> {
         };
         let by_default = PerfOptions::default();
         let options = self.script.map_or(&by_default, |script| &script.perf);
-        let most = self.script.map_or(usize::MAX, |script| script.name_bytes);
+        let most = self
+            .script
+            .map_or(usize::MAX, |script| script.limits.name_bytes);
         let of_kernel = self.script.is_none() && mode == Mode::Kernel;
         let mut frames = Vec::with_capacity(1);
         Names { options, java }.each(&line, |annotated| -> Result<()> {

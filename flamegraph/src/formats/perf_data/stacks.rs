@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::groups::Script;
 use super::header::Header;
 use super::modules::{ModuleId, Modules, NOWHERE};
 use super::naming::Key;
 use super::processes::{Mapped, Mode, Processes};
+use crate::formats::ReadOptions;
 use crate::profile::{Frame, Node, Tree, ROOT};
 use crate::symbols::bytes::Bytes;
 use crate::symbols::Files;
@@ -217,7 +217,7 @@ pub(super) struct LastStack {
 pub(super) struct FileSymbols<'a> {
     pub(super) modules: &'a mut Modules,
     pub(super) header: &'a Header,
-    pub(super) script: &'a Script,
+    pub(super) script: &'a ReadOptions,
 }
 
 /// The last stacks of threads.
