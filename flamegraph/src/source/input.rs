@@ -1,7 +1,7 @@
 //! The input of a reader.
 
 use std::borrow::Cow;
-use std::io::{BufRead, Cursor, Read};
+use std::io::{self, BufRead, Cursor, Read};
 
 use crate::profile::{Bounded, Error, Result};
 
@@ -13,7 +13,7 @@ pub(crate) enum Input<'a> {
     /// The whole input, in memory.
     Bytes(Cursor<&'a [u8]>),
     /// The beginning, and the rest of the stream.
-    Stream(Cursor<Vec<u8>>, Box<dyn BufRead + Send + 'a>),
+    Stream(io::Chain<Cursor<Vec<u8>>, Box<dyn BufRead + Send + 'a>>),
 }
 
 impl<'a> Input<'a> {
@@ -22,14 +22,14 @@ impl<'a> Input<'a> {
         rest.by_ref()
             .take(HEAD_BYTES as u64)
             .read_to_end(&mut head)?;
-        Ok(Input::Stream(Cursor::new(head), rest))
+        Ok(Input::Stream(Cursor::new(head).chain(rest)))
     }
 
     /// The first [`HEAD_BYTES`], or fewer at the end.
     pub(crate) fn head(&self) -> &[u8] {
         match self {
             Input::Bytes(bytes) => &bytes.get_ref()[..bytes.get_ref().len().min(HEAD_BYTES)],
-            Input::Stream(head, _) => head.get_ref(),
+            Input::Stream(stream) => stream.get_ref().0.get_ref(),
         }
     }
 
@@ -50,35 +50,26 @@ impl<'a> Input<'a> {
 }
 
 impl Read for Input<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Input::Bytes(bytes) => bytes.read(buffer),
-            Input::Stream(head, rest) => match head.read(buffer)? {
-                0 => rest.read(buffer),
-                count => Ok(count),
-            },
+            Input::Stream(stream) => stream.read(buffer),
         }
     }
 }
 
 impl BufRead for Input<'_> {
-    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
         match self {
             Input::Bytes(bytes) => bytes.fill_buf(),
-            Input::Stream(head, rest) if head.position() >= head.get_ref().len() as u64 => {
-                rest.fill_buf()
-            }
-            Input::Stream(head, _) => head.fill_buf(),
+            Input::Stream(stream) => stream.fill_buf(),
         }
     }
 
     fn consume(&mut self, count: usize) {
         match self {
             Input::Bytes(bytes) => bytes.consume(count),
-            Input::Stream(head, rest) if head.position() >= head.get_ref().len() as u64 => {
-                rest.consume(count);
-            }
-            Input::Stream(head, _) => head.consume(count),
+            Input::Stream(stream) => stream.consume(count),
         }
     }
 }
