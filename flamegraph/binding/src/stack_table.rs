@@ -1,6 +1,6 @@
 //! Sums of many profiles, and rows for tables of them.
 
-use flamegraph::{SumsOf, WorkRules};
+use flamegraph::{SumsOf, Work};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -18,7 +18,7 @@ impl StackTable {
     #[pyo3(signature = (rules=Vec::new(), *, start=None))]
     fn new(rules: Vec<(String, Vec<String>)>, start: Option<Number<i64>>) -> StackTable {
         let start = start.map(|start| start.0);
-        let table = flamegraph::StackTable::new(WorkRules::new(rules), start);
+        let table = flamegraph::StackTable::new(flamegraph::WorkTable::new(rules), start);
         StackTable(Locked::new(table))
     }
 
@@ -34,7 +34,7 @@ impl StackTable {
         detached(py, || {
             let profile = profile.now();
             self.0
-                .with(|table| table.add(&profile, 0, process.0, event.0, kernel))
+                .with(|table| table.add(&profile, process.0, event.0, kernel))
         })
     }
 
@@ -93,24 +93,14 @@ impl WorkTable {
     #[new]
     #[pyo3(signature = (rules=Vec::new()))]
     fn new(rules: Vec<(String, Vec<String>)>) -> WorkTable {
-        let table = flamegraph::WorkTable::new(WorkRules::new(rules));
-        WorkTable(Locked::new(table))
+        WorkTable(Locked::new(flamegraph::WorkTable::new(rules)))
     }
 
     #[pyo3(signature = (profile, *, kernel=true))]
-    fn sums(
-        &self,
-        py: Python<'_>,
-        profile: &Profile,
-        kernel: bool,
-    ) -> PyResult<Vec<(String, String, String, i64)>> {
-        let sums = detached(py, || {
-            self.0.with(|table| table.sums(&profile.now(), 0, kernel))
-        })?;
-        let sums = sums.into_iter();
-        Ok(sums
-            .map(|one| (one.category, one.phase, one.slice, one.value))
-            .collect())
+    fn sums(&self, py: Python<'_>, profile: &Profile, kernel: bool) -> PyResult<Vec<Work>> {
+        detached(py, || {
+            self.0.with(|table| table.sums(&profile.now(), kernel))
+        })
     }
 
     #[pyo3(signature = (profile, *, kernel=true, flat=false))]

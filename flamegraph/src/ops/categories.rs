@@ -14,39 +14,35 @@ const OTHER: &str = "other";
 const KERNEL_OTHER: &str = "kernel-other";
 const NO_PHASE: &str = "";
 
-/// The rules, and those of the user, which come first: categories and their patterns.
+/// The rules of `rules/frames.yaml` for many profiles. A name is matched with the patterns once, whichever profiles
+/// have it.
 #[derive(Default)]
-pub struct WorkRules {
+pub struct WorkTable {
+    /// The user's rules, which come first: categories and their patterns.
     own: Vec<(String, Vec<String>)>,
+    /// Without and with frames of the kernel.
+    names: [Names; 2],
 }
 
-impl WorkRules {
-    /// A pattern is a frame's name, in which `*` is any text, and `/` a dot as well.
-    pub fn new(own: Vec<(String, Vec<String>)>) -> WorkRules {
-        let slashed = |patterns: Vec<String>| patterns.iter().map(|one| slashed(one)).collect();
-        let own = own.into_iter();
-        WorkRules {
-            own: own
-                .map(|(name, patterns)| (name, slashed(patterns)))
-                .collect(),
-        }
+/// The category of a frame by its name; None if it says nothing of its stack.
+fn category<'a>(
+    own: &'a [(String, Vec<String>)],
+    name: &str,
+    kind: Kind,
+    kernel: bool,
+) -> Option<&'a str> {
+    let name = slashed(name);
+    let own = own.iter().find(|(_, patterns)| {
+        let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
+        fits_any(&name, &patterns)
+    });
+    if let Some((category, _)) = own {
+        return Some(category);
     }
-
-    /// The category of a frame by its name; None if it says nothing of its stack.
-    fn category(&self, name: &str, kind: Kind, kernel: bool) -> Option<&str> {
-        let name = slashed(name);
-        let own = self.own.iter().find(|(_, patterns)| {
-            let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
-            fits_any(&name, &patterns)
-        });
-        if let Some((category, _)) = own {
-            return Some(category);
-        }
-        if kernel && kind == Kind::Kernel {
-            return KERNEL.first(&name);
-        }
-        frame_category(&name).filter(|&category| category != APPLICATION || is_java(&name, kind))
+    if kernel && kind == Kind::Kernel {
+        return KERNEL.first(&name);
     }
+    frame_category(&name).filter(|&category| category != APPLICATION || is_java(&name, kind))
 }
 
 /// Functions are not known to be anybody's.
@@ -65,15 +61,28 @@ struct Matched {
     phase: Option<u16>,
 }
 
-impl Profile {
-    /// Each node's category and phase, by their places in `names`. `kernel` and `rules` are the same for all profiles
-    /// with the same `names`.
-    pub(super) fn work_of_nodes(
-        &self,
-        rules: &WorkRules,
+impl WorkTable {
+    /// By the rules of `rules/frames.yaml`, and by these before them: categories and their patterns. A pattern is a
+    /// frame's name, in which `*` is any text, and `/` a dot as well.
+    pub fn new(own: Vec<(String, Vec<String>)>) -> WorkTable {
+        let slashed = |patterns: Vec<String>| patterns.iter().map(|one| slashed(one)).collect();
+        let own = own.into_iter();
+        WorkTable {
+            own: own
+                .map(|(name, patterns)| (name, slashed(patterns)))
+                .collect(),
+            ..WorkTable::default()
+        }
+    }
+
+    /// Each node's category and phase, by their places in the list that is returned, too. `kernel` is false where frames
+    /// of that kind are classes.
+    pub(super) fn of_nodes(
+        &mut self,
+        profile: &Profile,
         kernel: bool,
-        names: &mut Names,
-    ) -> Vec<(u16, u16)> {
+    ) -> (Vec<(u16, u16)>, &[String]) {
+        let names = &mut self.names[usize::from(kernel)];
         let [other, application, kernel_other, none] =
             [OTHER, APPLICATION, KERNEL_OTHER, NO_PHASE].map(|name| names.place(name));
         let members = |table: Table, names: &mut Names| -> Vec<u16> {
@@ -81,24 +90,24 @@ impl Profile {
             all.map(|name| names.place(name)).collect()
         };
         let (weak, whole) = (members(WEAK, names), members(WHOLE, names));
-        let mut matched: Vec<Option<Matched>> = vec![None; self.frames.index_len()];
-        let mut work = vec![(other, none); self.tree.len()];
-        for node in self.tree.nodes() {
-            let frame = self.tree.frame(node);
+        let mut matched: Vec<Option<Matched>> = vec![None; profile.frames.index_len()];
+        let mut work = vec![(other, none); profile.tree.len()];
+        for node in profile.tree.nodes() {
+            let frame = profile.tree.frame(node);
             let (kind, index) = (frame.kind(), frame.index());
             let of_frame = *matched[index].get_or_insert_with(|| {
-                let name = self.frames.name_of(frame);
+                let name = profile.frames.name_of(frame);
                 if let Some(before) = names.matched(name, kind) {
                     return before;
                 }
                 let phase = PHASES.first(name).map(|phase| names.place(phase));
-                let category = rules.category(name, kind, kernel);
+                let category = category(&self.own, name, kind, kernel);
                 let category = category.map(|category| names.place(category));
                 names.remember(name, kind, Matched { category, phase })
             });
-            let parent = self.tree.parent(node);
+            let parent = profile.tree.parent(node);
             let (above, phase) = work[parent as usize];
-            let below_kernel = parent != ROOT && self.tree.frame(parent).kind() == Kind::Kernel;
+            let below_kernel = parent != ROOT && profile.tree.frame(parent).kind() == Kind::Kernel;
             let enters_kernel = kernel && kind == Kind::Kernel && !below_kernel;
             let category = match of_frame.category {
                 _ if whole.contains(&above) => above,
@@ -113,14 +122,14 @@ impl Profile {
             };
             work[node as usize] = (category, phase);
         }
-        work
+        (work, &names.list)
     }
 }
 
 /// Categories and phases by their places, and what the rules say of frames of earlier profiles.
 #[derive(Default)]
-pub(super) struct Names {
-    pub(super) list: Vec<String>,
+struct Names {
+    list: Vec<String>,
     matched: HashMap<String, [Option<Matched>; Kind::ALL.len()], RandomState>,
 }
 

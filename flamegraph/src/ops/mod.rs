@@ -28,7 +28,7 @@ pub(crate) mod waits;
 mod work_table;
 
 pub use canonical::NameRules;
-pub use categories::WorkRules;
+pub use categories::WorkTable;
 pub use diff::{Change, Diff};
 pub use frame_rules::{category_label, category_patterns};
 pub(crate) use many::{lock, on_all_processors};
@@ -43,4 +43,4 @@ pub use tables::NodeRow;
 pub use threads::Threads;
 pub use top::Method;
 pub use waits::WAIT_FRAMES;
-pub use work_table::{Work, WorkTable};
+pub use work_table::Work;

@@ -3,7 +3,7 @@
 use foldhash::fast::RandomState;
 use sha2::{Digest, Sha256};
 
-use super::categories::{Names, WorkRules};
+use super::categories::WorkTable;
 use super::split::Split;
 use crate::profile::{Frame, Kind, Node, Profile, Result, Times, ROOT};
 
@@ -41,7 +41,7 @@ pub struct Samples {
     pub seconds: Vec<i32>,
     /// Places in [`Stacks`].
     pub stacks: Vec<u32>,
-    /// The value that was asked for.
+    /// The first of each profile.
     pub values: Vec<i64>,
 }
 
@@ -50,16 +50,14 @@ pub struct Samples {
 /// A stack's id are the first 16 bytes of the SHA-256 hash of the hash of its frames, its category, a zero byte and its
 /// phase. The hash of the frames begins as nothing; each frame makes it the SHA-256 hash of itself and the frame's name.
 pub struct StackTable {
-    rules: WorkRules,
+    work: WorkTable,
     start: Option<i64>,
     /// All stacks, without values and without kinds of frames.
     tree: Profile,
     /// The hash of each of its nodes.
     hashes: Vec<[u8; 32]>,
-    /// Without and with frames of the kernel.
-    words: [Names; 2],
-    /// Places in `all_words` of the words of both.
-    all_words: List,
+    /// Categories and phases.
+    words: List,
     groups: List,
     stages: List,
     known: HashMap<(Node, i32, i32), u32>,
@@ -91,14 +89,13 @@ type Row = ((u32, i32, i32, i32), i64);
 
 impl StackTable {
     /// `start` is when second 0 begins, in microseconds since 1970; without it no seconds are known.
-    pub fn new(rules: WorkRules, start: Option<i64>) -> StackTable {
+    pub fn new(work: WorkTable, start: Option<i64>) -> StackTable {
         StackTable {
-            rules,
+            work,
             start,
             tree: Profile::new(Vec::new()),
             hashes: vec![[0; 32]],
-            words: Default::default(),
-            all_words: List::default(),
+            words: List::default(),
             groups: List::default(),
             stages: List::default(),
             known: HashMap::default(),
@@ -107,27 +104,24 @@ impl StackTable {
         }
     }
 
-    /// Adds one value of a process's profile, whose outermost frames in brackets are its threads. Returns the sums by
+    /// Adds the first value of a process's profile, whose outermost frames in brackets are its threads. Returns the sums by
     /// category and phase.
     pub fn add(
         &mut self,
         profile: &Profile,
-        value: usize,
         process: i32,
         event: i32,
         kernel: bool,
     ) -> Result<Vec<(String, String, i64)>> {
-        profile.total(value)?;
-        let words = &mut self.words[usize::from(kernel)];
-        let work = profile.work_of_nodes(&self.rules, kernel, words);
-        let texts = words.list.iter();
-        let places: Vec<i32> = texts.map(|word| self.all_words.place(word)).collect();
+        profile.check_value(0)?;
+        let (work, words) = self.work.of_nodes(profile, kernel);
+        let places: Vec<i32> = words.iter().map(|word| self.words.place(word)).collect();
         let place = |word: u16| places[usize::from(word)];
         let nodes = self.graft(profile)?;
-        let selves = profile.selves(value);
+        let selves = profile.selves(0);
         let mut rows: Vec<Row> = Vec::new();
         let mut sums: HashMap<(i32, i32), i64> = HashMap::default();
-        let times = Timed::of(profile, value);
+        let times = Timed::of(profile, 0);
         let stages: Vec<i32> = match profile.times() {
             Some(times) => times
                 .slices
@@ -162,7 +156,7 @@ impl StackTable {
             }
         }
         self.add_rows(rows, process, event);
-        let text = |place: i32| self.all_words.texts[place as usize].clone();
+        let text = |place: i32| self.words.texts[place as usize].clone();
         let mut sums: Vec<(String, String, i64)> = sums
             .into_iter()
             .map(|((category, phase), sum)| (text(category), text(phase), sum))
@@ -178,7 +172,7 @@ impl StackTable {
 
     /// Categories and phases.
     pub fn words(&self) -> &[String] {
-        &self.all_words.texts
+        &self.words.texts
     }
 
     /// Groups of threads, without brackets.
@@ -244,9 +238,9 @@ impl StackTable {
         if node != ROOT {
             hash.update(self.hashes[node as usize]);
         }
-        hash.update(&self.all_words.texts[category as usize]);
+        hash.update(&self.words.texts[category as usize]);
         hash.update([0]);
-        hash.update(&self.all_words.texts[phase as usize]);
+        hash.update(&self.words.texts[phase as usize]);
         let hash: [u8; 32] = hash.finalize().into();
         let first = hash.iter().take(16);
         let place = self.stacks.ids.len() as u32;

@@ -2,51 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use super::categories::{Names, WorkRules};
+use super::categories::WorkTable;
 use super::rebuild::Rebuild;
 use super::split::Split;
 use super::stack_table::Timed;
 use crate::profile::{Kind, Node, Profile, Result, ROOT};
 
-/// What stacks of one category, phase and slice cost.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Work {
-    /// A rule's name, "application", "kernel-other" or "other".
-    pub category: String,
-    /// "" if it is in none.
-    pub phase: String,
-    /// "" if it is in none.
-    pub slice: String,
-    /// In the value that was asked for.
-    pub value: i64,
-}
-
-/// The rules for many profiles. A name is matched with the patterns once, whichever profiles have it.
-#[derive(Default)]
-pub struct WorkTable {
-    rules: WorkRules,
-    /// Without and with frames of the kernel.
-    names: [Names; 2],
-}
+/// A category (a rule's name, "application", "kernel-other" or "other"), a phase and a slice, with "" for none; and what
+/// their stacks cost.
+pub type Work = (String, String, String, i64);
 
 impl WorkTable {
-    /// By the rules of `rules/frames.yaml`, and by these before them.
-    pub fn new(rules: WorkRules) -> WorkTable {
-        WorkTable {
-            rules,
-            ..WorkTable::default()
-        }
-    }
-
-    /// What the stacks of each category, phase and slice cost; one walk over the tree. `kernel` is false where frames of
-    /// that kind are classes.
-    pub fn sums(&mut self, profile: &Profile, value: usize, kernel: bool) -> Result<Vec<Work>> {
-        profile.total(value)?;
-        let names = &mut self.names[usize::from(kernel)];
-        let nodes = profile.work_of_nodes(&self.rules, kernel, names);
-        let selves = profile.selves(value);
+    /// What the stacks of each category, phase and slice cost in the first value; one walk over the tree. `kernel` is false
+    /// where frames of that kind are classes.
+    pub fn sums(&mut self, profile: &Profile, kernel: bool) -> Result<Vec<Work>> {
+        profile.check_value(0)?;
+        let (nodes, names) = self.of_nodes(profile, kernel);
+        let selves = profile.selves(0);
         let slices = profile.times().map_or(&[][..], |times| &times.slices);
-        let timed = Timed::of(profile, value).filter(|_| !slices.is_empty());
+        let timed = Timed::of(profile, 0).filter(|_| !slices.is_empty());
         let mut sums: BTreeMap<(u16, u16, u16), i64> = BTreeMap::new();
         for node in (0..profile.tree.len() as Node).filter(|&node| selves[node as usize] != 0) {
             let (own, (category, phase)) = (selves[node as usize], nodes[node as usize]);
@@ -71,11 +45,10 @@ impl WorkTable {
         };
         Ok(sums
             .into_iter()
-            .map(|((category, phase, number), value)| Work {
-                category: names.list[usize::from(category)].clone(),
-                phase: names.list[usize::from(phase)].clone(),
-                slice: slice(number).map_or_else(String::new, |slice| slice.name.clone()),
-                value,
+            .map(|((category, phase, number), value)| {
+                let slice = slice(number).map_or_else(String::new, |slice| slice.name.clone());
+                let [category, phase] = [category, phase].map(|place| &names[usize::from(place)]);
+                (category.clone(), phase.clone(), slice, value)
             })
             .collect())
     }
@@ -83,8 +56,7 @@ impl WorkTable {
     /// The same profile with each stack below a frame of its category's name, such as `[json]`; `flat`: with nothing but
     /// these frames.
     pub fn by_category(&mut self, profile: &Profile, kernel: bool, flat: bool) -> Result<Profile> {
-        let names = &mut self.names[usize::from(kernel)];
-        let nodes = profile.work_of_nodes(&self.rules, kernel, names);
+        let (nodes, names) = self.of_nodes(profile, kernel);
         let mut rebuild = Rebuild::of(profile);
         let mut path = Vec::new();
         for node in profile.tree.nodes().filter(|&node| profile.has_self(node)) {
@@ -94,7 +66,7 @@ impl WorkTable {
                 path.push(profile.tree.frame(at));
                 at = profile.tree.parent(at);
             }
-            let category = format!("[{}]", names.list[nodes[node as usize].0 as usize]);
+            let category = format!("[{}]", names[usize::from(nodes[node as usize].0)]);
             let mut to = rebuild.child_named(ROOT, &category, Kind::Plain)?;
             for frame in path.iter().rev() {
                 to = rebuild.child(to, *frame)?;
@@ -121,9 +93,9 @@ mod tests {
     }
 
     fn sums(profile: &Profile) -> Vec<(String, String, i64)> {
-        let sums = WorkTable::default().sums(profile, 0, true).unwrap();
+        let sums = WorkTable::default().sums(profile, true).unwrap();
         let sums = sums.into_iter();
-        sums.map(|one| (one.category, one.slice, one.value))
+        sums.map(|(category, _, slice, value)| (category, slice, value))
             .collect()
     }
 
@@ -136,12 +108,11 @@ mod tests {
             &format!("{generated}.scan_nextBatch_0$_[j]"),
         ];
         let work = WorkTable::default()
-            .sums(&profile(&[(&frames, 3)]), 0, true)
+            .sums(&profile(&[(&frames, 3)]), true)
             .unwrap();
-        let work = work
-            .iter()
-            .map(|one| (&*one.category, &*one.phase, one.value));
-        assert_eq!(work.collect::<Vec<_>>(), [("scan", "aggregate", 3)]);
+        let texts = ["scan", "aggregate", ""].map(str::to_owned);
+        let [category, phase, slice] = texts;
+        assert_eq!(work, [(category, phase, slice, 3)]);
     }
 
     #[test]
@@ -174,13 +145,10 @@ mod tests {
 
     #[test]
     fn names_known_from_a_profile_serve_the_next() {
-        let mut table = WorkTable::new(WorkRules::new(vec![(
-            "pricing".to_owned(),
-            vec!["com.acme.*".to_owned()],
-        )]));
+        let mut table = WorkTable::new(vec![("pricing".to_owned(), vec!["com.acme.*".to_owned()])]);
         let mut category = |frames: &[&str], kernel| {
-            let work = table.sums(&profile(&[(frames, 1)]), 0, kernel).unwrap();
-            work[0].category.clone()
+            let work = table.sums(&profile(&[(frames, 1)]), kernel).unwrap();
+            work[0].0.clone()
         };
         assert_eq!(category(&JSON, true), "json");
         assert_eq!(category(&JSON[..1], true), "pricing");
