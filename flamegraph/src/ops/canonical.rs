@@ -8,7 +8,6 @@ use std::sync::OnceLock;
 use foldhash::fast::RandomState;
 use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
-use crate::ops::rebuild::Rebuild;
 use crate::profile::{Error, Node, Profile, Result, ROOT};
 
 /// A rule that would make a name longer leaves it as it is: rules of which each adds to what the one before it
@@ -192,19 +191,13 @@ impl Profile {
         if renames.iter().all(Option::is_none) {
             return Ok(self.clone());
         }
-        let mut copy = Rebuild::of(self);
-        let mut nodes = vec![ROOT; self.tree.len()];
-        copy.add_selves(ROOT, ROOT)?;
-        for node in self.tree.nodes() {
+        let (mut renamed, _) = self.mapped(|copy, node, parent| {
             let frame = self.tree.frame(node);
-            let parent = nodes[self.tree.parent(node) as usize];
-            nodes[node as usize] = match &renames[frame.name() as usize] {
-                Some(name) if at(node) => copy.child_named(parent, name, frame.kind())?,
-                _ => copy.child(parent, frame)?,
-            };
-            copy.add_selves(node, nodes[node as usize])?;
-        }
-        let mut renamed = copy.finish();
+            match &renames[frame.name() as usize] {
+                Some(name) if at(node) => copy.child_named(parent, name, frame.kind()),
+                _ => copy.child(parent, frame),
+            }
+        })?;
         for (name, new) in (0..).zip(renames) {
             if let Some(new) = new {
                 let raw = self.frames.name(name);

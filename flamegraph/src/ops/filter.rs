@@ -76,17 +76,10 @@ impl Profile {
         for node in self.tree.nodes().filter(|&node| self.has_self(node)) {
             is_end[ends[node as usize] as usize] = true;
         }
-        let parent = |node| self.tree.parent(node);
-        let needed = self.needed(|node| is_end[node as usize], parent);
         let mut copy = Rebuild::of(self);
-        let mut nodes = vec![ROOT; self.tree.len()];
-        copy.add_selves(ROOT, ROOT)?;
-        for node in self.tree.nodes() {
-            if needed[node as usize] {
-                let parent = nodes[self.tree.parent(node) as usize];
-                nodes[node as usize] = copy.child(parent, self.tree.frame(node))?;
-            }
-            copy.add_selves(node, nodes[ends[node as usize] as usize])?;
+        let nodes = self.copy_paths(&mut copy, |node| is_end[node as usize])?;
+        for (node, &end) in (0..).zip(ends) {
+            copy.add_selves(node, nodes[end as usize])?;
         }
         Ok(copy.finish())
     }

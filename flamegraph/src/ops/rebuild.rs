@@ -1,6 +1,6 @@
 //! Making a profile out of another: nodes are taken over one by one, names only as they are needed.
 
-use crate::profile::{Frame, Kind, Node, Profile, Result, Times, ValueType};
+use crate::profile::{Frame, Kind, Node, Profile, Result, Times, ValueType, ROOT};
 
 /// A name that has not been taken over yet.
 const UNKNOWN: u32 = u32::MAX;
@@ -111,6 +111,23 @@ impl<'a> Rebuild<'a> {
 }
 
 impl Profile {
+    /// A copy of all stacks: `take` makes of each node, and of where its parent went, a node of the copy. Also returns
+    /// where each went.
+    pub(crate) fn mapped(
+        &self,
+        mut take: impl FnMut(&mut Rebuild<'_>, Node, Node) -> Result<Node>,
+    ) -> Result<(Profile, Vec<Node>)> {
+        let mut copy = Rebuild::of(self);
+        let mut nodes = vec![ROOT; self.tree.len()];
+        copy.add_selves(ROOT, ROOT)?;
+        for node in self.tree.nodes() {
+            let parent = nodes[self.tree.parent(node) as usize];
+            nodes[node as usize] = take(&mut copy, node, parent)?;
+            copy.add_selves(node, nodes[node as usize])?;
+        }
+        Ok((copy.finish(), nodes))
+    }
+
     /// The nodes that are wanted, and all on the way to them: each goes under the node that `above` names.
     pub(crate) fn needed(
         &self,

@@ -1,6 +1,5 @@
 //! What of a sample's thread stands at the root of its stack.
 
-use crate::ops::rebuild::Rebuild;
 use crate::profile::{Kind, Node, Profile, Result, ROOT};
 
 /// How threads are distinguished, where a format knows them.
@@ -81,18 +80,11 @@ impl Profile {
 
     /// The stacks without the outermost frame where that is in brackets, which names a thread.
     pub fn without_threads(&self) -> Result<Profile> {
-        let mut copy = Rebuild::of(self);
-        let mut nodes = vec![ROOT; self.tree.len()];
-        copy.add_selves(ROOT, ROOT)?;
-        for node in self.tree.nodes() {
-            let parent = nodes[self.tree.parent(node) as usize];
-            nodes[node as usize] = match self.thread_at(node) {
-                Some(_) => parent,
-                None => copy.child(parent, self.tree.frame(node))?,
-            };
-            copy.add_selves(node, nodes[node as usize])?;
-        }
-        Ok(copy.finish())
+        let (copy, _) = self.mapped(|copy, node, parent| match self.thread_at(node) {
+            Some(_) => Ok(parent),
+            None => copy.child(parent, self.tree.frame(node)),
+        })?;
+        Ok(copy)
     }
 }
 

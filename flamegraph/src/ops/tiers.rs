@@ -1,6 +1,5 @@
 //! Merges the tiers of a tree: a method that ran interpreted and compiled is one method.
 
-use crate::ops::rebuild::Rebuild;
 use crate::profile::{dominant, Frame, Kind, Node, Profile, Result, Shares, TierTotals, ROOT};
 
 impl Profile {
@@ -71,14 +70,6 @@ impl Profile {
 
     /// A copy whose nodes have other kinds; also returns the new node of each node.
     fn reframed(&self, frame_of: impl Fn(Node, Frame) -> Frame) -> Result<(Profile, Vec<Node>)> {
-        let mut copy = Rebuild::of(self);
-        let mut nodes = vec![ROOT; self.tree.len()];
-        copy.add_selves(ROOT, ROOT)?;
-        for node in self.tree.nodes() {
-            let parent = nodes[self.tree.parent(node) as usize];
-            nodes[node as usize] = copy.child(parent, frame_of(node, self.tree.frame(node)))?;
-            copy.add_selves(node, nodes[node as usize])?;
-        }
-        Ok((copy.finish(), nodes))
+        self.mapped(|copy, node, parent| copy.child(parent, frame_of(node, self.tree.frame(node))))
     }
 }
