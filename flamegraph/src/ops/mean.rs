@@ -1,7 +1,7 @@
 //! The host-fair mean: every profile weighs the same, however many samples it has.
 
 use crate::ops::split::Split;
-use crate::profile::{keep_common, Error, Node, Order, Profile, Result, Step, ValueType};
+use crate::profile::{Error, Node, Order, Profile, Result, Step, ValueType};
 
 /// One in fixed point, for shares: sums are exact in any order of profiles.
 const ONE: u128 = 1 << 64;
@@ -46,7 +46,7 @@ impl MeanMerger {
         let nothing = || Error::Empty("a mean of no profiles".to_string());
         let values = self.values.clone().ok_or_else(nothing)?;
         match &self.union {
-            Some(union) => union.mean(Profile::new(values)),
+            Some(union) => union.mean(&values),
             None => Ok(Profile::new(values)),
         }
     }
@@ -71,13 +71,7 @@ impl Union {
             self.shares[value].resize(self.tree.node_count() + 1, 0);
             self.add_value(profile, value, &nodes)?;
         }
-        let mut labels = self.tree.labels().clone();
-        keep_common(&mut labels, profile.labels());
-        self.tree.set_labels(labels);
-        self.tree.add_malformed_lines(profile.malformed_lines());
-        self.tree.add_warnings(profile.warnings().iter().cloned());
-        self.tree.raw_names.add(&profile.raw_names);
-        self.tree.modules.add(&profile.modules);
+        self.tree.absorb_facts(profile);
         self.profiles += 1;
         Ok(())
     }
@@ -95,24 +89,21 @@ impl Union {
         Ok(())
     }
 
-    fn mean(&self, mut mean: Profile) -> Result<Profile> {
-        let nodes = mean.graft(&self.tree)?;
+    fn mean(&self, values: &[ValueType]) -> Result<Profile> {
+        let mut mean = self.tree.clone();
         let order = Order::of(&self.tree);
-        for (value, shares) in self.shares.iter().enumerate() {
-            let total = (self.totals[value] + self.profiles / 2) / self.profiles;
+        for ((value, total), shares) in values.iter().zip(&self.totals).zip(&self.shares) {
+            let total = (total + self.profiles / 2) / self.profiles;
             let mut split = Split::new(total as u128, shares.iter().sum());
+            let mut column = vec![0; shares.len()];
             for step in order.walk() {
                 if let Step::Enter(node) = step {
-                    let amount = split.next(shares[node as usize]);
-                    mean.add(nodes[node as usize], value, amount)?;
+                    column[node as usize] = split.next(shares[node as usize]);
                 }
             }
+            let number = mean.push_value(value.clone(), usize::MAX)?;
+            mean.set_column(number, column)?;
         }
-        mean.set_labels(self.tree.labels().clone());
-        mean.add_malformed_lines(self.tree.malformed_lines());
-        mean.add_warnings(self.tree.warnings().iter().cloned());
-        mean.raw_names = self.tree.raw_names.clone();
-        mean.modules = self.tree.modules.clone();
         Ok(mean)
     }
 }

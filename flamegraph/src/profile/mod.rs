@@ -293,16 +293,24 @@ impl Profile {
         for (total, theirs) in self.totals.iter_mut().zip(&other.totals) {
             *total += theirs;
         }
-        keep_common(&mut self.labels, &other.labels);
+        self.absorb_facts(other);
+        if let Some(theirs) = &other.unknown {
+            self.unknown.get_or_insert_default().merge(theirs);
+        }
+    }
+
+    /// Adds what holds for the whole of another profile, whatever its values. Labels that are not the same in both are
+    /// dropped: the only rule under which merging associates.
+    pub(crate) fn absorb_facts(&mut self, other: &Profile) {
+        let theirs = &other.labels;
+        self.labels
+            .retain(|name, value| theirs.get(name) == Some(value));
         self.malformed_lines += other.malformed_lines;
         self.add_warnings(other.warnings.iter().cloned());
         self.raw_names.add(&other.raw_names);
         self.modules.add(&other.modules);
         self.tiers = None;
         self.times = None;
-        if let Some(theirs) = &other.unknown {
-            self.unknown.get_or_insert_default().merge(theirs);
-        }
     }
 
     /// Whether the nodes stand as every writer wants them: names and frames numbered in name order, each
@@ -465,9 +473,4 @@ impl Profile {
             theirs: values::list(theirs),
         })
     }
-}
-
-/// Keeps the labels that both have with the same value: the only rule under which merging associates.
-pub(crate) fn keep_common(ours: &mut Labels, theirs: &Labels) {
-    ours.retain(|name, value| theirs.get(name) == Some(value));
 }
