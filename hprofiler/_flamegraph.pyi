@@ -115,14 +115,14 @@ class FlameChart:
 
 @final
 class Method:
-    """A row of `Profile.top`, one method with all its tiers together, or of `Profile.frames`, one in one tier."""
+    """A row of `Profile.top`: one method with all its tiers; or of `Profile.frames`, with one tier."""
 
     @property
     def name(self) -> str:
         """Without annotation."""
     @property
     def kind(self) -> str:
-        """Its tier, or that with the most self value: plain, interpreted, c1, jit, inlined, kernel or waker."""
+        """The tier (with the most self value): plain, interpreted, c1, jit, inlined, kernel or waker."""
     @property
     def self_value(self) -> int:
         """The value of the stacks that end in it."""
