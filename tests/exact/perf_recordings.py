@@ -104,8 +104,8 @@ def live(
     recording: Path, event: str, columns: str, pid: int | None = None
 ) -> tuple[dict[str, int], dict[str, int]]:
     """The streaming reader's result: stacks with the last value, and the printed statistics."""
-    command = ["cargo", "run", "--quiet", "--release", "--package", "flamegraph", "--example", "perf_live", "--"]
-    command += [str(recording), event, columns, *([str(pid)] if pid else [])]
+    command = ["cargo", "run", "--quiet", "--release", "--package", "flamegraph", "--example", "perf_live"]
+    command += ["--", str(recording), event, columns, *([str(pid)] if pid else [])]
     run = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, errors="replace")
     said = {name: int(number) for name, number in re.findall(r"(\w+):? (\d+)", run.stderr)}
     return stacks(run.stdout.encode()), said

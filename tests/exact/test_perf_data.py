@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import Profile
+from tests.exact import jfr_recordings as jfr
 from tests.exact import perf_recordings as recordings
 from tests.exact.perf_recordings import CLOCK, DD, GCC, GXX, RUSTC
 
@@ -53,7 +54,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def stacks(profile: Profile, value: str) -> dict[str, int]:
     """In perf's text symbols in brackets are ignored, and stubs have no names."""
     counts: Counter[str] = Counter()
-    for stack, count in recordings.folded(profile.to_folded(value).decode()).items():
+    for stack, count in jfr.stacks(profile.to_folded(value)).items():
         frames = (re.sub(r".*@plt$", "@plt", frame) for frame in stack.split(";"))
         counts[";".join(frame for frame in frames if not frame.startswith("("))] += count
     return counts
