@@ -5,17 +5,14 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from hprofiler.agent.messages import Leftover
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import some
 from hprofiler.cli.terminal.lines import age
+from hprofiler.collect.cleaning import HostLeft
 from hprofiler.model import Outcome, Status
 from hprofiler.model.measures import counted, size
-
-if TYPE_CHECKING:
-    from hprofiler.agent.messages import Leftover
-    from hprofiler.collect.cleaning import HostLeft
 
 _USERS = 3
 _OF_LEFTOVER = ("kind", "path", "pid", "user", "bytes", "state", "reason", "result")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
-from hprofiler.agent.messages import Finding
+from hprofiler.agent.messages import CheckedProcess, Finding
 from hprofiler.base.text import some
 from hprofiler.cli.terminal.lines import print_table, say
+from hprofiler.collect.checking import HostChecked, kinds
 from hprofiler.model import VAGUE_CODES, Status
-
-if TYPE_CHECKING:
-    from hprofiler.agent.messages import CheckedProcess
-    from hprofiler.collect.checking import HostChecked
 
 SEVERITIES = ("error", "warning", "info", "ok")
 WHO_SHOWN = 3
@@ -48,8 +45,6 @@ def print_findings(checked: Sequence[HostChecked], out: TextIO) -> None:
 
 def print_canaries(checked: Sequence[HostChecked], asked: bool, out: TextIO) -> None:
     """Print which kinds of JVM would have a canary, or could."""
-    from hprofiler.collect.checking import kinds
-
     found = ", ".join(f"{count} of {kind}" for kind, count in kinds(checked).most_common())
     if found and asked:
         say("canary: ", f"first, one process of each kind would be recorded for 2 s: {found}", out)

@@ -5,15 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
 
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.cli.terminal.lines import say
-from hprofiler.model import VAGUE_CODES, Status
-
-if TYPE_CHECKING:
-    from hprofiler.model import HostRecord, Outcome
+from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Status
 
 SHOWN = 5
 FAILURES_SHOWN = 20
