@@ -127,9 +127,7 @@ class Source(Protocol):
 
     name: str
     events: dict[str, Column]
-
-    @property
-    def start(self) -> int | None: ...
+    start: int | None
 
     def has(self, event: str) -> bool: ...
 
@@ -148,11 +146,7 @@ class RunSource:
         if time is not None:
             self.facts = facts_of_range(self._folder, self.facts, time)
         self.events: dict[str, Column] = {event: measure_of(event).column for event in self.facts.events}
-
-    @property
-    def start(self) -> int | None:
-        """When second 0 is, in microseconds since 1970."""
-        return self.facts.start
+        self.start = self.facts.start
 
     def has(self, event: str) -> bool:
         """There are recordings of it, which may be without a sample."""
@@ -227,11 +221,7 @@ class FileSource:
         self.events = {event: column for event, column in known.items() if column in values}
         for column in values:
             self.events.setdefault(column[0], column)
-
-    @property
-    def start(self) -> int | None:
-        """When second 0 is, in microseconds since 1970."""
-        return self._profile.times.start if self._profile.times else None
+        self.start: int | None = self._profile.times.start if self._profile.times else None
 
     def has(self, event: str) -> bool:
         return event in self.events

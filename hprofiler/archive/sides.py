@@ -37,6 +37,9 @@ USING (stack_high, stack_low)
 class ArchiveSide:
     """Archived runs as a side. Raises UsageError, or ArchiveError where there is no such run."""
 
+    start: int | None = None
+    """Several runs have no common time."""
+
     def __init__(self, text: str, now: datetime) -> None:
         self.name = printable(text)
         self._asked = _asked(text, now)
@@ -46,10 +49,6 @@ class ArchiveSide:
             )
             events = duckdb.execute(query).fetchall()
         self.events: dict[str, Column] = {event: measure_of(event).column for (event,) in events}
-
-    @property
-    def start(self) -> None:
-        """Several runs have no common time."""
 
     def has(self, event: str) -> bool:
         return event in self.events
