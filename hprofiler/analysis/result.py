@@ -111,11 +111,6 @@ class EventAnalysis:
         return self.coverage.counts.processes.recorded
 
     @property
-    def expected(self) -> int:
-        """How many samples the CPU time stands for, 0 where the event is not taken by it."""
-        return self.facts.expected
-
-    @property
     def hottest(self) -> tuple[Method, ...]:
         """The methods that the terminal and scripts are given."""
         return tuple(method for method in self.methods[:_HOTTEST] if method.self_value)

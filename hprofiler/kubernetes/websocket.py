@@ -47,12 +47,8 @@ class WebSocket:
         self._frames = Connection(ConnectionType.CLIENT)
         self._calling = threading.Lock()
         self._sending = threading.Lock()
-        self._closed = False
+        self.closed = False
         connection.setblocking(False)
-
-    @property
-    def closed(self) -> bool:
-        return self._closed
 
     def send(self, data: bytes) -> None:
         """One message. Raises Lost."""
@@ -80,11 +76,11 @@ class WebSocket:
         if self._sending.acquire(blocking=False):  # otherwise it would follow half a message
             # It does not wait: the goodbye is skipped if the buffer is full.
             with self._calling, contextlib.suppress(OSError, LocalProtocolError):
-                if not self._closed:
+                if not self.closed:
                     self._socket.send(self._frames.send(CloseConnection(code=1000)))
             self._sending.release()
         with self._calling:
-            self._closed = True
+            self.closed = True
             with contextlib.suppress(OSError):  # it may be disconnected already
                 self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -112,7 +108,7 @@ class WebSocket:
         try:
             return self._when_ready(lambda: self._socket.recv(_READ), select.POLLIN)
         except Lost:
-            if self._closed:
+            if self.closed:
                 return b""
             raise
 
@@ -120,7 +116,7 @@ class WebSocket:
         """Call the socket until it can do it; `usual` is what it has to wait for without TLS."""
         while True:
             with self._calling:
-                if self._closed:
+                if self.closed:
                     raise Lost("the connection is closed")
                 try:
                     return call()
@@ -138,7 +134,7 @@ class WebSocket:
         """Wait until the socket is ready or closed; polling guards against a lost wake-up."""
         poll = select.poll()
         with self._calling:
-            if self._closed:
+            if self.closed:
                 return
             poll.register(self._socket.fileno(), wanted)
         poll.poll(_LOOK * 1000)

@@ -124,7 +124,7 @@ def why_empty(event: EventAnalysis) -> str:
         return "not recorded"
     if event.whole:
         return "no stack contains a root of the selector; `hprofiler report DIR` shows all stacks"
-    return f"no samples: {no_samples(event.event, event.recorded, event.expected)}"
+    return f"no samples: {no_samples(event.event, event.recorded, event.facts.expected)}"
 
 
 def print_json(result: RunResult) -> None:
