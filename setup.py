@@ -32,6 +32,7 @@ JVMTI_LIBRARIES = {"perfmap": "libhprofilerPerfmap.so", "threadnames": "libhprof
 DEVELOPMENT = os.environ.get("HPROFILER_DEV_BUILD") == "1"
 """Whether to build quickly: the agent for this machine's architecture alone, and without LTO."""
 AGENT_PROFILE = "agent-dev" if DEVELOPMENT else "agent"
+MAVEN_COPY = "mvn --batch-mode --quiet org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hprofiler"
 
 
@@ -45,7 +46,8 @@ class build_package(build_py):
             return
         data = Path(self.build_lib) / "hprofiler" / "_data"
         add_built_data(data)
-        copy_files(sorted((ROOT / "selectors").glob("*.yaml")), data / "selectors")
+        for file in sorted((ROOT / "selectors").glob("*.yaml")):
+            install_file(file.read_bytes(), data / "selectors" / file.name, 0o644)
 
 
 def add_built_data(data: Path) -> None:
@@ -79,17 +81,8 @@ def build_agents(libraries: list[bytes]) -> dict[str, Path]:
         targets = {arch: target for arch, target in targets.items() if arch == platform.machine()}
     if not targets:
         return {}
-    chosen = [f"--target={target}" for target in targets.values()]
-    command = [
-        "cargo",
-        "build",
-        "--locked",
-        "--profile",
-        AGENT_PROFILE,
-        "--package",
-        "hprofiler-agent",
-        *chosen,
-    ]
+    command = f"cargo build --locked --profile {AGENT_PROFILE} --package hprofiler-agent".split()
+    command += [f"--target={target}" for target in targets.values()]
     known = {"HPROFILER_SHIPPED_LIBRARIES": " ".join(map(bytes_sha256, libraries))}
     subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, **known})
     folder = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
@@ -154,15 +147,7 @@ def fetch_artifact(coordinates: str, sha256: str) -> Path:
                 "maven, or name a library file in HPROFILER_ASYNC_PROFILER"
             )
         subprocess.run(
-            [
-                "mvn",
-                "--batch-mode",
-                "--quiet",
-                "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy",
-                f"-Dartifact={coordinates}",
-                f"-DoutputDirectory={CACHE}",
-            ],
-            check=True,
+            [*MAVEN_COPY.split(), f"-Dartifact={coordinates}", f"-DoutputDirectory={CACHE}"], check=True
         )
         found = file_sha256(jar)
         if found != sha256:
@@ -176,11 +161,6 @@ def file_sha256(path: Path) -> str:
 
 def bytes_sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def copy_files(files: list[Path], folder: Path) -> None:
-    for file in files:
-        install_file(file.read_bytes(), folder / file.name, 0o644)
 
 
 def install_file(content: bytes, path: Path, mode: int) -> None:

@@ -16,6 +16,7 @@ from hprofiler.archive.compact import compact
 from hprofiler.archive.prune import prune
 from hprofiler.archive.reading import ask
 from hprofiler.archive.schema import TABLES
+from hprofiler.base.bounded_json import members
 from hprofiler.base.errors import UsageError
 from hprofiler.base.text import printable
 from hprofiler.cli.options.archive_verbs import VARIABLE
@@ -61,9 +62,7 @@ def print_added(one: Added, place: str, write: Callable[[str], object]) -> None:
 
 def _record(one: Added) -> dict[str, object]:
     failure = one.failure.reason if one.failure else None
-    problems = [
-        {"host": problem.host, "pid": problem.pid, "reason": problem.reason} for problem in one.problems
-    ]
+    problems = [members(problem, "host", "pid", "reason") for problem in one.problems]
     return {
         "folder": str(one.folder),
         "run": one.run or None,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hprofiler.agent.bootstrap import AgentBinaries
 from hprofiler.base import resources
+from hprofiler.base.bounded_json import members
 from hprofiler.base.errors import UsageError
 from hprofiler.base.paths import at_home, is_file, is_there
 from hprofiler.base.resources import selector_directory
@@ -154,16 +155,9 @@ def sampling(options: argparse.Namespace) -> Sampling:
     refuse_unused(options, events)
     return Sampling(
         events=events,
-        frequency=options.frequency,
-        duration=options.duration,
-        engine=options.engine,
-        alloc_interval=options.alloc_interval,
-        lock_threshold=options.lock_threshold,
-        wall_interval=options.wall_interval,
-        keep_raw=options.keep_raw,
+        **members(options, "frequency", "duration", "engine", "keep_raw", "thread_names", "python_native"),
+        **members(options, "alloc_interval", "lock_threshold", "wall_interval"),
         timeline=not options.no_timeline,
-        thread_names=options.thread_names,
-        python_native=options.python_native,
         metrics=not options.no_metrics,
         counters=options.counters or (),
     )
