@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from hprofiler.archive.compact import left_over
 from hprofiler.archive.place import ArchiveError, File, Place, open_place
 from hprofiler.archive.reading import (
+    Database,
     LiveFile,
     candidates,
     connection,
@@ -19,9 +19,6 @@ from hprofiler.archive.reading import (
     quoted,
 )
 from hprofiler.archive.schema import TABLES, VERSION
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 # Rows that show a fault, by what it is. Every table is whole, so a file is missing or is of another run.
 _CONTRADICTIONS = {
@@ -50,7 +47,7 @@ def check(address: str) -> Checked:
         return _check(duckdb, place)
 
 
-def _check(duckdb: DuckDBPyConnection, place: Place) -> Checked:
+def _check(duckdb: Database, place: Place) -> Checked:
     problems: list[str] = []
     known: list[LiveFile] = []
     damaged: list[LiveFile] = []
@@ -79,7 +76,7 @@ def _check(duckdb: DuckDBPyConnection, place: Place) -> Checked:
     return Checked(sum(len(one.runs) for one in live), tuple(problems), tuple(left))
 
 
-def _unreadable(duckdb: DuckDBPyConnection, place: Place, file: File, table: str) -> str:
+def _unreadable(duckdb: Database, place: Place, file: File, table: str) -> str:
     """What is wrong with a file: all of it is read."""
     path = place.path(file.path(table))
     columns = TABLES[table].columns
@@ -96,7 +93,7 @@ def _unreadable(duckdb: DuckDBPyConnection, place: Place, file: File, table: str
     return ""
 
 
-def _contradictions(duckdb: DuckDBPyConnection, place: Place, live: list[LiveFile]) -> Iterator[str]:
+def _contradictions(duckdb: Database, place: Place, live: list[LiveFile]) -> Iterator[str]:
     for table in TABLES.values():
         make_view(duckdb, place, table, live)
     for what, query in _CONTRADICTIONS.items():

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from secrets import token_hex
-from typing import TYPE_CHECKING
 
 from hprofiler.archive.place import COMPACT, PART, ArchiveError, File, Place, open_place
 from hprofiler.archive.reading import (
+    Database,
     LiveFile,
     candidates,
     connection,
@@ -25,9 +25,6 @@ from hprofiler.archive.reading import (
     rows_of,
 )
 from hprofiler.archive.schema import TABLES, Table
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 # What has no run yet may be of a run that is being added.
 _LEFT_OVER_SECONDS = 3600.0
@@ -76,9 +73,7 @@ def _batches(files: Iterable[LiveFile]) -> Iterator[list[LiveFile]]:
         yield batch
 
 
-def replace(
-    duckdb: DuckDBPyConnection, place: Place, files: Sequence[LiveFile], runs: Collection[str]
-) -> None:
+def replace(duckdb: Database, place: Place, files: Sequence[LiveFile], runs: Collection[str]) -> None:
     """Write these runs of files of one month and application as one file a table, and delete the files."""
     duckdb.execute(f"SET memory_limit = '{_MEMORY}'; SET threads = {_THREADS}")
     first = files[0].file
@@ -101,7 +96,7 @@ def replace(
 
 
 def _join(
-    duckdb: DuckDBPyConnection,
+    duckdb: Database,
     place: Place,
     files: Sequence[LiveFile],
     table: Table,
@@ -128,7 +123,7 @@ def _join(
             raise ArchiveError(f"{place.path(new.path(table.name))} would lack rows; nothing is replaced")
 
 
-def _count(duckdb: DuckDBPyConnection, rows: str) -> int:
+def _count(duckdb: Database, rows: str) -> int:
     (found,) = duckdb.execute(f"SELECT count(*) FROM ({rows})").fetchall()[0]
     return int(found)
 
@@ -139,7 +134,7 @@ def delete(place: Place, file: File) -> None:
         place.delete(file.path(name))
 
 
-def clean(duckdb: DuckDBPyConnection, place: Place) -> list[LiveFile]:
+def clean(duckdb: Database, place: Place) -> list[LiveFile]:
     """Delete what nobody reads; returns the live files."""
     files = candidates(place)
     live = live_files(duckdb, place, files)

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hprofiler.analysis.diff import Changes, MethodChange, compare
 from hprofiler.analysis.diff_sides import Side
 from hprofiler.archive.place import ArchiveError
 from hprofiler.archive.questions import Point, points_of
+from hprofiler.archive.reading import Database
 from hprofiler.archive.selection import Asked, chosen_event, chosen_runs
 from hprofiler.archive.spreads import BEFORE, between_runs, gather, largest, may_have_grown, spreads_of
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 # By so many of the largest methods it is known how shares of methods changed whose cost did not.
 _USUAL = 1000
@@ -77,7 +74,7 @@ def grew(asked: Asked, since: datetime) -> Grew:
         return Grew(application, event, since, runs_before, days, newest, own, total, points)
 
 
-def _group(duckdb: DuckDBPyConnection, asked: Asked, since: datetime) -> tuple[int, list[Day]]:
+def _group(duckdb: Database, asked: Asked, since: datetime) -> tuple[int, list[Day]]:
     """Makes the table `grouped`: the runs before, and those of each day since. How many there are."""
     duckdb.execute(
         "CREATE TEMP TABLE grouped AS SELECT run, CASE WHEN started < $since THEN 0 ELSE "

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hprofiler.analysis.noise import Noise, Spread
 from hprofiler.analysis.work import is_work
+from hprofiler.archive.reading import Database
 from hprofiler.archive.selection import (
     Asked,
     chosen_event,
@@ -24,9 +24,6 @@ from hprofiler.archive.selection import (
 )
 from hprofiler.archive.spreads import gather, spreads_of
 from hprofiler.base.errors import UsageError
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 MOST_POINTS = 100
 _STEPS = ("day", "week", "month")
@@ -76,7 +73,7 @@ def history(asked: Asked, method: str) -> History:
         return History(found.application or "", event, name, by, points)
 
 
-def _group(duckdb: DuckDBPyConnection) -> str:
+def _group(duckdb: Database) -> str:
     """Makes the table `grouped`: each run by itself, or as few steps of time as can be shown."""
     counts = ", ".join(f"count(DISTINCT date_trunc('{step}', started))" for step in _STEPS[:-1])
     sizes = duckdb.execute(f"SELECT count(*), {counts} FROM chosen").fetchall()[0]
@@ -91,7 +88,7 @@ def _group(duckdb: DuckDBPyConnection) -> str:
 
 
 def points_of(
-    duckdb: DuckDBPyConnection, spreads: Mapping[int, Spread], names: Sequence[str]
+    duckdb: Database, spreads: Mapping[int, Spread], names: Sequence[str]
 ) -> dict[str, list[Point]]:
     """The points of these methods, one for each part of `grouped` that is in `spreads`, oldest first."""
     noises = {part: Noise(spread) for part, spread in spreads.items()}

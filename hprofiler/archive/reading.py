@@ -20,7 +20,11 @@ from hprofiler.base.errors import UsageError
 from hprofiler.base.text import printable
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    import duckdb
+
+    Database = duckdb.DuckDBPyConnection
+else:
+    Database = object  # the library is optional
 
 _MEMORY = "1GB"
 _OF_QUERIES = ("Binder Error", "Catalog Error", "Conversion Error", "Parser Error")
@@ -45,7 +49,7 @@ def opened(
     application: str | None = None,
     since: datetime | None = None,
     tables: Collection[str] = tuple(TABLES),
-) -> Iterator[DuckDBPyConnection]:
+) -> Iterator[Database]:
     """A connection with a view for each of the tables. Raises ArchiveError: a damaged file, a wrong query.
 
     With `application` or `since` only files that may have runs of it, or from that month on, are looked at:
@@ -69,7 +73,7 @@ def ask(address: str, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
 
 
 @contextmanager
-def connection(place: Place) -> Iterator[DuckDBPyConnection]:
+def connection(place: Place) -> Iterator[Database]:
     """An empty database in memory that can read the place. Its errors become ArchiveError."""
     try:
         import duckdb
@@ -127,7 +131,7 @@ def candidates(place: Place, application: str | None = None, since: datetime | N
     return found
 
 
-def runs_of(duckdb: DuckDBPyConnection, place: Place) -> frozenset[str]:
+def runs_of(duckdb: Database, place: Place) -> frozenset[str]:
     """All runs of the archive, but for those of damaged files: they can be added again."""
     files = candidates(place)
     try:
@@ -138,7 +142,7 @@ def runs_of(duckdb: DuckDBPyConnection, place: Place) -> frozenset[str]:
     return frozenset(run for one in found for run in one.runs)
 
 
-def _undamaged(duckdb: DuckDBPyConnection, place: Place, file: File) -> list[LiveFile]:
+def _undamaged(duckdb: Database, place: Place, file: File) -> list[LiveFile]:
     try:
         with errors_of(place):
             return contents(duckdb, place, [file])
@@ -148,7 +152,7 @@ def _undamaged(duckdb: DuckDBPyConnection, place: Place, file: File) -> list[Liv
         return []
 
 
-def live_files(duckdb: DuckDBPyConnection, place: Place, files: Iterable[File]) -> list[LiveFile]:
+def live_files(duckdb: Database, place: Place, files: Iterable[File]) -> list[LiveFile]:
     """The files that readers look at."""
     return live_of(contents(duckdb, place, list(files)))
 
@@ -167,7 +171,7 @@ def live_of(known: Iterable[LiveFile]) -> list[LiveFile]:
     return sorted(live, key=lambda one: one.file)
 
 
-def contents(duckdb: DuckDBPyConnection, place: Place, files: list[File]) -> list[LiveFile]:
+def contents(duckdb: Database, place: Place, files: list[File]) -> list[LiveFile]:
     """What files of `runs` say of their stems."""
     if not files:
         return []
@@ -180,7 +184,7 @@ def contents(duckdb: DuckDBPyConnection, place: Place, files: list[File]) -> lis
     return [LiveFile(paths[path], frozenset(runs), frozenset(tables)) for path, runs, tables in rows]
 
 
-def make_view(duckdb: DuckDBPyConnection, place: Place, table: Table, files: Iterable[LiveFile]) -> None:
+def make_view(duckdb: Database, place: Place, table: Table, files: Iterable[LiveFile]) -> None:
     """A view of the rows in these files."""
     query = rows_of(place, table, files)
     if not query:

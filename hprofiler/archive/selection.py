@@ -7,15 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from hprofiler.archive.place import ArchiveError
-from hprofiler.archive.reading import opened
+from hprofiler.archive.reading import Database, opened
 from hprofiler.base.errors import UsageError
 from hprofiler.base.text import some
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 _SHOWN = 5
 _USUAL_EVENT = "cpu"
@@ -37,9 +33,7 @@ class Asked:
 
 
 @contextmanager
-def chosen_runs(
-    asked: Asked, one_application: bool, *tables: str
-) -> Iterator[tuple[DuckDBPyConnection, Asked]]:
+def chosen_runs(asked: Asked, one_application: bool, *tables: str) -> Iterator[tuple[Database, Asked]]:
     """The archive with `runs`, `events` and these tables, and the table `chosen`: the runs that are asked
     for, of those columns of `runs` that questions need; and what is asked for, with the application and the
     event that were left out.
@@ -71,7 +65,7 @@ def chosen_runs(
         yield duckdb, asked
 
 
-def chosen_event(duckdb: DuckDBPyConnection, asked: Asked, with_samples: bool = True) -> str:
+def chosen_event(duckdb: Database, asked: Asked, with_samples: bool = True) -> str:
     """The event that is asked for, else CPU time, else the one of most runs; `chosen` keeps only runs that
     recorded it, and have samples of it. Raises UsageError for one that there is not."""
     query = (
@@ -131,7 +125,7 @@ def _nothing(asked: Asked) -> Exception:
     )
 
 
-def method_named(duckdb: DuckDBPyConnection, asked: Asked, event: str, given: str) -> str:
+def method_named(duckdb: Database, asked: Asked, event: str, given: str) -> str:
     """The method's name as it is in stacks: `given`, or the only one that ends with it.
 
     Raises UsageError for a name that no chosen run has, or that may be several.
@@ -151,12 +145,12 @@ def method_named(duckdb: DuckDBPyConnection, asked: Asked, event: str, given: st
     raise UsageError(f"no run {_of(asked)}has the method {given!r} in {event}", remedy)
 
 
-def exact_name(duckdb: DuckDBPyConnection, event: str | None, text: str) -> str | None:
+def exact_name(duckdb: Database, event: str | None, text: str) -> str | None:
     """The method of this name, if there is one."""
     return next(iter(_exact(duckdb, event, text)), None)
 
 
-def no_frame(duckdb: DuckDBPyConnection, asked: Asked, event: str | None, text: str) -> UsageError:
+def no_frame(duckdb: Database, asked: Asked, event: str | None, text: str) -> UsageError:
     """No method has the text in its name."""
     near = _near(duckdb, event, text)
     remedy = f"near names: {', '.join(near)}" if near else "name a part of the method, as reports write it"
@@ -174,7 +168,7 @@ def with_slashes(given: str) -> str:
     return package.replace(".", "/") + dot + method
 
 
-def _exact(duckdb: DuckDBPyConnection, event: str | None, given: str) -> list[str]:
+def _exact(duckdb: Database, event: str | None, given: str) -> list[str]:
     for name in dict.fromkeys([given, with_slashes(given)]):
         query = f"{_METHODS} AND method = $name"
         if found := _column(duckdb, query, {"event": event, "name": name}):
@@ -182,7 +176,7 @@ def _exact(duckdb: DuckDBPyConnection, event: str | None, given: str) -> list[st
     return []
 
 
-def _near(duckdb: DuckDBPyConnection, event: str | None, given: str) -> list[str]:
+def _near(duckdb: Database, event: str | None, given: str) -> list[str]:
     """Names that contain the given one in other letters, and those that end alike."""
     query = (
         "SELECT method, contains(lower(method), lower($name)) AS has, "
@@ -193,5 +187,5 @@ def _near(duckdb: DuckDBPyConnection, event: str | None, given: str) -> list[str
     return _column(duckdb, query, {"event": event, "name": given})
 
 
-def _column(duckdb: DuckDBPyConnection, query: str, parameters: object = None) -> list[str]:
+def _column(duckdb: Database, query: str, parameters: object = None) -> list[str]:
     return [first for first, *_ in duckdb.execute(query, parameters).fetchall()]

@@ -7,19 +7,16 @@ import os
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.diff_sides import Listener, Side, Taker
 from hprofiler.archive.place import VARIABLE
+from hprofiler.archive.reading import Database
 from hprofiler.archive.selection import Asked, chosen_event, chosen_runs
 from hprofiler.archive.spreads import categories_of, gather, spreads_of
 from hprofiler.base.errors import UsageError
 from hprofiler.base.text import printable
 from hprofiler.model.measures import Column, measure_of
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 _DAY = timedelta(days=1)
 _TABLES = ("processes", "stacks", "samples", "spreads", "methods", "work")
@@ -74,7 +71,7 @@ class ArchiveSide:
         return side
 
 
-def _profile(duckdb: DuckDBPyConnection, event: str, column: Column) -> Profile:
+def _profile(duckdb: Database, event: str, column: Column) -> Profile:
     """All samples, below groups of threads, as a file of speedscope: it names the value, and any frame."""
     frames: dict[str, int] = {}
     stacks = {

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 from hprofiler.analysis.noise import ENOUGH, SIGMAS, Kind, Spread, Sums, limit_of_runs
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+from hprofiler.archive.reading import Database
 
 BEFORE = 0
 """The part that others are compared with."""
@@ -59,7 +56,7 @@ WHERE part <> {BEFORE} AND (
 """
 
 
-def gather(duckdb: DuckDBPyConnection, event: str, names: Sequence[str] | None = None) -> None:
+def gather(duckdb: Database, event: str, names: Sequence[str] | None = None) -> None:
     """Add up the sums of each part: of all methods, or of these; and the own costs of all, in `owns`."""
     duckdb.execute(_KINDS, {"event": event})
     given = {"event": event, **({} if names is None else {"names": names})}
@@ -73,7 +70,7 @@ def gather(duckdb: DuckDBPyConnection, event: str, names: Sequence[str] | None =
         duckdb.execute(own, {"event": event})
 
 
-def spreads_of(duckdb: DuckDBPyConnection, names: Collection[str] | None = None) -> dict[int, Spread]:
+def spreads_of(duckdb: Database, names: Collection[str] | None = None) -> dict[int, Spread]:
     """The spread of each part: of all methods, or of these and how much all methods vary."""
     spreads: dict[int, Spread] = {}
     for part, role, processes, known, samples, whole, *sums in duckdb.execute(
@@ -117,9 +114,7 @@ _FEWEST_RUNS = 3
 _NAMES_AT_ONCE = 500
 
 
-def between_runs(
-    duckdb: DuckDBPyConnection, event: str, names: Collection[str]
-) -> dict[tuple[str, str], float]:
+def between_runs(duckdb: Database, event: str, names: Collection[str]) -> dict[tuple[str, str], float]:
     """How far the shares of these methods in one more run may be from those of the runs before."""
     found: dict[tuple[str, str], float] = {}
     ordered = sorted(names)  # as compacted files are
@@ -157,7 +152,7 @@ FROM costs GROUP BY part, role, category
 """
 
 
-def categories_of(duckdb: DuckDBPyConnection, event: str) -> dict[int, Spread]:
+def categories_of(duckdb: Database, event: str) -> dict[int, Spread]:
     """The spread of categories of work, by their names in brackets, of each part that has any."""
     spreads: dict[int, Spread] = {}
     duckdb.execute(_WORK, {"event": event})
@@ -169,12 +164,12 @@ def categories_of(duckdb: DuckDBPyConnection, event: str) -> dict[int, Spread]:
     return spreads
 
 
-def may_have_grown(duckdb: DuckDBPyConnection) -> set[str]:
+def may_have_grown(duckdb: Database) -> set[str]:
     """Methods that may cost more in some part than before: all that did so beyond chance, and others."""
     return {name for (name,) in duckdb.execute(_CANDIDATES).fetchall()}
 
 
-def largest(duckdb: DuckDBPyConnection, most: int) -> set[str]:
+def largest(duckdb: Database, most: int) -> set[str]:
     """The methods with the highest own cost, at most so many."""
     query = f"SELECT method FROM sums GROUP BY method ORDER BY sum(own_cost) DESC, method LIMIT {most}"
     return {name for (name,) in duckdb.execute(query).fetchall()}
