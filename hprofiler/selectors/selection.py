@@ -26,14 +26,6 @@ from hprofiler.base.paths import is_folder, usual
 from hprofiler.model import Selector
 from hprofiler.selectors.rule_file import NAME, NamedSelector, check_regex, read_selector_file
 
-__all__ = [
-    "NamedSelector",
-    "job_selector",
-    "load_selectors",
-    "parse_selector",
-    "selector_directories",
-]
-
 _FILTER = re.compile(r"(?:[efz]|pcre)?grep|rg|[gmn]?awk|sed|perl|head|tail|sort|uniq|cut|tr")
 _JOBS = ("spark-executor", "spark-driver", "mapreduce-task", "tez-task", "flink-taskmanager")
 MAX_PIDS = 4096
