@@ -10,6 +10,7 @@ from difflib import get_close_matches
 
 from hprofiler.archive.place import ArchiveError
 from hprofiler.archive.reading import Database, opened
+from hprofiler.base.bounded_json import members
 from hprofiler.base.errors import UsageError
 from hprofiler.base.text import some
 
@@ -47,12 +48,7 @@ def chosen_runs(asked: Asked, one_application: bool, *tables: str) -> Iterator[t
             "FROM runs WHERE application = coalesce($application, application) "
             "AND started >= coalesce($since, started) AND started < coalesce($until, TIMESTAMP 'infinity') "
             "AND run = coalesce($run, run)",
-            {
-                "application": asked.application,
-                "since": asked.since,
-                "until": asked.until,
-                "run": asked.run,
-            },
+            members(asked, "application", "since", "until", "run"),
         )
         applications = _column(duckdb, "SELECT DISTINCT application FROM chosen ORDER BY 1")
         if not applications:
