@@ -127,7 +127,10 @@ class Reader:
             if self._facts.time is None and recording.totals and totals != recording.totals:
                 raise ValueError("it is of another recording")
         except (OSError, ValueError, RuntimeError) as error:
-            self.notes.append(_without_times(host, recording, error))
+            reason = f"the times of its samples of {recording.event} cannot be used: {_reason(error)}"
+            process = recording.pid, recording.label
+            note = Outcome(host.name, Status.DEGRADED, "report", reason, "", *process, code="damaged-times")
+            self.notes.append(note)
             return None
         profile = divided(self._facts, host, recording, profile)
         return profile if with_threads else profile.without_threads()
@@ -156,27 +159,10 @@ def _check_frames(profile: Profile, threads: int = 0) -> None:
 
 def unreadable(host: HostRecord, recording: Recording, error: Exception) -> Outcome:
     """The line of the ledger for a stored profile that cannot be used."""
+    reason = f"its profile in the run folder cannot be used: {_reason(error)}"
+    process = recording.pid, recording.label
     return Outcome(
-        host=host.name,
-        status=Status.FAILED,
-        stage="report",
-        reason=f"its profile in the run folder cannot be used: {_reason(error)}",
-        remedy="record again",
-        pid=recording.pid,
-        label=recording.label,
-        code="damaged-profile",
-    )
-
-
-def _without_times(host: HostRecord, recording: Recording, error: Exception) -> Outcome:
-    return Outcome(
-        host=host.name,
-        status=Status.DEGRADED,
-        stage="report",
-        reason=f"the times of its samples of {recording.event} cannot be used: {_reason(error)}",
-        pid=recording.pid,
-        label=recording.label,
-        code="damaged-times",
+        host.name, Status.FAILED, "report", reason, "record again", *process, code="damaged-profile"
     )
 
 
