@@ -100,10 +100,7 @@ class _DateClock:
 
 def find_application(server: Server, wanted: str | None, attempt: str = "") -> tuple[str, str, str, str]:
     """Id, attempt (if it has several), name and Spark's version; of the newest attempt, if none is named."""
-    if wanted:
-        listed = [server.get(f"/applications/{wanted}")]
-    else:
-        listed = objects({"list": server.get("/applications")}, "list")
+    listed = objects(server.get(f"/applications/{wanted}" if wanted else "/applications"))
     found = [one for one in listed if _is_safe(text(one, "id", limit=200))]
     if not found:
         raise SparkError("no Spark application is known there", "check the address")

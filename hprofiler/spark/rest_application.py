@@ -91,12 +91,12 @@ def fetch_application(
     found = Application(id=identity, name=name, attempt=attempt, version=version)
     _add_times(found, server.get(f"/applications/{identity}"))
     _add_environment(found, server.get(f"{api}/environment"))
-    for one in objects({"list": server.get(f"{api}/allexecutors")}, "list")[:MOST_EXECUTORS]:
+    for one in objects(server.get(f"{api}/allexecutors"))[:MOST_EXECUTORS]:
         _add_executor(found, one)
-    for one in objects({"list": server.get(f"{api}/jobs")}, "list")[:MOST_JOBS]:
+    for one in objects(server.get(f"{api}/jobs"))[:MOST_JOBS]:
         job = _job(one)
         found.jobs[job.id] = job
-    stages = objects({"list": server.get(f"{api}/stages")}, "list")
+    stages = objects(server.get(f"{api}/stages"))
     if len(stages) > _MOST_STAGES:
         found.notes.append(Note("stages-not-kept", len(stages) - _MOST_STAGES, f"{_MOST_STAGES:,}"))
     for one in stages[:_MOST_STAGES]:
@@ -127,7 +127,7 @@ def fetch_application(
 def _add_times(found: Application, answer: object) -> None:
     attempts = objects(answer, "attempts")
     own = next((one for one in attempts if text(one, "attemptId", limit=20) == found.attempt), {})
-    found.user = text(own, "sparkUser", limit=_LONGEST)
+    found.user = text(own, "sparkUser")
     found.start = moment(own, "startTime")
     found.end = moment(own, "endTime") if member(own, "completed") is True else 0
     found.last_event = found.end or int(time.time() * 1000)
@@ -151,7 +151,7 @@ def _add_environment(found: Application, answer: object) -> None:
     pairs = member(answer, "sparkProperties")
     for pair in pairs[:10_000] if isinstance(pairs, list) else []:
         if isinstance(pair, list) and len(pair) == 2:
-            name, value = (text({"text": one}, "text", limit=_LONGEST) for one in pair)
+            name, value = (text(one) for one in pair)
             found.properties[name] = masked(name, value)
 
 
@@ -166,7 +166,7 @@ def _add_executor(found: Application, one: dict[str, Any]) -> None:
         port=int(port) if port.isdecimal() and len(port) < 6 else 0,
         added=moment(one, "addTime"),
         removed=moment(one, "removeTime"),
-        reason=text(one, "removeReason", limit=_LONGEST),
+        reason=text(one, "removeReason"),
         cores=number(one, "totalCores"),
         max_memory=number(one, "maxMemory"),
         max_onheap=number(one, "memoryMetrics", "totalOnHeapStorageMemory"),
@@ -196,9 +196,9 @@ def _job(one: dict[str, Any]) -> Job:
         start=moment(one, "submissionTime"),
         end=moment(one, "completionTime"),
         status=text(one, "status", limit=20),
-        name=text(one, "name", limit=_LONGEST),
-        description=text(one, "description", limit=_LONGEST),
-        group=text(one, "jobGroup", limit=_LONGEST),
+        name=text(one, "name"),
+        description=text(one, "description"),
+        group=text(one, "jobGroup"),
         stage_ids=known,
         num_tasks=number(one, "numTasks"),
         num_skipped_tasks=number(one, "numSkippedTasks"),
@@ -215,7 +215,7 @@ def _add_queries(found: Application, server: Server, path: str) -> None:
             raise
         except HprofilerError:
             return
-        page = objects({"list": answer}, "list")
+        page = objects(answer)
         if all(number(one, "id") in found.sql for one in page):  # the server does not know pages
             break
         for one in page:
@@ -241,10 +241,10 @@ def _add_queries(found: Application, server: Server, path: str) -> None:
 
 def _query(found: Application, one: dict[str, Any]) -> SqlExecution:
     start, id_ = moment(one, "submissionTime"), number(one, "id")
-    status, message = text(one, "status", limit=20), text(one, "errorMessage", limit=_LONGEST)
+    status, message = text(one, "status", limit=20), text(one, "errorMessage")
     root = number(one, "rootExecutionId") if "rootExecutionId" in one else id_
-    query = SqlExecution(id_, root, text(one, "description", limit=_LONGEST), start)
-    query.query = text(one, "queryId", limit=_LONGEST)
+    query = SqlExecution(id_, root, text(one, "description"), start)
+    query.query = text(one, "queryId")
     if status != "RUNNING":
         query.end = start + number(one, "duration")
         query.error = message or ("it failed" if status == "FAILED" else "")
@@ -263,10 +263,10 @@ def _details(one: dict[str, Any]) -> Details:
     for node in objects(one, "nodes")[:_PAGE]:
         metrics = []
         for metric in objects(node, "metrics")[:_MOST_METRICS]:
-            metrics.append(Metric(text(metric, "name", limit=_LONGEST), len(found.metrics)))
+            metrics.append(Metric(text(metric, "name"), len(found.metrics)))
             found.metrics[len(found.metrics)] = _raw(metric, "value")
         codegen = number(node, "wholeStageCodegenId") if "wholeStageCodegenId" in node else None
-        name, described = text(node, "nodeName", limit=_LONGEST), text(node, "desc", limit=_LONGEST)
+        name, described = text(node, "nodeName"), text(node, "desc")
         found.nodes.append(PlanNode(number(node, "nodeId"), name, described, metrics, codegen))
     found.nodes.reverse()
     edges = objects(one, "edges")[: 2 * _PAGE]
@@ -286,15 +286,15 @@ def _stage(one: dict[str, Any]) -> Stage:
     return Stage(
         number(one, "stageId"),
         number(one, "attemptId"),
-        name=text(one, "name", limit=_LONGEST),
+        name=text(one, "name"),
         details=text(one, "details", limit=_LONGEST_DETAILS),
-        description=text(one, "description", limit=_LONGEST),
-        pool=text(one, "schedulingPool", limit=_LONGEST),
+        description=text(one, "description"),
+        pool=text(one, "schedulingPool"),
         start=moment(one, "submissionTime"),
         end=moment(one, "completionTime"),
         status=text(one, "status", limit=20),
         num_tasks=number(one, "numTasks"),
-        failure=text(one, "failureReason", limit=_LONGEST),
+        failure=text(one, "failureReason"),
         resource_profile=number(one, "resourceProfileId"),
         first_task_launched=moment(one, "firstTaskLaunchedTime"),
         kills={printable(name[:_LONGEST]): number(summary, name) for name in kills},
@@ -307,7 +307,7 @@ def _add_tasks(found: Application, stage: Stage, server: Server, path: str) -> N
     offset = 0
     while True:
         parameters = {"offset": str(offset), "length": str(_PAGE)}
-        page = objects({"list": server.get(path, parameters)}, "list")
+        page = objects(server.get(path, parameters))
         for task in page:
             stage.tasks.add(_row(found, stage, task, numbers))
         if len(page) < _PAGE:

@@ -49,8 +49,8 @@ def spark_facts(manager: ResourceManager, application: str) -> SparkFacts:
     """Executor ids, roles and active stages. If the driver does not answer, only these labels are missing."""
     api = f"/proxy/{application}/api/v1/applications/{application}"
     try:
-        executors = _list(manager.ask(f"{api}/executors", None, OF_DRIVER))
-        active = _list(manager.ask(f"{api}/stages", {"status": "active"}, OF_DRIVER))
+        executors = objects(manager.ask(f"{api}/executors", None, OF_DRIVER))
+        active = objects(manager.ask(f"{api}/stages", {"status": "active"}, OF_DRIVER))
     except YarnError as error:
         return SparkFacts({}, (f"the Spark driver did not list its executors: {error.reason}",))
     numbers = sorted({number(stage, "stageId") for stage in active})
@@ -124,10 +124,6 @@ def _driver(address: str) -> Driver | None:
     host, port = _host(address), address.rpartition(":")[2]
     known = host and port.isdecimal() and 0 < int(port) < 1 << 16
     return Driver(host, int(port)) if known else None
-
-
-def _list(found: object) -> list[dict[str, object]]:
-    return objects({"list": found}, "list")
 
 
 def _container(executor: object) -> str | None:
