@@ -31,6 +31,12 @@ def number(value: object, *path: str) -> int:
     return found if whole else 0
 
 
+def mapping(value: object, *path: str) -> dict[str, Any]:
+    """An object below these keys, else an empty one."""
+    found = member(value, *path)
+    return found if isinstance(found, dict) else {}
+
+
 def objects(value: object, *path: str) -> list[dict[str, Any]]:
     """The objects of a list; old versions write a single object instead of a list of one."""
     found = member(value, *path)

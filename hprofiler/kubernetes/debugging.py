@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from hprofiler.base.answers import mapping
 from hprofiler.kubernetes.cluster import Cluster
 from hprofiler.kubernetes.commands import start
 from hprofiler.kubernetes.problems import Forbidden, Gone, KubernetesError, Need, in_short
@@ -87,11 +88,11 @@ def _pod(cluster: Cluster, namespace: str, pod: str) -> Mapping[str, Any]:
 
 def _security(pod: Mapping[str, Any], container: str) -> dict[str, Any]:
     """The same user and rights as the container."""
-    spec, status = _object(pod, "spec"), _object(pod, "status")
+    spec, status = mapping(pod, "spec"), mapping(pod, "status")
     own = _named(container, spec.get("containers"), spec.get("initContainers"))
-    merged = {**_object(spec, "securityContext"), **_object(own, "securityContext")}
+    merged = {**mapping(spec, "securityContext"), **mapping(own, "securityContext")}
     state = _named(container, status.get("containerStatuses"), status.get("initContainerStatuses"))
-    ran_as = _object(_object(state, "user"), "linux")
+    ran_as = mapping(mapping(state, "user"), "linux")
     for ours, theirs in (("runAsUser", "uid"), ("runAsGroup", "gid")):
         if theirs in ran_as:
             merged.setdefault(ours, ran_as[theirs])
@@ -102,11 +103,11 @@ def _await(cluster: Cluster, where: tuple[str, str, str], unwanted: threading.Ev
     namespace, pod, name = where
     end = time.monotonic() + _START_SECONDS
     while True:
-        status = _object(_pod(cluster, namespace, pod), "status")
-        state = _object(_named(name, status.get("ephemeralContainerStatuses")), "state")
+        status = mapping(_pod(cluster, namespace, pod), "status")
+        state = mapping(_named(name, status.get("ephemeralContainerStatuses")), "state")
         if "running" in state:
             return
-        waiting, ended = _object(state, "waiting"), _object(state, "terminated")
+        waiting, ended = mapping(state, "waiting"), mapping(state, "terminated")
         reason = str(waiting.get("reason", ""))
         if ended or "Err" in reason or "BackOff" in reason or time.monotonic() > end:
             said = ended or waiting
@@ -123,8 +124,3 @@ def _named(name: str, *lists: object) -> Mapping[str, Any]:
     """The object of that name in any of the lists. (Sidecars are among the init containers.)"""
     found = [one for items in lists if isinstance(items, list) for one in items]
     return next((one for one in found if isinstance(one, dict) and one.get("name") == name), {})
-
-
-def _object(value: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from hprofiler.base.answers import member, number, objects, text
+from hprofiler.base.answers import mapping, member, number, objects, text
 from hprofiler.base.errors import HprofilerError
 from hprofiler.base.text import printable
 from hprofiler.spark.application import (
@@ -158,8 +158,7 @@ def _add_environment(found: Application, answer: object) -> None:
 def _add_executor(found: Application, one: dict[str, Any]) -> None:
     key = text(one, "id", limit=64)
     host, _, port = text(one, "hostPort", limit=300).rpartition(":")
-    peaks = member(one, "peakMemoryMetrics")
-    peak = {name: number(peaks, name) for name in list(peaks)[:100]} if isinstance(peaks, dict) else {}
+    peaks = mapping(one, "peakMemoryMetrics")
     executor = Executor(
         key,
         host=host.strip("[]"),
@@ -171,7 +170,7 @@ def _add_executor(found: Application, one: dict[str, Any]) -> None:
         max_memory=number(one, "maxMemory"),
         max_onheap=number(one, "memoryMetrics", "totalOnHeapStorageMemory"),
         resource_profile=number(one, "resourceProfileId"),
-        peak=peak,
+        peak={name: number(peaks, name) for name in list(peaks)[:100]},
         active_tasks=number(one, "activeTasks"),
         completed_tasks=number(one, "completedTasks"),
         failed_tasks=number(one, "failedTasks"),
@@ -281,8 +280,7 @@ def _raw(value: object, name: str) -> str:
 
 
 def _stage(one: dict[str, Any]) -> Stage:
-    summary = member(one, "killedTasksSummary")
-    kills = list(summary)[:50] if isinstance(summary, dict) else []
+    kills = mapping(one, "killedTasksSummary")
     return Stage(
         number(one, "stageId"),
         number(one, "attemptId"),
@@ -297,7 +295,7 @@ def _stage(one: dict[str, Any]) -> Stage:
         failure=text(one, "failureReason"),
         resource_profile=number(one, "resourceProfileId"),
         first_task_launched=moment(one, "firstTaskLaunchedTime"),
-        kills={printable(name[:_LONGEST]): number(summary, name) for name in kills},
+        kills={printable(name[:_LONGEST]): number(kills, name) for name in list(kills)[:50]},
     )
 
 

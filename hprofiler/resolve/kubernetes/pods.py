@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from hprofiler.base.answers import member, number, objects, text
+from hprofiler.base.answers import mapping, member, number, objects, text
 from hprofiler.model import PROCESS, Status
 from hprofiler.resolve.kubernetes.asked import is_id, is_name, is_short_name
 
@@ -131,16 +131,11 @@ def _container(pod: Mapping[str, Any], status: Mapping[str, Any], alone: bool) -
         _id(status),
         node,
         text(pod, "status", "hostIP"),
-        {**labels, **_derived(_object(pod, "metadata", "labels"))},
+        {**labels, **_derived(mapping(pod, "metadata", "labels"))},
         alone,
         _is_leaving(pod),
         text(pod, "metadata", "uid", limit=100),
     )
-
-
-def _object(value: object, *path: str) -> dict[str, Any]:
-    found = member(value, *path)
-    return found if isinstance(found, dict) else {}
 
 
 def _derived(own: Mapping[str, Any]) -> dict[str, str]:
@@ -198,7 +193,7 @@ def _unborn(pod: Mapping[str, Any], namespace: str, name: str) -> list[Idle]:
 def _ended(pod: Mapping[str, Any], status: Mapping[str, Any]) -> str:
     """How a container ended for good: with its pod (`Evicted: …`), or by itself."""
     own = text(pod, "status", "reason", limit=100), text(pod, "status", "message", limit=300)
-    last = _object(status, "state", "terminated")
+    last = mapping(status, "state", "terminated")
     if last and not any(own):
         return f"the container has ended: {ending(last)}"
     completed = text(pod, "status", "phase", limit=50) == "Succeeded"
@@ -207,14 +202,14 @@ def _ended(pod: Mapping[str, Any], status: Mapping[str, Any]) -> str:
 
 def _state(status: Mapping[str, Any], policy: str) -> tuple[Status, str, str]:
     """The state of a container that is not running."""
-    waiting, ended = _object(status, "state", "waiting"), _object(status, "state", "terminated")
+    waiting, ended = mapping(status, "state", "waiting"), mapping(status, "state", "terminated")
     if ended and (policy == "Always" or (policy == "OnFailure" and number(ended, "exitCode"))):
         return Status.FAILED, f"the container is restarting: {ending(ended)}", _CRASHED
     if ended:
         return Status.IDLE, f"the container has ended: {ending(ended)}", ""
     reason = text(waiting, "reason", limit=100) or "waiting"
     message = text(waiting, "message", limit=300)
-    before = _object(status, "lastState", "terminated")
+    before = mapping(status, "lastState", "terminated")
     last = f"; its last end: {ending(before)}" if before else ""
     said = f": {message}" if message and not before else ""
     return Status.FAILED, f"the container is not running: {reason}{said}{last}", _remedy(reason)
@@ -230,7 +225,7 @@ def ending(ended: Mapping[str, Any]) -> str:
 
 def _by_itself(status: Mapping[str, Any]) -> str:
     """How a container ended last; "" if it finished or was stopped (SIGTERM)."""
-    last = _object(status, "state", "terminated") or _object(status, "lastState", "terminated")
+    last = mapping(status, "state", "terminated") or mapping(status, "lastState", "terminated")
     told = number(last, "signal") == 15 or number(last, "exitCode") in (0, 143)
     return "" if not last or told else ending(last)
 

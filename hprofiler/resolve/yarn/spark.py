@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit, urlunsplit
 
-from hprofiler.base.answers import member, number, objects, text
+from hprofiler.base.answers import mapping, number, objects, text
 from hprofiler.base.errors import UsageError
 from hprofiler.base.passwords import shown_url
 from hprofiler.model import PROCESS
@@ -128,8 +128,7 @@ def _driver(address: str) -> Driver | None:
 
 def _container(executor: object) -> str | None:
     """The container of an executor, from its attributes (Spark 3) or the address of its logs."""
-    logs = member(executor, "executorLogs")
-    addresses = list(logs.values())[:20] if isinstance(logs, dict) else []
+    addresses = list(mapping(executor, "executorLogs").values())[:20]
     places = [
         text(executor, "attributes", "CONTAINER_ID"),
         *(one for one in addresses if isinstance(one, str)),
