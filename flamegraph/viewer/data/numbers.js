@@ -90,6 +90,21 @@ export class Numbers {
   }
 
   /**
+   * Adds a column's self values, times a weight, to an entry a node; returns their sum without the weight.
+   * @param {number} column
+   * @param {number} weight
+   * @param {Float64Array} self
+   */
+  addTo(column, weight, self) {
+    let sum = 0;
+    this.eachValue(column, (node, value) => {
+      self[node] += value * weight;
+      sum += value;
+    });
+    return sum;
+  }
+
+  /**
    * The category of each node in a column.
    * @param {number} column
    */
@@ -282,12 +297,7 @@ export class Numbers {
     const fill = (/** @type {Float64Array} */ self) => {
       if (scope.of && this.subtract(scope.run, scope.of, event, thread, self)) return;
       for (const { column, weight } of this.columns(scope, event, thread)) {
-        let sum = 0;
-        this.eachValue(column, (node, value) => {
-          self[node] += value * weight;
-          sum += value;
-        });
-        this.sums[column] = sum;
+        this.sums[column] = this.addTo(column, weight, self);
       }
       markClasses(this.tree.kind, self, info.type);
     };
