@@ -6,9 +6,27 @@ import ssl
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Its methods end with `reply`."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # an answer is two writes: the second would wait for 40 ms
+
+    def log_message(self, *_: object) -> None:
+        """No log."""
+
+    def reply(self, status: int, content: bytes, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(content)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
 
 
 class HttpServer(ThreadingHTTPServer):

@@ -14,7 +14,6 @@ import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -24,7 +23,7 @@ from wsproto.connection import Connection, ConnectionType
 from wsproto.events import BytesMessage, CloseConnection
 from wsproto.utilities import LocalProtocolError
 
-from tests.unit.http_server import HttpServer
+from tests.unit.http_server import Handler, HttpServer
 
 ID = "0123456789abcdef" * 4
 V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
@@ -120,14 +119,8 @@ def serving(certificate: tuple[Path, Path] | None = None) -> Iterator[ApiServer]
         server.close()
 
 
-def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # an answer is two writes: the second would wait for 40 ms
-
-        def log_message(self, *_: object) -> None:
-            """No log."""
-
+def _handler(api: ApiServer) -> type[Handler]:
+    class Answering(Handler):
         def do_GET(self) -> None:
             self._answer(None)
 
@@ -149,11 +142,7 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
             self._send(code, answer if isinstance(answer, bytes) else json.dumps(answer).encode())
 
         def _send(self, code: int, content: bytes) -> None:
-            self.send_response(code)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.reply(code, content, {"Content-Type": "application/json"})
 
         def _exec(self, query: Query) -> None:
             if api.refuse_exec is not None:
@@ -175,7 +164,7 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
             api.connections.append(self.connection)
             _Session(api, self.connection, query["command"]).run()
 
-    return Handler
+    return Answering
 
 
 def _hang_up(connection: socket.socket) -> None:

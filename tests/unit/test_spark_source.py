@@ -96,16 +96,9 @@ def test_the_rest_interface_where_there_is_no_log(server: Server) -> None:
 def test_an_attempt_that_is_named(server: Server) -> None:
     (newest,) = ANSWERS[f"/applications/{ID}"]["attempts"]
     attempts = [{**newest, "attemptId": "2"}, {**newest, "attemptId": "1", "sparkUser": "of-the-first"}]
+    for number in (1, 2):
+        server.set(served({path.replace(f"{ID}/", f"{ID}/{number}/"): one for path, one in ANSWERS.items()}))
     server.set({API: {**ANSWERS[f"/applications/{ID}"], "attempts": attempts}})
-    environment = {f"{API}/{number}/environment": {} for number in (1, 2)}
-    answers = {
-        f"/api/v1{path.replace(ID, f'{ID}/{number}', 1)}": answer
-        for path, answer in ANSWERS.items()
-        for number in (1, 2)
-    }
-    server.set(
-        {**environment, **{path: one for path, one in answers.items() if "/1/" in path or "/2/" in path}}
-    )
     assert read(f"{server.url}/history/{ID}").attempt == "2"
     first = read(f"{server.url}/history/{ID}/1/stages/")
     assert (first.attempt, first.user) == ("1", "of-the-first")

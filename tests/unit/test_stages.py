@@ -40,6 +40,12 @@ POOL = "[Executor task launch worker for task N.N in stage N.N (TID N)]"
 RUN = "org/apache/spark/executor/Executor$TaskRunner.run"
 FIRST, SECOND = (POOL, RUN, "App.first"), (POOL, RUN, "App.second")
 IDLE = (POOL, "java/util/concurrent/ThreadPoolExecutor.getTask", "park")
+FETCH = (
+    POOL,
+    RUN,
+    "org/apache/spark/storage/ShuffleBlockFetcherIterator.next",
+    "java/util/concurrent/LinkedBlockingQueue.take",
+)
 MARK = ("[GC Thread#N]", "mark")
 
 
@@ -86,19 +92,29 @@ def made_report(
     made = {7: "x 1\n"}
     host = MadeHost("n1", made, events={event: made})
     run = make_run(folder, [host], events=(event,))
-    content = timed_profile(
-        [
-            Row(row.stack, row.bucket, row.samples, (row.samples, 20_000_000 * row.samples), row.slice)
-            for row in rows
-        ],
-        start=BEGIN * 1_000_000,
-        slices=named,
-        values=measure_of(event).columns,
+    keep(
+        run,
+        timed(rows, event, named),
+        {"executor": "1", "application": APP} if labels is None else labels,
+        event,
     )
-    keep(run, content, {"executor": "1", "application": APP} if labels is None else labels, event)
     if facts is not None:
         write_facts(facts, folder)
     return make_report(folder, slices=slices)
+
+
+def timed(
+    rows: Sequence[Row],
+    event: str = "cpu",
+    named: Sequence[tuple[str, bool]] = (),
+    nanoseconds: int = 20_000_000,
+) -> bytes:
+    """A profile whose samples stand for so many nanoseconds each."""
+    made = [
+        Row(row.stack, row.bucket, row.samples, (row.samples, nanoseconds * row.samples), row.slice)
+        for row in rows
+    ]
+    return timed_profile(made, start=BEGIN * 1_000_000, slices=named, values=measure_of(event).columns)
 
 
 def keep(
@@ -211,13 +227,10 @@ def test_python_workers_have_the_stages_of_their_executor(tmp_path: Path, event:
     worker = ("[MainThread]", *frames, "udf (job.py)")
     waiting = ("[MainThread]", *frames[:2], "read_int (pyspark/serializers.py)")
 
-    def timed(stacks: Sequence[tuple[str, ...]], nanoseconds: int) -> bytes:
-        rows = [Row(stack, bucket, 1, (1, nanoseconds)) for bucket in range(55, 145) for stack in stacks]
-        return timed_profile(rows, start=BEGIN * 1_000_000, values=measure_of(event).columns)
-
-    keep(run, timed([FIRST], 20_000_000), labels, event)
-    of_jvm = {**labels, "parent": "7"}
-    keep(run, timed([worker, waiting], 5_000_000), of_jvm, event, 8, engine="pyspy", source="py-spy")
+    keep(run, timed([Row(FIRST, bucket) for bucket in range(55, 145)], event), labels, event)
+    rows = [Row(stack, bucket) for bucket in range(55, 145) for stack in (worker, waiting)]
+    of_jvm, content = {**labels, "parent": "7"}, timed(rows, event, nanoseconds=5_000_000)
+    keep(run, content, of_jvm, event, 8, engine="pyspy", source="py-spy")
     write_facts(FACTS, run.path)
     report = make_report(run.path, slices=True)
     found = shares(report)
@@ -245,10 +258,9 @@ def test_a_python_worker_has_the_stage_of_its_task(tmp_path: Path) -> None:
         *(Row(("[python]", "native code"), bucket, slice=2) for bucket in range(205, 210)),
         *(Row(worker, bucket, slice=3) for bucket in (*range(60, 80), 210)),
     ]
-    rows = [Row(row.stack, row.bucket, 1, (1, 20_000_000), row.slice) for row in rows]
     named = [("task 3", True), ("task 2", True), ("task 77", True)]
-    content = timed_profile(rows, start=BEGIN * 1_000_000, slices=named, values=measure_of("cpu").columns)
-    keep(run, content, {**labels, "parent": "7"}, pid=8, engine="pyspy", source="py-spy")
+    of_jvm = {**labels, "parent": "7"}
+    keep(run, timed(rows, named=named), of_jvm, pid=8, engine="pyspy", source="py-spy")
     write_facts(FACTS, run.path)
     found = shares(make_report(run.path, slices=True))
     counts = {one.name: one.certain for one in found.stages}
@@ -428,9 +440,7 @@ def test_lanes() -> None:
 
 
 def test_what_a_stage_is_blocked_on(tmp_path: Path) -> None:
-    fetch = (POOL, RUN, "org/apache/spark/storage/ShuffleBlockFetcherIterator.next")
-    waiting = (*fetch, "java/util/concurrent/LinkedBlockingQueue.take")
-    stacks = (FIRST, waiting, waiting, waiting)
+    stacks = (FIRST, FETCH, FETCH, FETCH)
     rows = [Row(stack, bucket) for bucket in range(60, 100) for stack in stacks]
     first, second = FACTS.stages
     waits = Waits(run=2000, fetch=1400, gc=20)
@@ -453,14 +463,6 @@ def test_what_a_stage_is_blocked_on(tmp_path: Path) -> None:
     assert f"  b{said}" in stages_text(shares(report))
     sections = described(report.page)["job"]["sections"]
     assert any(f"B{said}." in one["text"] for one in sections)
-
-
-FETCH = (
-    POOL,
-    RUN,
-    "org/apache/spark/storage/ShuffleBlockFetcherIterator.next",
-    "java/util/concurrent/LinkedBlockingQueue.take",
-)
 
 
 def test_attempts_of_a_stage_have_one_bound(tmp_path: Path) -> None:

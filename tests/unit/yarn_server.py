@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tests.unit.http_server import HttpServer
+from tests.unit.http_server import Handler, HttpServer
 
 APP = "application_1700000000000_0042"
 CLUSTER = "/ws/v1/cluster"
@@ -39,27 +38,16 @@ class Server:
         self.headers: list[Mapping[str, str]] = []
         server = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True  # an answer is two writes: the second would wait for 40 ms
-
+        class Answering(Handler):
             def do_GET(self) -> None:
                 path, _, query = self.path.partition("?")
                 server.asked.append((path, query))
                 server.headers.append(dict(self.headers))
                 refused, more = gate(self.headers) if gate else (None, {})
                 answer = refused or server.paths.get(path) or server.paths.get("*") or missing(path)
-                self.send_response(answer.status)
-                length = {"Content-Length": str(len(answer.body))}
-                for name, value in {**length, **answer.headers, **more}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(answer.body)
+                self.reply(answer.status, answer.body, {**answer.headers, **more})
 
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.http = HttpServer(Handler, tls)
+        self.http = HttpServer(Answering, tls)
         self.address = self.http.address
         self.url = self.http.url
 
