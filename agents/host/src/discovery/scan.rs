@@ -9,7 +9,7 @@ use super::attempt::Attempt;
 use crate::jvm::command_line::{self, Launch};
 use crate::jvm::hsperf;
 use crate::os::identity::become_user_of;
-use crate::os::proc::maps::{self, file_name, Mapped};
+use crate::os::proc::maps::{self, file_name, Mapped, Mapping};
 use crate::os::proc::stat::{self, Stat};
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
@@ -219,8 +219,10 @@ impl Signs {
     fn of(dir: &str, command: &[String]) -> Option<Self> {
         let is_library = |path: &str| file_name(path) == "libjvm.so";
         let map = File::open(format!("{dir}/maps")).ok();
-        match map.and_then(|map| maps::files(map, |path| is_library(path) || hsperf::is_data(path)))
-        {
+        let is_sign = |mapping: &Mapping| {
+            is_library(&mapping.file.path) || hsperf::is_data(&mapping.file.path)
+        };
+        match map.and_then(|map| maps::files(map, is_sign)) {
             Some(files) => {
                 let (libraries, performance_data): (Vec<_>, _) =
                     files.into_iter().partition(|file| is_library(&file.path));

@@ -20,7 +20,9 @@ pub fn proc_texts(bytes: &[u8]) {
     users::parse(&text);
     preflight::has_profilers_timer(&text);
     listening::listeners(&text, 8080).for_each(drop);
-    let files = maps::files(bytes, |path| !maps::file_name(path).is_empty());
+    let files = maps::files(bytes, |mapping| {
+        !maps::file_name(&mapping.file.path).is_empty()
+    });
     assert!(files.is_some_and(|files| files.len() <= 1000));
     let known = Containers::new(vec![ID.to_owned(), POD.to_owned()]);
     let told = known.as_ref().ok();

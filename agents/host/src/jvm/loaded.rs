@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
 
 use crate::os::identity::Namespaces;
-use crate::os::proc::maps::{self, file_name, Mapped};
+use crate::os::proc::maps::{self, file_name, Mapped, Mapping};
 use crate::os::proc::target::Target;
 
 /// Enough to see the kernel's numbers for a mapped file. Nothing is read.
@@ -30,7 +30,7 @@ pub struct Loaded {
 impl Loaded {
     /// None: the agent may not read the map. To be called before the thread takes the process's user and files.
     pub fn of(target: &Target) -> Option<Self> {
-        let files = target.programs()?;
+        let files = target.mapped(|mapping| mapping.is_code)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Some(Self {
             musl: files.iter().any(|file| is_musl(file_name(&file.path))),
@@ -78,9 +78,10 @@ impl Loaded {
         }
         .ok()?;
         let map = openat(own, "maps", flags, Mode::empty());
+        let is_there = |mapping: &Mapping| mapping.range.contains(&(at as u64));
         let there = map
             .ok()
-            .and_then(|map| maps::file_at(File::from(map), at as u64));
+            .and_then(|map| maps::files(File::from(map), is_there)?.pop());
         // SAFETY: this was mapped above, and nothing else refers to it.
         let _ = unsafe { munmap(at, MAPPED) };
         there

@@ -78,7 +78,9 @@ pub fn look(target: &Target) -> Findings {
         refusal: refusal.err(),
         launched: Launched::read(target),
         loaded,
-        performance_data: target.mapped(hsperf::is_data).unwrap_or_default(),
+        performance_data: target
+            .mapped(|mapping| hsperf::is_data(&mapping.file.path))
+            .unwrap_or_default(),
         writes_recording: (!ours.is_empty())
             .then(|| writes_recording(target))
             .flatten(),

@@ -198,7 +198,7 @@ fn chosen(processes: Vec<Watched>) -> Vec<Chosen> {
 /// calling thread stays in the process's namespaces.
 fn published(process: Watched) -> Option<File> {
     let target = Target::open(process.pid, process.start_time).ok()?;
-    let data = target.mapped(hsperf::is_data)?;
+    let data = target.mapped(|mapping| hsperf::is_data(&mapping.file.path))?;
     if data.is_empty() {
         return None;
     }

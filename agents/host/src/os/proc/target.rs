@@ -101,13 +101,9 @@ impl Target {
         read_at(&self.dir, name, limit)
     }
 
-    /// None: the agent may not read the map.
-    pub fn mapped(&self, wanted: impl Fn(&str) -> bool) -> Option<Vec<Mapped>> {
+    /// The files that it maps, as in `maps::files`.
+    pub fn mapped(&self, wanted: impl Fn(&Mapping) -> bool) -> Option<Vec<Mapped>> {
         maps::files(self.map()?, wanted)
-    }
-
-    pub fn programs(&self) -> Option<Vec<Mapped>> {
-        maps::programs(self.map()?)
     }
 
     pub fn mappings(&self) -> Option<Vec<Mapping>> {

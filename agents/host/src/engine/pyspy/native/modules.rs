@@ -58,8 +58,8 @@ impl Files {
 
 /// The code of a file. It is not locked while the file is read, which may be on a file system that does not answer.
 fn find(files: &Mutex<Files>, tasks: &Tasks, mapping: &Mapping) -> Option<SharedCode> {
-    let (path, device) = (mapping.path.clone(), mapping.device.clone());
-    let key = (path, device, mapping.inode, mapping.offset);
+    let (path, device) = (mapping.file.path.clone(), mapping.file.device.clone());
+    let key = (path, device, mapping.file.inode, mapping.offset);
     let (known, room) = {
         let files = lock(files);
         (files.known.get(&key).cloned(), files.room)
@@ -80,16 +80,16 @@ fn read(tasks: &Tasks, mapping: &Mapping, room: usize) -> Option<Code> {
         memory: room,
         ..SymbolOptions::none()
     };
-    if mapping.path == VDSO {
+    if mapping.file.path == VDSO {
         let size = mapping.range.end - mapping.range.start;
         let mut bytes = vec![0; size as usize];
         let (memory, start) = (tasks.memory(), mapping.range.start);
         memory.read_exact_at(&mut bytes, start).ok()?;
         return Code::read(Cursor::new(bytes), 0, &options);
     }
-    let file = tasks.target.named().ok()?.open(&mapping.path)?;
+    let file = tasks.target.named().ok()?.open(&mapping.file.path)?;
     // The file may have been replaced since the process mapped it.
-    let is_same = file.metadata().ok()?.ino() == mapping.inode;
+    let is_same = file.metadata().ok()?.ino() == mapping.file.inode;
     is_same.then(|| Code::read(file, mapping.offset, &options))?
 }
 
@@ -218,20 +218,23 @@ impl Modules {
             .mappings
             .iter()
             .find(|mapping| mapping.range.contains(&address));
-        let Some(mapping) = mapping.filter(|mapping| !mapping.path.is_empty()).cloned() else {
+        let Some(mapping) = mapping
+            .filter(|mapping| !mapping.file.path.is_empty())
+            .cloned()
+        else {
             return self.jit_code(address, tasks);
         };
         let code = self.load(&mapping, tasks, files);
         let offset = address - mapping.range.start + mapping.offset;
         let symbol = code.and_then(|code| lock(&code).symbol(offset));
-        let file = file_name(&mapping.path);
+        let file = file_name(&mapping.file.path);
         let is_python = file.starts_with("python") || file.starts_with("libpython");
         let kind = match &symbol {
             Some(symbol) if is_python && symbol.starts_with(EVALUATION) => Kind::Evaluation,
             _ if is_python => Kind::Interpreter,
             _ => Kind::Library,
         };
-        let name = frame_name(symbol.as_deref(), &mapping.path);
+        let name = frame_name(symbol.as_deref(), &mapping.file.path);
         NativeFrame { name, kind }
     }
 
@@ -265,7 +268,7 @@ impl Modules {
         }
         // Where the file's address 0 is in the process.
         let base = start.wrapping_sub(code.address);
-        let path = mapping.path.clone();
+        let path = mapping.file.path.clone();
         self.unwinder
             .add_module(Module::new(path, start..end, base, sections));
         drop(code);
