@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::host::{pairs, Reread};
 use super::process::Process;
-use super::table::{id_of, Kind, Reading};
+use super::table::{id_of, Reading, Thing};
 use crate::os::proc::group;
 
 const LONGEST: u64 = 16 << 10;
@@ -119,16 +119,7 @@ impl Group {
     }
 
     pub fn read(&mut self, to: &mut Vec<Reading>) {
-        let mut put = |name: &str, kind, unit, value| {
-            to.push(Reading {
-                of: "cgroup",
-                id: self.id.clone(),
-                name: name.to_owned(),
-                kind,
-                unit,
-                value,
-            });
-        };
+        let mut group = Thing::new("cgroup", &self.id, to);
         for (word, value) in self.cpu.text().into_iter().flat_map(pairs) {
             let (name, unit, value) = match word {
                 "nr_periods" => ("periods", "count", value),
@@ -137,7 +128,7 @@ impl Group {
                 "throttled_time" => ("throttled_us", "us", value / 1000), // version 1: nanoseconds
                 _ => continue,
             };
-            put(name, Kind::Counter, unit, value);
+            group.counter(name, unit, value);
         }
         for (name, file) in [
             ("memory_used", &mut self.memory),
@@ -145,12 +136,12 @@ impl Group {
         ] {
             // Without a limit it is "max", or a number beyond every memory.
             if let Some(value) = file.number().filter(|value| *value < UNLIMITED) {
-                put(name, Kind::Gauge, "bytes", value);
+                group.gauge(name, "bytes", value);
             }
         }
         for (word, value) in self.events.text().into_iter().flat_map(pairs) {
             if word == "oom_kill" {
-                put("oom_kills", Kind::Counter, "count", value);
+                group.counter("oom_kills", "count", value);
             }
         }
     }

@@ -8,8 +8,9 @@ use std::path::Path;
 use rustix::param::clock_ticks_per_second;
 
 use super::nodes;
-use super::table::{id_of, Kind, Reading};
+use super::table::{id_of, Reading, Thing};
 use crate::os::host;
+use crate::wire::events::Kind;
 
 const MOST_CPUS: usize = 256;
 const MOST_DISKS: usize = 64;
@@ -100,19 +101,20 @@ impl Host {
         if let Some(text) = self.stat.text() {
             processors(text, to);
         }
+        let mut host = Thing::new("host", "", to);
         if let Some(text) = self.memory.text() {
-            memory(text, to);
+            memory(text, &mut host);
         }
         if let Some(text) = self.events.text() {
-            events(text, to);
+            events(text, &mut host);
         }
         for (what, file) in &mut self.pressure {
             if let Some(text) = file.text() {
-                pressure(what, text, to);
+                pressure(what, text, &mut host);
             }
         }
         if let Some(text) = self.tcp.text() {
-            segments(text, to);
+            segments(text, &mut host);
         }
         if let Some(text) = self.disks.text() {
             disks(text, |name| is_disk(Path::new("/sys/block"), name), to);
@@ -127,17 +129,6 @@ impl Host {
     }
 }
 
-fn of_host(name: impl Into<String>, kind: Kind, unit: &'static str, value: u64) -> Reading {
-    Reading {
-        of: "host",
-        id: String::new(),
-        name: name.into(),
-        kind,
-        unit,
-        value,
-    }
-}
-
 /// `/proc/stat`. Time of guests is in user and nice time.
 fn processors(text: &str, to: &mut Vec<Reading>) {
     const MODES: [&str; 8] = [
@@ -148,22 +139,20 @@ fn processors(text: &str, to: &mut Vec<Reading>) {
         let mut words = line.split_ascii_whitespace();
         let first = words.next().unwrap_or_default();
         let mut numbers = words.map_while(|word| word.parse::<u64>().ok());
+        let mut host = Thing::new("host", "", to);
         let mut one = |name, kind| {
-            to.extend(
-                numbers
-                    .next()
-                    .map(|value| of_host(name, kind, "count", value)),
-            );
+            if let Some(value) = numbers.next() {
+                host.add(name, kind, "count", value);
+            }
         };
         match first {
             "ctxt" => one("context_switches", Kind::Counter),
             "procs_running" => one("runnable", Kind::Gauge),
             "procs_blocked" => one("blocked", Kind::Gauge),
             "cpu" => {
-                let ticks = MODES.iter().zip(numbers);
-                to.extend(ticks.map(|(mode, value)| {
-                    of_host(format!("{mode}_ticks"), Kind::Counter, "ticks", value)
-                }));
+                for (mode, value) in MODES.iter().zip(numbers) {
+                    host.counter(format!("{mode}_ticks"), "ticks", value);
+                }
             }
             _ => {
                 let Some(number) = first.strip_prefix("cpu") else {
@@ -176,20 +165,16 @@ fn processors(text: &str, to: &mut Vec<Reading>) {
                 }
                 let idle = ticks[3].saturating_add(ticks[4]);
                 let all = ticks.iter().fold(0u64, |sum, one| sum.saturating_add(*one));
-                for (name, value) in [("busy_ticks", all - idle), ("idle_ticks", idle)] {
-                    to.push(Reading {
-                        of: "cpu",
-                        id: number.to_owned(),
-                        ..of_host(name, Kind::Counter, "ticks", value)
-                    });
-                }
+                let mut cpu = Thing::new("cpu", number, to);
+                cpu.counter("busy_ticks", "ticks", all - idle);
+                cpu.counter("idle_ticks", "ticks", idle);
             }
         }
     }
 }
 
 /// `/proc/meminfo`, which counts in units of 1024 bytes.
-fn memory(text: &str, to: &mut Vec<Reading>) {
+fn memory(text: &str, host: &mut Thing) {
     const LEVELS: [(&str, &str); 5] = [
         ("MemAvailable", "memory_available"),
         ("Cached", "memory_cached"),
@@ -198,17 +183,15 @@ fn memory(text: &str, to: &mut Vec<Reading>) {
         ("SwapFree", "swap_free"),
     ];
     for (word, value) in pairs(text) {
-        let name = LEVELS
-            .iter()
-            .find(|(key, _)| word.strip_suffix(':') == Some(key));
-        to.extend(
-            name.map(|(_, name)| of_host(*name, Kind::Gauge, "bytes", value.saturating_mul(1024))),
-        );
+        let mut levels = LEVELS.iter();
+        if let Some((_, name)) = levels.find(|(key, _)| word.strip_suffix(':') == Some(key)) {
+            host.gauge(*name, "bytes", value.saturating_mul(1024));
+        }
     }
 }
 
 /// `/proc/vmstat`.
-fn events(text: &str, to: &mut Vec<Reading>) {
+fn events(text: &str, host: &mut Thing) {
     let page = rustix::param::page_size() as u64;
     for (word, value) in pairs(text) {
         let (name, unit, times) = match word {
@@ -218,12 +201,7 @@ fn events(text: &str, to: &mut Vec<Reading>) {
             "pswpout" => ("swap_out", "bytes", page),
             _ => continue,
         };
-        to.push(of_host(
-            name,
-            Kind::Counter,
-            unit,
-            value.saturating_mul(times),
-        ));
+        host.counter(name, unit, value.saturating_mul(times));
     }
 }
 
@@ -236,7 +214,7 @@ pub fn pairs(text: &str) -> impl Iterator<Item = (&str, u64)> {
 }
 
 /// `/proc/pressure/…`: some or all tasks waited for so many microseconds. All tasks of a host cannot wait for a CPU.
-fn pressure(what: &str, text: &str, to: &mut Vec<Reading>) {
+fn pressure(what: &str, text: &str, host: &mut Thing) {
     for line in text.lines() {
         let total = line
             .rsplit_once("total=")
@@ -246,12 +224,14 @@ fn pressure(what: &str, text: &str, to: &mut Vec<Reading>) {
             Some("full") if what != "cpu" => format!("{what}_full_pressure"),
             _ => continue,
         };
-        to.extend(total.map(|value| of_host(name, Kind::Counter, "us", value)));
+        if let Some(total) = total {
+            host.counter(name, "us", total);
+        }
     }
 }
 
 /// `/proc/net/snmp`: a line of names, then one of numbers.
-fn segments(text: &str, to: &mut Vec<Reading>) {
+fn segments(text: &str, host: &mut Thing) {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp:"));
     let (Some(names), Some(numbers)) = (lines.next(), lines.next()) else {
         return;
@@ -263,12 +243,9 @@ fn segments(text: &str, to: &mut Vec<Reading>) {
             "RetransSegs" => "tcp_retransmits",
             _ => continue,
         };
-        to.extend(
-            number
-                .parse()
-                .ok()
-                .map(|value| of_host(name, Kind::Counter, "count", value)),
-        );
+        if let Ok(number) = number.parse() {
+            host.counter(name, "count", number);
+        }
     }
 }
 
@@ -310,13 +287,12 @@ fn disks(text: &str, is_disk: impl Fn(&str) -> bool, to: &mut Vec<Reading>) {
         if found > MOST_DISKS {
             return;
         }
+        let id = id_of(name);
+        let mut disk = Thing::new("disk", &id, to);
         for (metric, unit, place, times) in FIELDS {
-            let value = numbers.get(place).and_then(|word| word.parse::<u64>().ok());
-            to.extend(value.map(|value| Reading {
-                of: "disk",
-                id: id_of(name),
-                ..of_host(metric, Kind::Counter, unit, value.saturating_mul(times))
-            }));
+            if let Some(value) = numbers.get(place).and_then(|word| word.parse::<u64>().ok()) {
+                disk.counter(metric, unit, value.saturating_mul(times));
+            }
         }
     }
 }
@@ -367,12 +343,12 @@ fn interfaces(text: &str, hardware: impl Fn(Vec<&str>) -> Vec<&str>, to: &mut Ve
             |place: usize| Some(numbers.get(place)?.saturating_add(*numbers.get(place + 8)?));
         let plain = FIELDS.map(|(metric, unit, place)| (metric, unit, numbers.get(place).copied()));
         let sums = [("errors", "count", both(2)), ("drops", "count", both(3))];
+        let id = id_of(name);
+        let mut interface = Thing::new("network", &id, to);
         for (metric, unit, value) in plain.into_iter().chain(sums) {
-            to.extend(value.map(|value| Reading {
-                of: "network",
-                id: id_of(name),
-                ..of_host(metric, Kind::Counter, unit, value)
-            }));
+            if let Some(value) = value {
+                interface.counter(metric, unit, value);
+            }
         }
     }
 }
@@ -386,7 +362,8 @@ pub mod tests {
     pub fn told(readings: &[Reading]) -> Vec<String> {
         let told = readings.iter();
         told.map(|one| {
-            format!("{} {} {} {}", one.of, one.id, one.name, one.value).replace("  ", " ")
+            let metric = &one.metric;
+            format!("{} {} {} {}", metric.of, metric.id, metric.name, one.value).replace("  ", " ")
         })
         .collect()
     }
@@ -395,6 +372,10 @@ pub mod tests {
         let mut to = Vec::new();
         parse(&mut to);
         told(&to)
+    }
+
+    fn read_host(parse: impl Fn(&mut Thing)) -> Vec<String> {
+        read(|to| parse(&mut Thing::new("host", "", to)))
     }
 
     #[test]
@@ -418,12 +399,12 @@ pub mod tests {
     fn memory_faults_pressure_and_segments() {
         let text = "MemTotal: 9 kB\nMemAvailable:  7 kB\nSwapFree: 1 kB\nCached: x kB\n";
         assert_eq!(
-            read(|to| memory(text, to)),
+            read_host(|host| memory(text, host)),
             ["host memory_available 7168", "host swap_free 1024"]
         );
         let page = rustix::param::page_size() as u64;
         assert_eq!(
-            read(|to| events("nr_free 5\npgmajfault 9\npswpin 2\n", to)),
+            read_host(|host| events("nr_free 5\npgmajfault 9\npswpin 2\n", host)),
             [
                 "host major_faults 9".to_owned(),
                 format!("host swap_in {}", 2 * page)
@@ -431,16 +412,16 @@ pub mod tests {
         );
         let text = "some avg10=0.00 avg60=0.00 avg300=0.00 total=12\nfull avg10=0 total=7\n";
         assert_eq!(
-            read(|to| pressure("io", text, to)),
+            read_host(|host| pressure("io", text, host)),
             ["host io_pressure 12", "host io_full_pressure 7"]
         );
         assert_eq!(
-            read(|to| pressure("cpu", text, to)),
+            read_host(|host| pressure("cpu", text, host)),
             ["host cpu_pressure 12"]
         );
         let text = "Ip: A B\nIp: 1 2\nTcp: InSegs OutSegs RetransSegs\nTcp: 5 6 7\n";
         assert_eq!(
-            read(|to| segments(text, to)),
+            read_host(|host| segments(text, host)),
             ["host tcp_segments_sent 6", "host tcp_retransmits 7"]
         );
     }

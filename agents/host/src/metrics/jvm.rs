@@ -5,8 +5,9 @@
 use std::fs::File;
 
 use super::host::Reread;
-use super::table::{name_of, Kind, Reading};
+use super::table::{name_of, Reading, Thing};
 use crate::jvm::hsperf;
+use crate::wire::events::Kind;
 
 const MOST_COLLECTORS: usize = 4;
 /// The file has 32 KiB unless the JVM was told otherwise. All of it is read each time.
@@ -45,6 +46,7 @@ impl Jvm {
         let Some(bytes) = self.file.bytes() else {
             return;
         };
+        let mut jvm = Thing::new("jvm", id, to);
         for entry in &self.entries {
             let number = bytes.get(entry.place..).and_then(|rest| rest.first_chunk());
             let Some(value) =
@@ -59,14 +61,7 @@ impl Jvm {
                 }
                 _ => value,
             };
-            to.push(Reading {
-                of: "jvm",
-                id: id.to_owned(),
-                name: entry.name.clone(),
-                kind: entry.kind,
-                unit: entry.unit,
-                value,
-            });
+            jvm.add(&entry.name, entry.kind, entry.unit, value);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::host::Reread;
-use super::table::{id_of, Kind, Reading};
+use super::table::{id_of, Reading, Thing};
 
 const MOST: usize = 16;
 /// Where kernels and versions of Lustre have the statistics of its clients.
@@ -54,17 +54,6 @@ fn clients(folder: &Path) -> Vec<(String, Reread)> {
     stats.collect()
 }
 
-fn counter(id: &str, name: &str, unit: &'static str, value: u64) -> Reading {
-    Reading {
-        of: "mount",
-        id: id.to_owned(),
-        name: name.to_owned(),
-        kind: Kind::Counter,
-        unit,
-        value,
-    }
-}
-
 /// Whether a line of `mountstats` is of a client's mount: servers have one of `nfsd`.
 fn is_nfs(line: &str) -> bool {
     let kind = line.split_once(" with fstype ").map(|(_, rest)| rest);
@@ -85,6 +74,7 @@ fn of_nfs(text: &str, to: &mut Vec<Reading>) {
             continue;
         };
         let id = id_of(point);
+        let mut nfs = Thing::new("mount", &id, to);
         let numbers = |line: &str| -> Vec<u64> {
             line.split_ascii_whitespace()
                 .map_while(|word| word.parse().ok())
@@ -99,8 +89,8 @@ fn of_nfs(text: &str, to: &mut Vec<Reading>) {
             };
             match numbers(rest).as_slice() {
                 [_, _, _, _, received, sent, ..] if name == "bytes" => {
-                    to.push(counter(&id, "read_bytes", "bytes", *received));
-                    to.push(counter(&id, "written_bytes", "bytes", *sent));
+                    nfs.counter("read_bytes", "bytes", *received);
+                    nfs.counter("written_bytes", "bytes", *sent);
                 }
                 // Sent, with repeats, timeouts, bytes sent and received, ms in the queue, of the answer, and of all.
                 [count, sent, _, _, _, _, _, all, ..] if of_operations => {
@@ -111,14 +101,15 @@ fn of_nfs(text: &str, to: &mut Vec<Reading>) {
                 _ => {}
             }
         }
-        to.push(counter(&id, "operations", "count", operations));
-        to.push(counter(&id, "retransmits", "count", again));
-        to.push(counter(&id, "wait_ms", "ms", wait));
+        nfs.counter("operations", "count", operations);
+        nfs.counter("retransmits", "count", again);
+        nfs.counter("wait_ms", "ms", wait);
     }
 }
 
 /// `stats` of a client: name, number of samples, `samples`, unit, least, most, sum.
 fn of_lustre(id: &str, text: &str, to: &mut Vec<Reading>) {
+    let mut lustre = Thing::new("mount", id, to);
     let mut operations = 0u64;
     for line in text.lines() {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -135,10 +126,10 @@ fn of_lustre(id: &str, text: &str, to: &mut Vec<Reading>) {
             _ => continue,
         };
         if let Some(sum) = words.get(6).and_then(|word| word.parse().ok()) {
-            to.push(counter(id, name, "bytes", sum));
+            lustre.counter(name, "bytes", sum);
         }
     }
-    to.push(counter(id, "operations", "count", operations));
+    lustre.counter("operations", "count", operations);
 }
 
 #[cfg(test)]

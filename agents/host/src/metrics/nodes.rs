@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::host::{pairs, Reread};
-use super::table::{Kind, Reading};
+use super::table::{Reading, Thing};
 
 const FOLDER: &str = "/sys/devices/system/node";
 const MOST: usize = 64;
@@ -35,20 +35,14 @@ impl Nodes {
 
     pub fn read(&mut self, to: &mut Vec<Reading>) {
         for (id, file) in &mut self.0 {
+            let mut node = Thing::new("node", id, to);
             for (word, value) in file.text().into_iter().flat_map(pairs) {
                 let name = match word {
                     "local_node" => "local_pages",
                     "other_node" => "other_pages",
                     _ => continue,
                 };
-                to.push(Reading {
-                    of: "node",
-                    id: id.clone(),
-                    name: name.to_owned(),
-                    kind: Kind::Counter,
-                    unit: "count",
-                    value,
-                });
+                node.counter(name, "count", value);
             }
         }
     }

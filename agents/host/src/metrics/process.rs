@@ -3,7 +3,7 @@
 use super::host::pairs;
 use super::jvm::Jvm;
 use super::run_queue::RunQueue;
-use super::table::{Kind, Reading};
+use super::table::{Reading, Thing};
 use super::Chosen;
 use crate::os::proc::target::Target;
 
@@ -32,26 +32,17 @@ impl Process {
         let Some(stat) = self.target.stat() else {
             return;
         };
-        let mut put = |name: &'static str, kind, unit, value| {
-            to.push(Reading {
-                of: "process",
-                id: self.id.clone(),
-                name: name.to_owned(),
-                kind,
-                unit,
-                value,
-            });
-        };
-        put("major_faults", Kind::Counter, "count", stat.major_faults);
-        put("user_ticks", Kind::Counter, "ticks", stat.user_ticks);
-        put("system_ticks", Kind::Counter, "ticks", stat.system_ticks);
-        put("threads", Kind::Gauge, "count", stat.threads);
+        let mut process = Thing::new("process", &self.id, to);
+        process.counter("major_faults", "count", stat.major_faults);
+        process.counter("user_ticks", "ticks", stat.user_ticks);
+        process.counter("system_ticks", "ticks", stat.system_ticks);
+        process.gauge("threads", "count", stat.threads);
         if let Some(text) = self.target.read("status", LONGEST) {
-            status(&text, &mut put);
+            status(&text, &mut process);
         }
         // Only the process's user, and root, may read it.
         if let Some(text) = self.target.read("io", LONGEST) {
-            io(&text, &mut put);
+            io(&text, &mut process);
         }
         if let Some(jvm) = &mut self.jvm {
             jvm.read(&self.id, to);
@@ -64,58 +55,55 @@ impl Process {
     }
 }
 
-type Put<'a> = &'a mut dyn FnMut(&'static str, Kind, &'static str, u64);
-
-fn status(text: &str, put: Put<'_>) {
+fn status(text: &str, process: &mut Thing) {
     for (word, value) in pairs(text) {
         let name = match word {
             "VmRSS:" => "memory",
             "VmSwap:" => "swap",
             _ => continue,
         };
-        put(name, Kind::Gauge, "bytes", value.saturating_mul(1024));
+        process.gauge(name, "bytes", value.saturating_mul(1024));
     }
 }
 
 /// What reached disks, not what was read from the page cache.
-fn io(text: &str, put: Put<'_>) {
+fn io(text: &str, process: &mut Thing) {
     for (word, value) in pairs(text) {
         let name = match word {
             "read_bytes:" => "read_bytes",
             "write_bytes:" => "written_bytes",
             _ => continue,
         };
-        put(name, Kind::Counter, "bytes", value);
+        process.counter(name, "bytes", value);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::host::tests::told;
 
-    fn told(parse: fn(&str, Put<'_>), text: &str) -> Vec<String> {
-        let mut told = Vec::new();
-        parse(text, &mut |name, _, _, value| {
-            told.push(format!("{name} {value}"))
-        });
-        told
+    fn read(parse: fn(&str, &mut Thing), text: &str) -> Vec<String> {
+        let mut to = Vec::new();
+        parse(text, &mut Thing::new("process", "7", &mut to));
+        told(&to)
     }
 
     #[test]
     fn files_of_a_process() {
         assert_eq!(
-            told(
+            read(
                 status,
                 "Name:\tx\nVmRSS:\t  12 kB\nVmSwap:\t 1 kB\nVmPTE: 1 kB\n"
             ),
-            ["memory 12288", "swap 1024"]
+            ["process 7 memory 12288", "process 7 swap 1024"]
         );
         assert_eq!(
-            told(
+            read(
                 io,
                 "rchar: 5\nread_bytes: 4096\nwrite_bytes: 1\ncancelled_write_bytes: 9\n"
             ),
-            ["read_bytes 4096", "written_bytes 1"]
+            ["process 7 read_bytes 4096", "process 7 written_bytes 1"]
         );
     }
 }

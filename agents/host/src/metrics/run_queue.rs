@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::table::{Kind, Reading};
+use super::table::{Reading, Thing};
 use crate::os::proc::target::Target;
 
 /// Threads to read in a second, of all processes: about half a thousandth of a CPU. Processes wait for their turns.
@@ -26,14 +26,7 @@ impl RunQueue {
         let number = found.len();
         self.take(found);
         if number > 0 {
-            to.push(Reading {
-                of: "process",
-                id: id.to_owned(),
-                name: "run_queue_ns".to_owned(),
-                kind: Kind::Counter,
-                unit: "ns",
-                value: self.total,
-            });
+            Thing::new("process", id, to).counter("run_queue_ns", "ns", self.total);
         }
         number
     }

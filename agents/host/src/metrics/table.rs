@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::wire::events::{Metrics, Series};
+use crate::wire::events::{Kind, Metrics, Series};
 
 /// Readings of a recording, and numbers of all series. Beyond that every second reading is dropped.
 const MOST_READINGS: usize = 14_400;
@@ -12,29 +12,55 @@ const MOST_SERIES: usize = 8_000;
 const LARGEST: u64 = i64::MAX as u64;
 const NOT_READ: i64 = -1;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Counter,
-    Gauge,
-}
-
-/// One number of one thing. `of` is the kind of thing, `id` which one it is.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Reading {
+/// What a number says of a thing. `of` is the kind of thing, `id` which one it is.
+#[derive(PartialEq, Eq)]
+pub struct Metric {
     pub of: &'static str,
     pub id: String,
     pub name: String,
-    pub kind: Kind,
-    pub unit: &'static str,
+    kind: Kind,
+    unit: &'static str,
+}
+
+pub struct Reading {
+    pub metric: Metric,
     pub value: u64,
 }
 
-struct Column {
+/// Where the readings of one thing are added.
+pub struct Thing<'a> {
     of: &'static str,
-    id: String,
-    name: String,
-    kind: Kind,
-    unit: &'static str,
+    id: &'a str,
+    to: &'a mut Vec<Reading>,
+}
+
+impl<'a> Thing<'a> {
+    pub fn new(of: &'static str, id: &'a str, to: &'a mut Vec<Reading>) -> Self {
+        Self { of, id, to }
+    }
+
+    pub fn counter(&mut self, name: impl Into<String>, unit: &'static str, value: u64) {
+        self.add(name, Kind::Counter, unit, value);
+    }
+
+    pub fn gauge(&mut self, name: impl Into<String>, unit: &'static str, value: u64) {
+        self.add(name, Kind::Gauge, unit, value);
+    }
+
+    pub fn add(&mut self, name: impl Into<String>, kind: Kind, unit: &'static str, value: u64) {
+        let metric = Metric {
+            of: self.of,
+            id: self.id.to_owned(),
+            name: name.into(),
+            kind,
+            unit,
+        };
+        self.to.push(Reading { metric, value });
+    }
+}
+
+struct Column {
+    metric: Metric,
     values: Vec<i64>,
 }
 
@@ -67,9 +93,7 @@ impl Table {
         self.times.push(time);
         let mut place = 0; // readings come in the same order each time
         for reading in readings {
-            let same = |column: &Column| {
-                column.name == reading.name && column.of == reading.of && column.id == reading.id
-            };
+            let same = |column: &Column| column.metric == reading.metric;
             if !self.columns.get(place).is_some_and(same) {
                 place = self
                     .columns
@@ -82,11 +106,7 @@ impl Table {
                     break;
                 }
                 self.columns.push(Column {
-                    of: reading.of,
-                    id: reading.id,
-                    name: reading.name,
-                    kind: reading.kind,
-                    unit: reading.unit,
+                    metric: reading.metric,
                     values: Vec::new(),
                 });
             }
@@ -121,7 +141,7 @@ impl Table {
         self.times = self.times.iter().copied().step_by(2).collect();
         for column in &mut self.columns {
             let values = &column.values;
-            let kept = |place: usize| match (values[place], column.kind) {
+            let kept = |place: usize| match (values[place], column.metric.kind) {
                 // What is not read every time, such as each thread's time, would go if it was read in between.
                 (NOT_READ, Kind::Counter) if place > 0 => values[place - 1],
                 (value, _) => value,
@@ -159,15 +179,13 @@ fn series(column: &Column) -> Series {
             step
         })
     };
+    let metric = &column.metric;
     Series {
-        of: column.of,
-        id: column.id.clone(),
-        name: column.name.clone(),
-        kind: match column.kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-        },
-        unit: column.unit,
+        of: metric.of,
+        id: metric.id.clone(),
+        name: metric.name.clone(),
+        kind: metric.kind,
+        unit: metric.unit,
         values: values.iter().map(difference).collect(),
     }
 }
@@ -195,14 +213,9 @@ mod tests {
     use super::*;
 
     fn reading(name: &str, value: u64) -> Reading {
-        Reading {
-            of: "host",
-            id: String::new(),
-            name: name.to_owned(),
-            kind: Kind::Counter,
-            unit: "count",
-            value,
-        }
+        let mut to = Vec::new();
+        Thing::new("host", "", &mut to).counter(name, "count", value);
+        to.remove(0)
     }
 
     fn values(table: &Table) -> Vec<(String, Vec<Option<i64>>)> {

@@ -202,9 +202,16 @@ pub struct Series {
     pub of: &'static str,
     pub id: String,
     pub name: String,
-    pub kind: &'static str,
+    pub kind: Kind,
     pub unit: &'static str,
     pub values: Vec<Option<i64>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Counter,
+    Gauge,
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{getrlimit, Resource};
 
 use super::process::Process;
-use super::table::{Kind, Reading};
+use super::table::{Reading, Thing};
 use crate::os::perf_event::{self, Counts, Encoding, Whose, SOFTWARE};
 use crate::os::proc::read_text;
 use crate::os::proc::target::Target;
@@ -178,7 +178,8 @@ impl Counters {
             .filter(|all| !all.is_empty())
         {
             let bytes = all.into_iter().fold(0, u64::saturating_add);
-            to.push(reading(MACHINE, "memory", "memory_bytes", "bytes", bytes));
+            let id = format!("{MACHINE}:memory");
+            Thing::new("counters", &id, to).counter("memory_bytes", "bytes", bytes);
         }
     }
 
@@ -283,28 +284,13 @@ fn add(sum: &mut Counts, more: Option<Counts>) {
 
 /// The series of a group: `of` counters, `id` the process and the group.
 fn put(owner: &str, group: &Group, sum: &Counts, to: &mut Vec<Reading>) {
-    to.push(reading(owner, &group.name, "enabled_ns", "ns", sum.enabled));
-    to.push(reading(owner, &group.name, "running_ns", "ns", sum.running));
+    let id = format!("{owner}:{}", group.name);
+    let mut counters = Thing::new("counters", &id, to);
+    counters.counter("enabled_ns", "ns", sum.enabled);
+    counters.counter("running_ns", "ns", sum.running);
     for (counter, value) in group.counters.iter().zip(&sum.values) {
         let value = (*value as f64 * counter.each) as u64;
-        to.push(reading(
-            owner,
-            &group.name,
-            &counter.name,
-            counter.unit,
-            value,
-        ));
-    }
-}
-
-fn reading(owner: &str, group: &str, name: &str, unit: &'static str, value: u64) -> Reading {
-    Reading {
-        of: "counters",
-        id: format!("{owner}:{group}"),
-        name: name.to_owned(),
-        kind: Kind::Counter,
-        unit,
-        value,
+        counters.counter(&counter.name, counter.unit, value);
     }
 }
 

@@ -7,6 +7,7 @@ use super::fit::{fit, Refusal};
 use super::plan::{plan, Group, Place, Plan};
 use super::sysfs::Machine;
 use super::*;
+use crate::metrics::host::tests::told;
 use crate::os::files::tests::Folder;
 use crate::os::perf_event::{CACHE, HARDWARE};
 
@@ -301,10 +302,7 @@ fn traffic_of_memory_by_resctrl() {
     });
     let mut to = Vec::new();
     counters.read(&[], &mut to);
-    assert_eq!(
-        to,
-        [reading("machine", "memory", "memory_bytes", "bytes", 4192)]
-    );
+    assert_eq!(told(&to), ["counters machine:memory memory_bytes 4192"]);
 }
 
 #[test]
@@ -326,8 +324,8 @@ fn threads_that_end_keep_what_they_counted() {
         counters.read(&own, &mut to);
         let id = format!("{}:software", std::process::id());
         let find = |name: &str| {
-            let mut all = to.iter().filter(|one| one.id == id);
-            all.find(|one| one.name == name).unwrap().value
+            let mut all = to.iter().filter(|one| one.metric.id == id);
+            all.find(|one| one.metric.name == name).unwrap().value
         };
         (
             find("task_clock_ns"),
