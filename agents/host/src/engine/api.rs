@@ -20,7 +20,7 @@ use crate::resources::folding::Folding;
 use crate::resources::limits::Limits;
 use crate::staging::folders::{is_library_file, stage_library, Held, Named};
 use crate::wire::outcome::{Code, Failure, Parameters};
-use crate::wire::requests::{Chosen, SliceRule};
+use crate::wire::requests::{Chosen, Prepare, SliceRule};
 use crate::wire::sampling::Sampling;
 
 /// A process that one engine is ready to record. It lives on its own thread, which has the process's user and
@@ -205,16 +205,31 @@ pub const USER_CODE: &str = "cpu-clock,alluser";
 
 /// A JVM that has not answered by then waits for something else; the next need not wait for it.
 const ATTACH: Duration = Duration::from_millis(500);
-/// The part of the agent's memory for the symbols of Python processes.
+/// How long one process may keep the others from being folded: several may hang within a step.
+const HOLD: Duration = Duration::from_secs(5);
+/// The parts of the agent's memory for results that wait to be received while the next is folded, and for the symbols
+/// of Python processes.
+const WAITING: u64 = 4;
 const SYMBOLS: u64 = 4;
 /// The processors of the host for each JVM that is attached to at a time, and how many these are at least and at most.
 const ATTACH_PROCESSORS: u64 = 4;
 const AT_ONCE: (u64, u64) = (2, 8);
 
-/// What the recordings of a session share.
+/// What to record, and what the recordings of a session share.
 pub struct Shared {
-    /// How many processes are recorded.
-    pub processes: usize,
+    pub sampling: Sampling,
+    /// The pids of all processes that the session records.
+    pub recorded: HashSet<i32>,
+    pub libraries: Libraries,
+    /// How names of threads say to which slice of the job samples belong.
+    pub slices: Vec<SliceRule>,
+    pub session: String,
+    pub host: String,
+    /// By how many microseconds the host's clock is ahead of the coordinator's.
+    pub clock_offset: i64,
+    /// Check whether the recording would succeed, and touch nothing.
+    pub dry_run: bool,
+    pub folding: Arc<Folding>,
     pub perf: perf::PerfShared,
     pub limits: Limits,
     /// The code that Python processes map, for `--python-native`.
@@ -224,14 +239,27 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// `cores`: the processors that the agent may use.
-    pub fn within(cores: f64, processes: usize) -> Self {
+    pub fn of(
+        request: &Prepare,
+        libraries: Libraries,
+        host: &str,
+        session: &str,
+        dry_run: bool,
+    ) -> Self {
         let attaches = (processors() / ATTACH_PROCESSORS).clamp(AT_ONCE.0, AT_ONCE.1);
-        let limits = Limits::set(cores, processes);
-        let symbols = limits.memory_part(SYMBOLS) as usize;
+        let limits = Limits::set(request.agent_cpu, request.processes.len());
+        let part = |parts| limits.memory_part(parts) as usize;
         Self {
-            processes,
-            python_code: Mutex::new(pyspy::Files::new(symbols)),
+            sampling: request.sampling.clone(),
+            recorded: request.processes.iter().map(|one| one.pid).collect(),
+            libraries,
+            slices: request.slices.clone(),
+            session: session.to_owned(),
+            host: host.to_owned(),
+            clock_offset: (request.clock_offset * 1e6) as i64,
+            dry_run,
+            folding: Arc::new(Folding::new(limits.stretch(HOLD), part(WAITING))),
+            python_code: Mutex::new(pyspy::Files::new(part(SYMBOLS))),
             perf: perf::PerfShared::of_host(),
             limits,
             attaches: Turns::new(attaches as usize, ATTACH),
@@ -286,38 +314,54 @@ impl Library {
 }
 
 /// The files that engines load. One that no engine needs may be missing.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Libraries {
     pub async_profiler: Option<Arc<Library>>,
     pub perfmap: Option<Arc<Library>>,
     pub thread_names: Option<Arc<Library>>,
 }
 
-/// What to record; the same for all processes of a session but for `chosen`.
+/// One process of a session.
 #[derive(Clone)]
 pub struct Job {
     pub chosen: Chosen,
-    /// The pids of all processes that the session records.
-    pub recorded: Arc<HashSet<i32>>,
-    pub sampling: Sampling,
-    pub libraries: Libraries,
-    /// How names of threads say to which slice of the job samples belong.
-    pub slices: Arc<[SliceRule]>,
-    pub session: String,
-    pub host: String,
-    /// By how many microseconds the host's clock is ahead of the coordinator's.
-    pub clock_offset: i64,
-    pub folding: Arc<Folding>,
     pub shared: Arc<Shared>,
-    /// Check whether the recording would succeed, and touch nothing.
-    pub dry_run: bool,
 }
 
-/// Makes a process ready. A dry run makes the same decisions and touches nothing.
-type Prepare = fn(&Job, Target, &Findings) -> Result<Prepared, Failure>;
-
-/// An engine that can be asked to make a process ready.
+/// An engine that can be asked to make a process ready. A dry run makes the same decisions and touches nothing.
 pub struct Way {
     pub engine: &'static str,
-    pub prepare: Prepare,
+    pub prepare: fn(&Job, Target, &Findings) -> Result<Prepared, Failure>,
+}
+
+#[cfg(test)]
+impl Shared {
+    /// For a recording of this process's CPU time.
+    pub fn alone() -> Self {
+        let request = Prepare {
+            sampling: Sampling::of("cpu"),
+            blobs: Default::default(),
+            processes: vec![Chosen::this_process()],
+            agent_cpu: 1.0,
+            slices: Vec::new(),
+            clock_offset: 0.0,
+        };
+        Self::of(&request, Libraries::default(), "test", "test", false)
+    }
+}
+
+#[cfg(test)]
+impl Chosen {
+    pub fn this_process() -> Self {
+        let Target {
+            pid, start_time, ..
+        } = Target::own();
+        Self {
+            pid,
+            start_time,
+            label: String::new(),
+            labels: BTreeMap::new(),
+            engine: None,
+        }
+    }
 }

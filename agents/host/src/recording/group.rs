@@ -11,7 +11,6 @@ use crate::engine::api::{Job, Libraries, Shared};
 use crate::metrics::{Chosen, MetricsLog};
 use crate::os::threads::{self, STACK};
 use crate::recording::process::{self, Finished, Order, Report};
-use crate::resources::folding::Folding;
 use crate::wire::events::{Event, Pid};
 use crate::wire::outcome::{Code, Failure, Outcome, Stage};
 use crate::wire::requests::Prepare;
@@ -25,10 +24,6 @@ const STEP_TIME: Duration = Duration::from_secs(26);
 /// The same from one result to the next, after the recorded time: ending perf takes at most 16 s, asking the JVM 12 s,
 /// and the agent may rest. The coordinator waits a minute.
 const END_TIME: Duration = Duration::from_secs(55);
-/// How long one process may keep the others from being folded: several may hang within a step.
-const HOLD: Duration = Duration::from_secs(5);
-/// The part of the agent's memory for results that wait to be received while the next is folded.
-const WAITING: u64 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -75,70 +70,44 @@ pub struct Recordings {
     started: bool,
     stopped: bool,
     begun: Option<Instant>,
-    folding: Arc<Folding>,
     shared: Arc<Shared>,
     /// Results from before the coordinator was informed that all have started.
     early: Vec<Finished>,
     left: Vec<String>,
-    /// By how many microseconds the host's clock is ahead, if it is wanted what the host did.
-    measured_by: Option<i64>,
-    counters: Vec<String>,
     metrics: Option<MetricsLog>,
 }
 
 impl Recordings {
-    /// Start to prepare, each process on its own thread. Reports are sent to `reports`.
-    pub fn prepare<T: From<(i32, Report)> + Send + 'static>(
+    /// Start to prepare, each process on its own thread. `send` gets the reports of each pid.
+    pub fn prepare(
         request: Prepare,
         libraries: Libraries,
         host: &str,
         session: &str,
-        reports: &Sender<T>,
+        send: impl Fn(i32, Report) + Clone + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
         request.check()?;
-        let asked = request.processes.len();
-        let shared = Arc::new(Shared::within(request.agent_cpu, asked));
-        let waiting = shared.limits.memory_part(WAITING) as usize;
-        let folding = Arc::new(Folding::new(shared.limits.stretch(HOLD), waiting));
-        let slices: Arc<[_]> = request.slices.into();
+        let shared = Arc::new(Shared::of(&request, libraries, host, session, false));
         let mut pids = HashSet::new();
-        let recorded = request.processes.iter().map(|chosen| chosen.pid);
-        let recorded: Arc<HashSet<i32>> = Arc::new(recorded.collect());
-        let chosen = request
-            .processes
-            .into_iter()
-            .filter(|chosen| pids.insert(chosen.pid));
-        let clock_offset = (request.clock_offset * 1e6) as i64;
-        let jobs = chosen.map(|chosen| Job {
-            chosen,
-            recorded: recorded.clone(),
-            sampling: request.sampling.clone(),
-            libraries: libraries.clone(),
-            slices: slices.clone(),
-            session: session.to_owned(),
-            host: host.to_owned(),
-            clock_offset,
-            folding: folding.clone(),
-            shared: shared.clone(),
-            dry_run: false,
-        });
-        let measured_by = request.sampling.metrics.then_some(clock_offset);
-        let counters = request.sampling.counters.clone();
-        let duration = Duration::from_secs_f64(request.sampling.duration.clamp(0.0, 86_400.0));
+        let chosen = request.processes.into_iter();
+        let jobs = chosen
+            .filter(|chosen| pids.insert(chosen.pid))
+            .map(|chosen| Job {
+                chosen,
+                shared: shared.clone(),
+            });
+        let all: Vec<_> = jobs.map(|job| launch(job, send.clone())).collect();
         Ok(Self {
-            all: jobs.map(|job| launch(job, reports)).collect(),
             step: Step::Prepare,
-            duration,
-            limit: Instant::now() + STEP_TIME + shared.attaches.patience(asked),
+            duration: Duration::from_secs_f64(shared.sampling.duration.clamp(0.0, 86_400.0)),
+            limit: Instant::now() + STEP_TIME + shared.attaches.patience(all.len()),
             started: false,
             stopped: false,
             begun: None,
-            folding,
+            all,
             shared,
             early: Vec::new(),
             left: Vec::new(),
-            measured_by,
-            counters,
             metrics: None,
         })
     }
@@ -207,14 +176,14 @@ impl Recordings {
 
     /// Give up what the step has waited for too long, so that one process does not hold up the others.
     pub fn give_up(&mut self, sink: &mut impl EventSink) {
-        if let (Step::Record, Some(until)) = (self.step, self.folding.held_up()) {
+        if let (Step::Record, Some(until)) = (self.step, self.shared.folding.held_up()) {
             self.give_time(until);
         }
         if self.limit > Instant::now() {
             return;
         }
         if self.step == Step::Record {
-            self.folding.end(); // for all that are left
+            self.shared.folding.end(); // for all that are left
         }
         for recording in &mut self.all {
             // A session that is stopped early enters its last step with recordings that are not ready yet.
@@ -325,9 +294,10 @@ impl Recordings {
 
     /// Begin to read what the host and the recorded processes do.
     fn measure(&mut self) {
-        let Some(clock_offset) = self.measured_by.filter(|_| !self.stopped) else {
+        let sampling = &self.shared.sampling;
+        if self.stopped || !sampling.metrics {
             return;
-        };
+        }
         let running = self
             .all
             .iter_mut()
@@ -339,9 +309,9 @@ impl Recordings {
         });
         self.metrics = Some(MetricsLog::begin(
             chosen.collect(),
-            self.counters.clone(),
+            sampling.counters.clone(),
             self.duration,
-            clock_offset,
+            self.shared.clock_offset,
         ));
     }
 
@@ -365,7 +335,7 @@ impl Recordings {
         mut next_report: impl FnMut(Instant) -> Option<(i32, Report)>,
     ) -> Vec<String> {
         self.order(Order::Abort);
-        self.folding.end();
+        self.shared.folding.end();
         self.shared.attaches.end();
         let until = Instant::now() + FAREWELL;
         while self.all.iter().any(|recording| !recording.ended) {
@@ -388,20 +358,17 @@ impl Recordings {
     }
 }
 
-fn launch<T: From<(i32, Report)> + Send + 'static>(job: Job, reports: &Sender<T>) -> Recording {
-    let (orders, to_follow) = channel();
+fn launch(job: Job, send: impl Fn(i32, Report) + Clone + Send + Sync + 'static) -> Recording {
+    let (orders, mut to_follow) = channel();
     let (pid, start_time) = (job.chosen.pid, job.chosen.start_time);
-    let send = process::tagged(pid, reports.clone());
+    let send = move |report| send(pid, report);
+    let send_from_thread = send.clone();
     let thread = thread::Builder::new()
         .name(format!("process {pid}"))
         .stack_size(STACK);
-    let run = move || {
-        let mut to_follow = to_follow;
-        process::run(&job, &mut to_follow, &send);
-    };
+    let run = move || process::run(&job, &mut to_follow, &send_from_thread);
     if let Err(error) = thread.spawn(run) {
         let outcome = threads::no_thread(pid, &error).at(pid, Stage::Prepare);
-        let send = process::tagged(pid, reports.clone());
         send(Report::Over(Box::new(Finished::without_profiles(outcome))));
     }
     Recording {

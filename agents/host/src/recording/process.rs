@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Receiver;
 
 use crate::engine;
 use crate::engine::api::{Engine, Folded, Job, Note, Prepared, Raw, Started, Stopped, Way};
@@ -76,9 +76,13 @@ type SendReport<'a> = dyn Fn(Report) + Sync + 'a;
 /// recording would return.
 pub fn run(job: &Job, orders: &mut Receiver<Order>, send: &SendReport) {
     let over = unbroken(|| {
-        job.sampling.check()?;
+        job.shared.sampling.check()?;
         let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
-        let asked = job.chosen.engine.as_ref().unwrap_or(&job.sampling.engine);
+        let asked = job
+            .chosen
+            .engine
+            .as_ref()
+            .unwrap_or(&job.shared.sampling.engine);
         let ways = engine::choose(asked, &preflight::look(&target))?;
         drop(target);
         first(ways, |way, notes| {
@@ -153,13 +157,13 @@ fn attempt(
     let pauses = engine.pauses();
     send(Report::Prepared {
         published: match &pauses {
-            Some(pauses) if job.sampling.metrics => pauses.published(),
+            Some(pauses) if job.shared.sampling.metrics => pauses.published(),
             _ => None,
         },
     });
     let mut recording = Recording {
         job,
-        pauses: pauses.filter(|_| job.sampling.timeline),
+        pauses: pauses.filter(|_| job.shared.sampling.timeline),
         engine: &mut *engine,
         notes,
         ended: None,
@@ -223,7 +227,7 @@ impl Recording<'_> {
             engine,
             sources: started.sources,
         });
-        let duration = self.job.sampling.duration;
+        let duration = self.job.shared.sampling.duration;
         match clock.wait(self.engine, duration, &mut self.pauses, orders) {
             End::Over => {}
             End::TooMuch(why) => {
@@ -248,7 +252,7 @@ impl Recording<'_> {
         clock.cpu_seconds += self.engine.more_cpu_seconds();
         self.engine.ask();
         self.job.shared.limits.rest();
-        let turn = self.job.folding.turn();
+        let turn = self.job.shared.folding.turn();
         let _one_at_a_time = turn.ok_or_else(|| unwanted(pid))?;
         self.read(engine, stopped, &clock)
             .map_err(|failure| failure.at(pid, Stage::Fetch))
@@ -296,7 +300,7 @@ impl Recording<'_> {
             profiles,
             pauses: self.pauses.take().map(|pauses| {
                 let job = self.job;
-                pauses.finish(job.chosen.pid, job.clock_offset)
+                pauses.finish(job.chosen.pid, job.shared.clock_offset)
             }),
             outcome: Outcome {
                 ended: self.ended,
@@ -308,7 +312,7 @@ impl Recording<'_> {
     }
 
     fn raw(&mut self) -> Option<(RawHead, Raw)> {
-        if !self.job.sampling.keep_raw {
+        if !self.job.shared.sampling.keep_raw {
             return None;
         }
         let with_hash = |mut raw: Raw| {
@@ -338,14 +342,6 @@ fn unwanted(pid: i32) -> Outcome {
     Failure::plain("ended before its time")
         .coded(Code::Cancelled)
         .at(pid, Stage::Record)
-}
-
-/// A sender that tags each report with its process.
-pub fn tagged<T: From<(i32, Report)>>(pid: i32, sender: Sender<T>) -> impl Fn(Report) {
-    move |report| {
-        // The session may be over.
-        let _ = sender.send((pid, report).into());
-    }
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub fn build_profile_message(
     let profile = scale_to_cpu_time(recorded.profile, &recorded.event, clock);
     recorded.profile = profile.map_err(|error| Failure::plain(error.to_string()))?;
     label(job, &mut recorded.profile);
-    correct_clock(&mut recorded.profile, job.clock_offset);
+    correct_clock(&mut recorded.profile, job.shared.clock_offset);
     let mut bytes = Vec::new();
     let written = recorded.profile.write_compact(&mut bytes);
     written.map_err(|error| Failure::plain(format!("the profile cannot be written: {error}")))?;
@@ -56,7 +56,7 @@ pub fn build_profile_message(
         sha256: sha256(&bytes),
         size: bytes.len(),
     };
-    Ok((head, job.folding.wait(bytes)))
+    Ok((head, job.shared.folding.wait(bytes)))
 }
 
 /// The samples of the CPU time that the source can see.
@@ -92,7 +92,7 @@ fn label(job: &Job, profile: &mut Profile) {
     for (name, value) in &job.chosen.labels {
         profile.set_label(name, value);
     }
-    profile.set_label("host", &job.host);
+    profile.set_label("host", &job.shared.host);
     profile.set_label("pid", job.chosen.pid.to_string());
     profile.set_label("process", &job.chosen.label);
 }

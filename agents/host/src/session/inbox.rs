@@ -26,12 +26,6 @@ pub enum Message {
     Successor(Successor),
 }
 
-impl From<(i32, Report)> for Message {
-    fn from((pid, report): (i32, Report)) -> Self {
-        Self::Report(pid, report)
-    }
-}
-
 pub struct Inbox {
     receiver: Receiver<Message>,
     pub sender: Sender<Message>,

@@ -19,7 +19,8 @@ const TIME: Duration = Duration::from_millis(300);
 /// By how much two programs may differ that count one loop: other programs use the processor's caches too.
 const ALIKE: f64 = 0.1;
 
-pub fn findings(asked: &[String], shared: &Shared) -> Vec<Finding> {
+pub fn findings(shared: &Shared) -> Vec<Finding> {
+    let asked = &shared.sampling.counters;
     if asked.is_empty() {
         return Vec::new();
     }

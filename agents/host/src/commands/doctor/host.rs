@@ -12,7 +12,6 @@ use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
 use crate::wire::events::Severity::{Error, Info, Ok as Fine, Warning};
 use crate::wire::events::{Finding, Severity};
-use crate::wire::sampling::Sampling;
 
 /// Where engines and JVMs write, best first.
 const FOLDERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
@@ -23,16 +22,17 @@ const LITTLE_MEMORY: u64 = 256 << 20;
 const BUSY: f64 = 2.0;
 
 /// `shared` has the host's perf and the agent's limits.
-pub fn findings(sampling: &Sampling, shared: &Shared) -> Vec<Finding> {
+pub fn findings(shared: &Shared) -> Vec<Finding> {
+    let sampling = &shared.sampling;
     let mut findings = vec![user(), agent(shared), paranoid()];
     findings.extend(less_than_root());
     findings.extend(capabilities());
-    findings.extend(perf::rights_note().map(kernel));
+    findings.extend(perf::notes::Rights::of_agent().note().map(kernel));
     findings.extend(filtered());
     if sampling.engine != async_profiler::NAME {
-        findings.push(of_perf(sampling, shared));
+        findings.push(of_perf(shared));
     }
-    findings.extend(counters::findings(&sampling.counters, shared));
+    findings.extend(counters::findings(shared));
     findings.extend(load());
     findings.extend(memory());
     findings.extend(FOLDERS.iter().map(|folder| place(folder)));
@@ -124,8 +124,8 @@ fn filtered() -> Option<Finding> {
     })
 }
 
-fn of_perf(sampling: &Sampling, shared: &Shared) -> Finding {
-    let missing = match sampling.engine.as_str() {
+fn of_perf(shared: &Shared) -> Finding {
+    let missing = match shared.sampling.engine.as_str() {
         perf::NAME => Error,
         _ => Info,
     };

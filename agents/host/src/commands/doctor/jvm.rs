@@ -154,7 +154,7 @@ fn flags(options: &[String]) -> Vec<Finding> {
 
 /// The folders from which the JVM's user cannot load a library.
 fn folders(job: &Job, namespaces: &Namespaces) -> Option<Finding> {
-    job.libraries.async_profiler.as_ref()?;
+    job.shared.libraries.async_profiler.as_ref()?;
     let usual = bases(namespaces).into_iter().filter(|base| is_usual(base));
     let closed = usual.filter_map(|base| refuse_staging(namespaces, &base).err());
     let closed: Vec<String> = closed.collect();

@@ -14,7 +14,6 @@ use crate::os::audit;
 use crate::os::threads::{broken, hangs};
 use crate::os::worker_pool::{self, NoResult};
 use crate::recording::process::{self, Report};
-use crate::resources::folding::Folding;
 use crate::wire::events::{Checked, CheckedProcess, Finding, Severity};
 use crate::wire::outcome::{Code, Failure, Stage};
 use crate::wire::requests::Prepare;
@@ -48,29 +47,19 @@ impl Finding {
 /// Check the host and all of the processes.
 pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Failure> {
     request.check()?;
-    let shared = Arc::new(Shared::within(request.agent_cpu, request.processes.len()));
     let libraries = Libraries {
         async_profiler: told_of(&request.blobs.async_profiler),
         perfmap: None,
         thread_names: told_of(&request.blobs.threadnames),
     };
-    let slices: Arc<[_]> = request.slices.into();
+    let shared = Arc::new(Shared::of(&request, libraries, host, session, true));
     let jobs = request.processes.into_iter().map(|chosen| Job {
         chosen,
-        recorded: Default::default(),
-        sampling: request.sampling.clone(),
-        libraries: libraries.clone(),
-        slices: slices.clone(),
-        session: session.to_owned(),
-        host: host.to_owned(),
-        clock_offset: 0,
-        folding: Arc::new(Folding::new(ALL, usize::MAX)),
         shared: shared.clone(),
-        dry_run: true,
     });
     let processes = processes(jobs.collect());
     Ok(Checked {
-        findings: at_most(MOST, host::findings(&request.sampling, &shared)),
+        findings: at_most(MOST, host::findings(&shared)),
         processes,
         time: audit::now(),
     })

@@ -22,7 +22,6 @@ use crate::os::files::{open_regular, read_regular, regular};
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::resources::disk::DiskCap;
-use crate::resources::limits::Limits;
 use crate::staging::folders::{let_library_go, Held, ASYNC_PROFILER, RECORDING};
 use crate::wire::outcome::{Code, Failure};
 
@@ -44,7 +43,7 @@ pub struct Jvm {
     run: Held,
     cap: DiskCap,
     musl: bool,
-    shared: Arc<Shared>,
+    pub shared: Arc<Shared>,
     /// Whether a recording of ours may be running.
     running: bool,
     /// Whether the JVM may have a log of ours open.
@@ -86,10 +85,6 @@ impl Jvm {
 
     pub fn attached(&self) -> Duration {
         self.attached
-    }
-
-    pub fn limits(&self) -> &Limits {
-        &self.shared.limits
     }
 
     fn attach(&self) -> Attach<'_> {

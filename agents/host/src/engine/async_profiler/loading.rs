@@ -11,7 +11,7 @@ use rustix::fs::{open, Mode, OFlags};
 use super::jvm::{recording_file, status_file, ANSWER, MAX_LOG};
 use super::plan;
 use super::Looked;
-use crate::engine::api::{Job, Library};
+use crate::engine::api::{Library, Shared};
 use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::preflight::Findings;
 use crate::os::files::read_regular;
@@ -88,19 +88,19 @@ pub struct Entered {
 /// Put the library beside a JVM, load it, and check that nobody else profiles the JVM. A dry run makes the same
 /// decisions as far as possible from outside, touches nothing and returns None.
 pub fn enter(
-    job: &Job,
+    shared: &Shared,
     target: &Target,
     looked: &Looked,
     findings: &Findings,
 ) -> Result<Option<Entered>, Failure> {
-    let _turn = match job.dry_run {
+    let _turn = match shared.dry_run {
         true => None,
-        false => Some(job.shared.attach_turn()?),
+        false => Some(shared.attach_turn()?),
     };
     let began = Instant::now();
     let (namespaces, library) = (&looked.namespaces, looked.library);
     let bases = bases(namespaces, findings, library);
-    let recordings = job.shared.processes;
+    let recordings = shared.recorded.len();
     let no_folder =
         |tried: String| {
             Failure::new(
@@ -111,38 +111,37 @@ pub fn enter(
         };
     let places = places(namespaces, &bases, &findings.memory, recordings);
     let places = places.map_err(no_folder)?;
-    let (run, cap) = match job.dry_run {
-        true => (None, None),
+    let made = match shared.dry_run {
+        true => None,
         false => {
             let mut tried = Vec::new();
             let made = places.into_iter().find_map(|(base, cap)| {
-                let run = run_folder_in(namespaces, &base, &job.session);
+                let run = run_folder_in(namespaces, &base, &shared.session);
                 let run = run.map_err(|reason| tried.push(reason)).ok()?;
                 Some((run, cap))
             });
-            made.map(|(run, cap)| (Some(run), Some(cap)))
-                .ok_or_else(|| no_folder(tried.join("; ")))?
+            Some(made.ok_or_else(|| no_folder(tried.join("; ")))?)
         }
     };
     let entry = Entry {
         target,
         looked,
         findings,
-        run: run.as_ref(),
+        run: made.as_ref().map(|(run, _)| run),
     };
     let staged = entry
         .refuse_others()
         .and_then(|()| entry.stage_and_load(&bases));
-    match (staged, run, cap) {
-        (Ok(Some(library)), Some(run), Some(cap)) => Ok(Some(Entered {
+    match (staged, made) {
+        (Ok(Some(library)), Some((run, cap))) => Ok(Some(Entered {
             run,
             cap,
             library,
             attached: began.elapsed(),
         })),
-        (staged, run, _) => {
+        (staged, made) => {
             // `clean` will find what cannot be deleted now.
-            let _ = run.map(|run| run.release(|_| true));
+            let _ = made.map(|(run, _)| run.release(|_| true));
             staged.map(|_| None)
         }
     }

@@ -15,7 +15,9 @@ use self::intervals::{Intervals, Rate};
 use self::jvm::{start_failure, Jvm};
 use self::plan::{Choice, Plan};
 use self::thread_names::{unread, ThreadNames};
-use crate::engine::api::{Engine, Folded, Job, Library, Note, Prepared, Raw, Started, Stopped};
+use crate::engine::api::{
+    Engine, Folded, Job, Library, Note, Prepared, Raw, Shared, Started, Stopped,
+};
 use crate::engine::kernel_events::may_sample_itself;
 use crate::jvm::hsperf;
 use crate::jvm::pauses::PauseLog;
@@ -38,14 +40,20 @@ pub struct Looked<'a> {
 }
 
 /// Check everything that can be seen from outside. Err: the JVM cannot be recorded.
-fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked<'a>, Failure> {
-    let library = job.libraries.async_profiler.as_ref().ok_or_else(|| {
+fn look<'a>(
+    shared: &'a Shared,
+    target: &Target,
+    findings: &Findings,
+) -> Result<Looked<'a>, Failure> {
+    let missing = || {
         Failure::new(
             "async-profiler's library is missing on the host",
             "send it for this host's processor",
         )
         .coded(Code::LibraryMissing)
-    })?;
+    };
+    let library = &shared.libraries.async_profiler;
+    let library = library.as_ref().ok_or_else(missing)?;
     if !findings.is_jvm {
         let pid = target.pid;
         return Err(Failure::new(
@@ -57,7 +65,7 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     if let Some(refusal) = &findings.refusal {
         return Err(refusal.clone());
     }
-    let (events, mut left_out) = events::possible(&job.sampling.events);
+    let (events, mut left_out) = events::possible(&shared.sampling.events);
     if events.is_empty() {
         return Err(Failure::all(left_out));
     }
@@ -69,7 +77,7 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
     let version = hsperf::jvm_version(named, findings.library.as_deref(), data);
     let (events, unable) = events::of_jvm(events, version.as_deref());
     left_out.extend(unable);
-    let names = ThreadNames::wanted(job, findings, &namespaces.named, version.as_deref());
+    let names = ThreadNames::wanted(shared, findings, &namespaces.named, version.as_deref());
     match events.is_empty() {
         true => Err(Failure::all(left_out)),
         false => Ok(Looked {
@@ -84,27 +92,28 @@ fn look<'a>(job: &'a Job, target: &Target, findings: &Findings) -> Result<Looked
 }
 
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
-    let looked = look(job, &target, findings)?;
+    let shared = &job.shared;
+    let looked = look(shared, &target, findings)?;
     let (named, data) = (&looked.namespaces.named, &findings.performance_data);
     let rate = Rate::begin(named, data);
-    let entered = loading::enter(job, &target, &looked, findings)?;
+    let entered = loading::enter(shared, &target, &looked, findings)?;
     let alloc = || rate.interval(named, data);
     let events = looked.events;
     let (intervals, chosen) =
-        Intervals::choose(&job.sampling, &events, target.status.threads, alloc);
+        Intervals::choose(&shared.sampling, &events, target.status.threads, alloc);
     let mut notes: Vec<Note> = looked.left_out.into_iter().map(Note::of).collect();
     notes.extend(chosen);
     let names = looked.names.unwrap_or_else(|failure| {
         notes.push(unread(failure));
         None
     });
-    let plan = Plan::new(events, intervals, job.sampling.duration, findings.kernel);
+    let plan = Plan::new(events, intervals, shared.sampling.duration, findings.kernel);
     let Some(entered) = entered else {
         let filtered = looked.agent_filtered;
         let started = expected_start(&target, &plan, notes, findings.privileged, filtered);
         return Ok(Prepared::DryRun(started));
     };
-    let pauses = PauseLog::open(named, data, job.shared.processes);
+    let pauses = PauseLog::open(named, data, shared.recorded.len());
     let (musl, shared) = (findings.loaded.musl, job.shared.clone());
     Ok(Prepared::Ready(Box::new(AsyncProfiler {
         used: plan.choices[0].clone(),
@@ -112,7 +121,6 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         jvm: Jvm::new(target, looked.namespaces, entered, musl, shared, names),
         notes,
         pauses,
-        times: job.sampling.timeline,
         begin: Instant::now(),
         seconds: 0.0,
     })))
@@ -165,7 +173,6 @@ struct AsyncProfiler {
     plan: Plan,
     notes: Vec<Note>,
     pauses: Option<PauseLog>,
-    times: bool,
     /// What uses the profiler's only `event=`; the first choice until one has worked.
     used: Choice,
     /// When the profiler was started, and for how many seconds it sampled.
@@ -223,16 +230,16 @@ impl Engine for AsyncProfiler {
     }
 
     fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure> {
-        let (plan, used) = (&self.plan, &self.used);
         let (slices, note) = self.jvm.slices();
-        let (seconds, times) = (self.seconds, self.times);
-        let mut folded = results::fold(&self.jvm, stopped, plan, used, seconds, times, slices)?;
+        let mut folded = results::fold(self, stopped, slices)?;
         folded.notes.extend(note);
         Ok(folded)
     }
 
     fn raw(&mut self) -> Result<Raw, Failure> {
-        results::raw(&self.jvm)
+        let recording = self.jvm.recording(results::MAX_RAW);
+        let (file, size) = recording.map_err(|error| Failure::plain(error.to_string()))?;
+        Ok(Raw { file, size })
     }
 
     fn leave(self: Box<Self>) -> Vec<String> {

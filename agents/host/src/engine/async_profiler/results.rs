@@ -7,9 +7,9 @@ use flamegraph::{
     read_jfr, Error, Limits, Profile, ReadOptions, Recording, SliceOf, Threads, ValueType,
 };
 
-use super::jvm::Jvm;
 use super::plan::{Choice, Plan};
-use crate::engine::api::{fraction, share, EventProfile, Folded, Note, Raw, Stopped};
+use super::AsyncProfiler;
+use crate::engine::api::{fraction, share, EventProfile, Folded, Note, Stopped};
 use crate::resources::limits;
 use crate::wire::outcome::{Code, Failure};
 
@@ -21,7 +21,7 @@ const MAX_CHUNK: u64 = 64 << 20;
 const MOST_NAMES: usize = 64 << 20;
 const NAMES_PART: u64 = 8;
 /// The largest raw recording that is sent.
-const MAX_RAW: u64 = 512 << 20;
+pub const MAX_RAW: u64 = 512 << 20;
 /// The most warnings of one recording that become notes.
 const MOST_WARNINGS: usize = 3;
 
@@ -33,18 +33,14 @@ const BELOW_THREADS: u32 = 2;
 /// Fewer samples of a thread prove nothing.
 const FEW: f64 = 20.0;
 
-/// `used` recorded the event with the profiler's only `event=`; the profiler sampled for `seconds`. `times`: whether the
-/// profiles say when samples were taken, and `slices` for which part of the job.
-pub fn fold(
-    jvm: &Jvm,
+/// `slices`: for which part of the job samples were taken.
+pub(super) fn fold(
+    recorder: &AsyncProfiler,
     stopped: Stopped,
-    plan: &Plan,
-    used: &Choice,
-    seconds: f64,
-    times: bool,
     slices: Option<Arc<dyn SliceOf>>,
 ) -> Result<Folded, Failure> {
-    let recording = jvm.recording(MAX_RECORDING);
+    let (plan, shared) = (&recorder.plan, &recorder.jvm.shared);
+    let recording = recorder.jvm.recording(MAX_RECORDING);
     let (file, size) = recording.map_err(|error| match stopped {
         Stopped::OnRequest | Stopped::Early => Failure::new(
             format!("the profiler's output is missing: {error}"),
@@ -53,7 +49,7 @@ pub fn fold(
         .coded(Code::OutputMissing),
         Stopped::WithTheProcess => killed(),
     })?;
-    let within = jvm.limits();
+    let within = &shared.limits;
     let limits = Limits {
         cells: within.cells(plan.events.len()),
         rows: within.rows(),
@@ -63,7 +59,7 @@ pub fn fold(
     };
     let options = ReadOptions {
         slices,
-        ..wanted(limits, times)
+        ..wanted(limits, shared.sampling.timeline)
     };
     // The JVM's user may still write to it.
     let recording = match read_jfr(within.reading(file.take(size)), &options) {
@@ -72,10 +68,11 @@ pub fn fold(
         Err(error @ Error::Limit { .. }) => Err(within.too_large(&error.to_string())),
         read => read.map_err(unreadable),
     };
-    of_recording(&recording?, stopped, plan, used, seconds)
+    of_recording(&recording?, stopped, plan, &recorder.used, recorder.seconds)
 }
 
-/// The same for a recording in memory.
+/// The same for a recording in memory. `used` recorded the event with the profiler's only `event=`; the profiler sampled
+/// for `seconds`.
 pub fn of_recording(
     recording: &Recording,
     stopped: Stopped,
@@ -250,13 +247,6 @@ fn values(event: &str) -> Vec<ValueType> {
         counted => return vec![ValueType::new(counted, "count")],
     };
     vec![ValueType::new(count, "count"), ValueType::new(amount, unit)]
-}
-
-pub fn raw(jvm: &Jvm) -> Result<Raw, Failure> {
-    let (file, size) = jvm
-        .recording(MAX_RAW)
-        .map_err(|error| Failure::plain(error.to_string()))?;
-    Ok(Raw { file, size })
 }
 
 #[cfg(test)]

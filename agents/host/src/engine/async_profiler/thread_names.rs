@@ -13,7 +13,7 @@ use super::events::feature;
 use super::jvm::ANSWER;
 use super::name_log::{NameLog, Rules, MOST_BYTES};
 use crate::discovery::selector::compile_glob;
-use crate::engine::api::{Job, Library, Note};
+use crate::engine::api::{Library, Note, Shared};
 use crate::jvm::attach::Attach;
 use crate::jvm::preflight::{last_set, Findings};
 use crate::os::audit;
@@ -45,24 +45,25 @@ pub struct ThreadNames {
 impl ThreadNames {
     /// Names that are wanted, if the job has slices by names of this JVM's threads. Err: they cannot be had.
     pub fn wanted(
-        job: &Job,
+        shared: &Shared,
         findings: &Findings,
         named: &Named,
         version: Option<&str>,
     ) -> Result<Option<Self>, Failure> {
         let main = findings.main_class(named);
-        let rules: Vec<_> = job.slices.iter().filter(|rule| fits(rule, &main)).collect();
-        if rules.is_empty() || !job.sampling.timeline {
+        let rules = shared.slices.iter().filter(|rule| fits(rule, &main));
+        let rules: Vec<_> = rules.collect();
+        if rules.is_empty() || !shared.sampling.timeline {
             return Ok(None);
         }
-        let unasked = !job.sampling.thread_names && warns(&findings.options(named), version);
+        let unasked = !shared.sampling.thread_names && warns(&findings.options(named), version);
         if unasked {
             return Err(Failure::new(
                 "the names of its threads were not followed: this JVM would print a warning about a dynamically loaded agent",
                 "use --thread-names, or start the JVM with -XX:+EnableDynamicAgentLoading",
             ));
         }
-        let library = job.libraries.thread_names.clone().ok_or_else(|| {
+        let library = shared.libraries.thread_names.clone().ok_or_else(|| {
             Failure::plain("the library that follows names of threads is missing on the host")
         })?;
         let mut prefixes: Vec<&str> = rules.iter().map(|rule| rule.prefix.as_str()).collect();

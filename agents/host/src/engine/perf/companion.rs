@@ -13,13 +13,12 @@ use flamegraph::{GoOn, SymbolOptions};
 
 use super::java_map::{Java, MapFile, NO_NAMES};
 use super::recording::Stream;
-use crate::engine::api::{Job, Library, Note, Shared};
+use crate::engine::api::{Job, Note, Shared};
 use crate::jvm::pauses::PauseLog;
 use crate::jvm::preflight;
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::threads::{hangs, no_thread, unbroken};
-use crate::resources::folding::Folding;
 use crate::wire::outcome::{Code, Failure};
 
 /// How long the thread may take to enter the process's namespaces.
@@ -92,10 +91,7 @@ pub struct View {
     pub(super) target: Target,
     pub(super) namespaces: Namespaces,
     pub(super) musl: bool,
-    pub(super) session: String,
-    shared: Arc<Shared>,
-    folding: Arc<Folding>,
-    pub(super) perfmap: Option<Arc<Library>>,
+    pub(super) shared: Arc<Shared>,
     pub(super) java: Java,
     pub(super) pauses: Option<PauseLog>,
     live: Option<Live>,
@@ -113,15 +109,12 @@ impl View {
         let namespaces = Namespaces::enter(&target)?;
         let (named, data) = (&namespaces.named, &findings.performance_data);
         Ok(Self {
-            pauses: PauseLog::open(named, data, job.shared.processes),
+            pauses: PauseLog::open(named, data, job.shared.recorded.len()),
             java: Java::look(&findings, &namespaces, target.pid),
             target,
             namespaces,
             musl: findings.loaded.musl,
-            session: job.session.clone(),
             shared: job.shared.clone(),
-            folding: job.folding.clone(),
-            perfmap: job.libraries.perfmap.clone(),
             live: None,
             map: None,
             left: Vec::new(),
@@ -187,10 +180,10 @@ impl View {
 
     /// Symbols are read at the agent's pace, and only while somebody waits: the process chooses their files.
     fn go_on(&self) -> GoOn {
-        let (shared, folding) = (self.shared.clone(), self.folding.clone());
+        let shared = self.shared.clone();
         GoOn::new(move || {
             shared.limits.rest();
-            !folding.is_over()
+            !shared.folding.is_over()
         })
     }
 

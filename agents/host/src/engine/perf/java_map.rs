@@ -169,7 +169,8 @@ impl View {
             Failure::plain("the library that names Java code is missing on the host")
                 .coded(Code::LibraryMissing)
         };
-        let library = self.perfmap.as_ref().ok_or_else(not_sent)?;
+        let library = &self.shared.libraries.perfmap;
+        let library = library.as_ref().ok_or_else(not_sent)?;
         let run = self.run_folder()?;
         let map = self.staged(attach, library, &run, left);
         left.extend(run.release(|_| true).err());
@@ -178,7 +179,7 @@ impl View {
 
     fn run_folder(&self) -> Result<Held, Failure> {
         let bases = bases(&self.namespaces);
-        run_folder(&self.namespaces, &bases, &self.session).map_err(Failure::plain)
+        run_folder(&self.namespaces, &bases, &self.shared.session).map_err(Failure::plain)
     }
 
     fn staged(

@@ -38,21 +38,22 @@ const FOLD: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(5);
 
 pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
+    let (shared, sampling) = (&job.shared, &job.shared.sampling);
     let (mut events, mut refused) = (Vec::new(), Vec::new());
-    for name in &job.sampling.events {
+    for name in &sampling.events {
         match Event::new(name) {
             Ok(event) => events.push(event),
             Err(failure) => refused.push(failure),
         }
     }
-    let perf = job.shared.perf.perf()?;
+    let perf = shared.perf.perf()?;
     let rights = Rights::of_agent();
     let companion = Companion::start(job)?;
     let (java, pauses) = companion.do_now(FAREWELL, |view| (view.java(), view.pauses.take()))?;
     // With `auto`, async-profiler was tried before and failed.
     let attachable =
         findings.library.is_some() && findings.refusal.is_none() && java.takes_agents();
-    let better = attachable && job.sampling.engine == NAME;
+    let better = attachable && sampling.engine == NAME;
     if better && events.iter().any(Event::is_off_cpu) {
         // Threads mostly wait in the kernel or in the JVM's own code, where Java frames are lost.
         events.retain(|event| !event.is_off_cpu());
@@ -65,8 +66,8 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     if events.is_empty() {
         return Err(Failure::all(refused));
     }
-    let mut command = Command::new(perf, target.pid, rights.kernel, &job.sampling);
-    let (events, impossible) = command.possible(events, target.status.threads, &job.shared.perf)?;
+    let mut command = Command::new(perf, target.pid, rights.kernel, sampling);
+    let (events, impossible) = command.possible(events, target.status.threads, &shared.perf)?;
     refused.extend(impossible);
     if events.is_empty() {
         return Err(Failure::all(refused));
@@ -76,16 +77,16 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     if events.iter().any(Event::is_off_cpu) {
         notes.extend(off_cpu_notes(findings.library.is_some(), rights.kernel));
     }
-    refused.extend(without_effect(&job.sampling));
+    refused.extend(without_effect(sampling));
     notes.extend(refused.into_iter().map(Note::of));
-    if job.dry_run {
+    if shared.dry_run {
         notes.extend(companion.do_now(FAREWELL, |view| view.foresee())?);
         notes.extend(notes::before_recording(&java, better));
         let sources = sources(&events, &rights);
         return Ok(Prepared::DryRun(Ok(Started { sources, notes })));
     }
     Ok(Prepared::Ready(Box::new(PerfRecord {
-        shared: job.shared.clone(),
+        shared: shared.clone(),
         target,
         companion,
         command,
@@ -95,7 +96,6 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         better,
         notes,
         pauses,
-        times: job.sampling.timeline,
         recording: None,
         attached: None,
     })))
@@ -157,10 +157,6 @@ pub fn stat(perf: &Perf, events: &[&str], thread: i32, time: Duration) -> Option
     ended.good.then_some(ended.words)
 }
 
-pub fn rights_note() -> Option<Note> {
-    Rights::of_agent().note()
-}
-
 fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
     match (jvm, kernel) {
         (_, false) => Some(Note::of(
@@ -189,7 +185,6 @@ struct PerfRecord {
     better: bool,
     notes: Vec<Note>,
     pauses: Option<PauseLog>,
-    times: bool,
     recording: Option<Recording>,
     attached: Option<Duration>,
 }
@@ -205,7 +200,6 @@ impl Engine for PerfRecord {
             &self.events,
             &self.companion,
             self.shared.clone(),
-            self.times,
         )?;
         self.recording = Some(recording);
         Ok(Started {

@@ -162,31 +162,21 @@ pub fn of_recording(recorded: &Recorded, java: &Java, better: bool) -> Vec<Note>
         }
     }
     let taken: u64 = recorded.events.iter().map(|event| event.taken).sum();
+    let lost = |samples: u64, reason: String, remedy: &str| {
+        let failure = Failure::new(reason, remedy).coded(Code::SamplesLost);
+        Note::of(failure.with("share", fraction(samples, taken + samples)))
+    };
     if let Some(percent) = share(recorded.lost, taken + recorded.lost) {
-        notes.push(Note::of(
-            Failure::new(
-                format!("{percent} of the samples were lost: perf had too little time or memory"),
-                "use a lower frequency",
-            )
-            .coded(Code::SamplesLost)
-            .with("share", fraction(recorded.lost, taken + recorded.lost)),
-        ));
+        let reason =
+            format!("{percent} of the samples were lost: perf had too little time or memory");
+        notes.push(lost(recorded.lost, reason, "use a lower frequency"));
     }
-    if recorded.left_out > 0 {
-        notes.push(Note::of(
-            Failure::new(
-                format!(
-                    "{} samples were left out: there are more stacks than the agent can hold",
-                    recorded.left_out
-                ),
-                "record for a shorter time",
-            )
-            .coded(Code::SamplesLost)
-            .with(
-                "share",
-                fraction(recorded.left_out, taken + recorded.left_out),
-            ),
-        ));
+    let left_out = recorded.left_out;
+    if left_out > 0 {
+        let reason = format!(
+            "{left_out} samples were left out: there are more stacks than the agent can hold"
+        );
+        notes.push(lost(left_out, reason, "record for a shorter time"));
     }
     if recorded.malformed > 0 {
         notes.push(

@@ -48,13 +48,12 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Returns once perf records. `times`: whether its profiles say when samples were taken, if perf's clock is known.
+    /// Returns once perf records.
     pub fn start(
         command: &Command,
         events: &[Event],
         companion: &Companion,
         shared: Arc<Shared>,
-        times: bool,
     ) -> Result<Self, Failure> {
         let called = Instant::now();
         let left = |limit: Duration| limit.saturating_sub(called.elapsed());
@@ -64,6 +63,8 @@ impl Recording {
                 .coded(Code::TooManyFiles)
         })?;
         let (mut running, stream) = command.start(events)?;
+        // Profiles say when samples were taken if perf's clock is known.
+        let times = shared.sampling.timeline && command.knows_its_clock();
         let (began, begin) = channel();
         let samples = Arc::new(AtomicU64::new(0));
         let stream = Stream {
@@ -77,7 +78,7 @@ impl Recording {
         };
         let end = Arc::new(AtomicU64::new(u64::MAX));
         let (wanted, by) = (command.wanted(events), end.clone());
-        let clock = (times && command.knows_its_clock()).then(clocks);
+        let clock = times.then(clocks);
         let read = companion.ask(move |process| process.record(stream, wanted, by, clock));
         match begin.recv_timeout(left(OPEN)) {
             Ok(()) => {}

@@ -1,7 +1,6 @@
 //! Processes that a Python process forks while it is recorded, such as the workers of `pyspark.daemon`.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use py_spy::config::Config;
@@ -40,14 +39,14 @@ pub struct Forks {
 
 impl Forks {
     /// `recorded` are all processes that the session records.
-    pub fn of(parent: i32, recorded: &Arc<HashSet<i32>>, config: Config) -> Self {
+    pub fn of(parent: i32, recorded: &HashSet<i32>, config: Config) -> Self {
         Self {
             parent,
             command: command(parent),
             config,
             agent: stat::own(),
             before: HashMap::new(),
-            known: HashSet::clone(recorded),
+            known: recorded.clone(),
             new: HashSet::new(),
             opened: 0,
             next: Instant::now(),

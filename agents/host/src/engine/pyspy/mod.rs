@@ -23,7 +23,7 @@ use self::forks::Forks;
 pub use self::native::Files;
 use self::native::Native;
 use self::python::{no_python, Python};
-use self::sampler::{Event, Member, Sampler, Samples, Wanted};
+use self::sampler::{Event, Member, Sampler, Samples};
 use self::tasks::Tasks;
 use crate::discovery::find::PARENT;
 use crate::engine::api::{
@@ -43,8 +43,6 @@ const SOURCE: &str = "py-spy";
 /// The highest frequency. Each sample reads the process's memory many times.
 const MOST_HZ: u32 = 100;
 const WALL: Duration = Duration::from_millis(10);
-/// If nobody stops a recording, it ends this long after the requested time.
-const LEASE: Duration = Duration::from_secs(30);
 /// How long one sample may take.
 const LAST: Duration = Duration::from_secs(10);
 /// How often to look for the interpreter, which may change meanwhile.
@@ -62,14 +60,14 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     let memory = open_memory(&target)?;
     let python = python::look(&findings.loaded.paths()).ok_or_else(|| no_python(pid))?;
     python.refuse_unknown(pid)?;
-    let (events, mut notes) = possible(&job.sampling)?;
+    let (events, mut notes) = possible(&job.shared.sampling)?;
     if job.chosen.labels.contains_key(PARENT) {
         // Nobody asked for what JVMs alone can do of this process, too.
         notes.iter_mut().for_each(|note| note.degraded = false);
     }
     let source = |event: &Event| (event.name.to_owned(), SOURCE.to_owned());
     let sources = events.iter().map(source).collect();
-    if job.dry_run {
+    if job.shared.dry_run {
         return Ok(Prepared::DryRun(Ok(Started { sources, notes })));
     }
     let config = Config {
@@ -87,7 +85,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     })?;
     Python::of(spy.version.major, spy.version.minor).refuse_unknown(pid)?;
     let tasks = Tasks::of(Target::open(pid, target.start_time)?, memory, 0);
-    let forks = Forks::of(pid, &job.recorded, config);
+    let forks = Forks::of(pid, &job.shared.recorded, config);
     Ok(Prepared::Ready(Box::new(PySpy {
         shared: job.shared.clone(),
         target,
@@ -95,11 +93,6 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         events,
         sources,
         notes,
-        wanted: Wanted {
-            times: job.sampling.timeline,
-            native: job.sampling.python_native,
-        },
-        limit: Duration::from_secs_f64(job.sampling.duration) + LEASE,
         sampler: None,
         samples: None,
     })))
@@ -172,8 +165,6 @@ struct PySpy {
     events: Vec<Event>,
     sources: BTreeMap<String, String>,
     notes: Vec<Note>,
-    wanted: Wanted,
-    limit: Duration,
     sampler: Option<Sampler>,
     samples: Option<Samples>,
 }
@@ -186,8 +177,7 @@ impl Engine for PySpy {
     fn start(&mut self) -> Result<Started, Failure> {
         let (spy, tasks, forks) = self.ready.take().ok_or_else(not_recorded)?;
         let member = Member::of(spy, tasks);
-        let (wanted, limit, shared) = (self.wanted, self.limit, self.shared.clone());
-        let sampler = Sampler::start(member, forks, &self.events, wanted, limit, shared)?;
+        let sampler = Sampler::start(member, forks, &self.events, self.shared.clone())?;
         self.sampler = Some(sampler);
         Ok(Started {
             sources: std::mem::take(&mut self.sources),

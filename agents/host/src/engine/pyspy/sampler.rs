@@ -28,6 +28,8 @@ const WAITING: &str = "[waiting]";
 /// Names of threads whose group is remembered; more are forgotten, and worked out anew.
 const MOST_REMEMBERED: usize = 1 << 12;
 
+/// If nobody stops a recording, it ends this long after the requested time.
+const LEASE: Duration = Duration::from_secs(30);
 /// A thread that was seen running too seldom for its CPU time is sampled so often more when it is seen.
 const MOST_BEHIND: u64 = 4;
 
@@ -36,15 +38,6 @@ const MOST_BEHIND: u64 = 4;
 pub struct Event {
     pub name: &'static str,
     pub every: Duration,
-}
-
-/// What a recording has beyond the counts of stacks.
-#[derive(Debug, Clone, Copy)]
-pub struct Wanted {
-    /// The times of samples.
-    pub times: bool,
-    /// Native frames.
-    pub native: bool,
 }
 
 /// What a recording has taken.
@@ -97,15 +90,13 @@ impl Sampler {
         member: Member,
         forks: Forks,
         events: &[Event],
-        wanted: Wanted,
-        limit: Duration,
         shared: Arc<Shared>,
     ) -> Result<Self, Failure> {
         let (stop, stopped) = channel();
         let (sender, samples) = channel();
         let (full, pid) = (Arc::new(AtomicBool::new(false)), member.spy.pid);
         let mut work = Work {
-            samples: Samples::begin(events, wanted, &shared),
+            samples: Samples::begin(events, &shared),
             own: pid,
             members: vec![member],
             forks,
@@ -115,7 +106,7 @@ impl Sampler {
             shared,
         };
         let run = move || {
-            let done = unbroken(|| work.run(&stopped, limit));
+            let done = unbroken(|| work.run(&stopped));
             // The receiver may be gone.
             let _ = sender.send(done.map(|()| work.samples));
         };
@@ -156,8 +147,9 @@ struct Work {
 }
 
 impl Work {
-    fn run(&mut self, stop: &Receiver<()>, limit: Duration) {
+    fn run(&mut self, stop: &Receiver<()>) {
         self.forks.begin();
+        let limit = Duration::from_secs_f64(self.shared.sampling.duration) + LEASE;
         let end = self.samples.begin + limit;
         loop {
             let next = self.samples.events.iter().map(|event| event.next).min();
@@ -359,8 +351,8 @@ impl Sampled {
 }
 
 impl Samples {
-    fn begin(events: &[Event], Wanted { times, native }: Wanted, shared: &Shared) -> Self {
-        let native = native.then(Native::new);
+    fn begin(events: &[Event], shared: &Shared) -> Self {
+        let (times, native) = (shared.sampling.timeline, shared.sampling.python_native);
         let begin = Instant::now();
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         let rows = shared.limits.rows() / events.len().max(1);
@@ -389,7 +381,7 @@ impl Samples {
             errors: 0,
             process_ended: false,
             forked_ticks: 0,
-            native,
+            native: native.then(Native::default),
             slices: TaskSlices::default(),
         }
     }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::os::proc::stat;
+use crate::resources::folding::Folding;
 use crate::wire::outcome::Ended;
 
 fn recordings(step: Step, phases: &[Phase]) -> Recordings {
@@ -19,20 +20,18 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
         started: matches!(step, Step::Start | Step::Record),
         stopped: false,
         begun: None,
-        folding: Arc::new(Folding::new(Duration::from_secs(600), usize::MAX)),
-        shared: Arc::new(Shared::within(1.0, 1)),
+        shared: Arc::new(Shared::alone()),
         early: Vec::new(),
         left: Vec::new(),
-        measured_by: None,
-        counters: Vec::new(),
         metrics: None,
     }
 }
 
 impl Recordings {
     pub fn without_room(&mut self) -> Arc<Folding> {
-        self.folding = Arc::new(Folding::new(Duration::from_secs(600), 0));
-        self.folding.clone()
+        let folding = Arc::new(Folding::new(Duration::from_secs(600), 0));
+        Arc::get_mut(&mut self.shared).unwrap().folding = folding.clone();
+        folding
     }
 }
 

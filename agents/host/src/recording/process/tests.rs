@@ -1,14 +1,10 @@
 use super::*;
-use crate::engine::api::{Libraries, Shared};
-use crate::os::proc::stat;
+use crate::engine::api::Shared;
 use crate::os::threads::broken;
-use crate::resources::folding::Folding;
 use crate::wire::requests::Chosen;
-use crate::wire::sampling::Sampling;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::Arc;
-use std::time::Duration;
 
 static LEFT: AtomicBool = AtomicBool::new(false);
 
@@ -43,23 +39,8 @@ impl Engine for Broken {
 
 fn of_this_process() -> Job {
     Job {
-        recorded: Default::default(),
-        chosen: Chosen {
-            pid: std::process::id() as i32,
-            start_time: stat::own().unwrap().start_time,
-            label: String::new(),
-            labels: BTreeMap::new(),
-            engine: None,
-        },
-        sampling: Sampling::of("cpu"),
-        libraries: Libraries::default(),
-        slices: Arc::new([]),
-        session: "test".to_owned(),
-        host: "test".to_owned(),
-        clock_offset: 0,
-        folding: Arc::new(Folding::new(Duration::from_secs(1), usize::MAX)),
-        shared: Arc::new(Shared::within(1.0, 1)),
-        dry_run: false,
+        chosen: Chosen::this_process(),
+        shared: Arc::new(Shared::alone()),
     }
 }
 

@@ -108,12 +108,17 @@ impl Session {
     pub(super) fn prepare(&mut self, request: Prepare) -> Result<(), Failure> {
         self.refuse_busy("prepare")?;
         let libraries = self.libraries(&request)?;
+        let inbox = self.inbox.sender.clone();
+        let send = move |pid, report| {
+            // The session may be over.
+            let _ = inbox.send(Message::Report(pid, report));
+        };
         self.recordings = Some(Recordings::prepare(
             request,
             libraries,
             &self.host.name,
             &self.name,
-            &self.inbox.sender,
+            send,
         )?);
         self.advance();
         Ok(())

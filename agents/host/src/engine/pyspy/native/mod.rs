@@ -27,6 +27,7 @@ const MOST_THREADS: usize = 64;
 const TIME_FOR_STOPS: u32 = 5;
 const SAVED: Duration = Duration::from_millis(200);
 
+#[derive(Default)]
 pub struct Native {
     processes: HashMap<i32, Process>,
     /// How often a process was stopped, and for how long altogether.
@@ -48,17 +49,6 @@ struct Process {
 }
 
 impl Native {
-    pub fn new() -> Self {
-        Self {
-            processes: HashMap::new(),
-            stops: 0,
-            stopped: Duration::ZERO,
-            refused: None,
-            wanted: 0,
-            missing: 0,
-        }
-    }
-
     /// Python's stacks of all threads. Those in `ran` are stopped meanwhile, and those of `all` that run; `stack` returns
     /// their stacks. Threads that wait are not stopped: this may end their wait, or take long.
     pub fn read(
@@ -69,7 +59,7 @@ impl Native {
         all: Option<&HashMap<i32, Task>>,
     ) -> Option<Vec<StackTrace>> {
         let process = self.processes.entry(spy.pid).or_insert_with(|| Process {
-            modules: Modules::new(),
+            modules: Modules::default(),
             next: Instant::now(),
             threads: HashMap::new(),
         });

@@ -98,6 +98,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// What one process maps.
+#[derive(Default)]
 pub struct Modules {
     mappings: Vec<Mapping>,
     read: Option<Instant>,
@@ -114,20 +115,6 @@ pub struct Modules {
 }
 
 impl Modules {
-    pub fn new() -> Self {
-        Self {
-            mappings: Vec::new(),
-            read: None,
-            loaded: HashMap::new(),
-            unwinder: UnwinderNative::new(),
-            cache: CacheNative::new(),
-            names: HashMap::new(),
-            jit: JitMap::default(),
-            jit_size: 0,
-            jit_due: false,
-        }
-    }
-
     /// Look at the process's map, if that is due. Called while it runs.
     pub fn refresh(&mut self, tasks: &Tasks) {
         if self.read.is_some_and(|read| read.elapsed() < EVERY) {
@@ -144,7 +131,7 @@ impl Modules {
             *self = Self {
                 read: self.read,
                 jit_due: true,
-                ..Self::new()
+                ..Self::default()
             };
         }
         self.mappings = mappings;
