@@ -100,6 +100,12 @@ pub fn long_entry(bytes: &[u8], name: &str) -> Option<u64> {
     u64::try_from(i64::from_ne_bytes(eight.try_into().ok()?)).ok()
 }
 
+/// A time that the JVM counts in ticks, in microseconds.
+pub fn microseconds(ticks: u64, ticks_per_second: u64) -> u64 {
+    let time = u128::from(ticks) * 1_000_000 / u128::from(ticks_per_second);
+    u64::try_from(time).unwrap_or(u64::MAX)
+}
+
 /// The value of an entry, and what follows it.
 fn value<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     bytes.get(place(bytes, name)?..)

@@ -107,9 +107,7 @@ impl PauseLog {
             if self.file.read_exact_at(&mut eight, *place).is_err() {
                 continue;
             }
-            let ticks = u128::from(u64::from_ne_bytes(eight));
-            let time = ticks * 1_000_000 / u128::from(self.ticks_per_second);
-            let time = u64::try_from(time).unwrap_or(u64::MAX);
+            let time = hsperf::microseconds(u64::from_ne_bytes(eight), self.ticks_per_second);
             if time > *before {
                 grown(number, (time - *before).min(LONGEST));
             }

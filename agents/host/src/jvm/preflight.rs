@@ -122,9 +122,7 @@ impl Findings {
         options.extend(hsperf::options(named, &self.performance_data));
         options
     }
-}
 
-impl Findings {
     /// Empty if it is unknown. The calling thread must have no more rights than the JVM's user.
     pub fn main_class(&self, named: &Named) -> String {
         let launch = command_line::parse(&self.launched.command, |name| named.text(name));

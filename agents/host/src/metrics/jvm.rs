@@ -55,10 +55,7 @@ impl Jvm {
                 continue;
             };
             let value = match entry.unit {
-                "us" => {
-                    let time = u128::from(value) * 1_000_000 / u128::from(self.ticks_per_second);
-                    u64::try_from(time).unwrap_or(u64::MAX)
-                }
+                "us" => hsperf::microseconds(value, self.ticks_per_second),
                 _ => value,
             };
             jvm.add(&entry.name, entry.kind, entry.unit, value);

@@ -125,14 +125,9 @@ fn within(name: &str, size: u64, limit: u64) -> io::Result<()> {
     }
 }
 
-/// Put a file in place whole or not at all. A file that is there keeps its own inode.
-pub fn write_whole(dir: impl AsFd, name: &str, bytes: &[u8], mode: Mode) -> io::Result<()> {
-    write_whole_for(None, dir, name, bytes, mode)
-}
-
-/// The same for a file of another user. The file that was made is given away, not the one with its name, which the
-/// folder's owner can change at any moment.
-pub fn write_whole_for(
+/// Put a file in place whole or not at all. A file that is there keeps its own inode. With `owner`, the file that was
+/// made is given away, not the one with its name, which the folder's owner can change at any moment.
+pub fn write_whole(
     owner: Option<(Uid, Gid)>,
     dir: impl AsFd,
     name: &str,

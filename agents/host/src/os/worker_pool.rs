@@ -39,21 +39,20 @@ impl fmt::Display for NoResult {
     }
 }
 
-struct Worker(&'static AtomicUsize);
+/// One of `WORKERS`.
+struct Worker;
 
 impl Worker {
-    fn new(workers: &'static AtomicUsize) -> Result<Self, NoResult> {
+    fn new() -> Result<Self, NoResult> {
         let more = |workers| (workers < MOST).then_some(workers + 1);
-        workers
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
-            .map(|_| Self(workers))
-            .map_err(|_| NoResult::NotStarted)
+        let counted = WORKERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        counted.map_or(Err(NoResult::NotStarted), |_| Ok(Self))
     }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        WORKERS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -159,7 +158,7 @@ fn start<I, T: Send + 'static>(
     items: impl Iterator<Item = I> + Send + 'static,
     work: impl Fn(I) -> T + Send + 'static,
 ) -> Result<Receiver<T>, NoResult> {
-    let mut worker = Some(Worker::new(&WORKERS)?);
+    let mut worker = Some(Worker::new()?);
     let (sender, receiver) = channel();
     let run = move || {
         let mut items = items.peekable();

@@ -208,7 +208,13 @@ pub fn stage_library(
         return Ok(held);
     }
     // A JVM that has the old file loaded keeps it: renaming gives the name to another inode.
-    let written = write_whole(&held.dir, library.file, bytes, Mode::RUSR | Mode::XUSR);
+    let written = write_whole(
+        None,
+        &held.dir,
+        library.file,
+        bytes,
+        Mode::RUSR | Mode::XUSR,
+    );
     match written {
         Ok(()) => {
             audit::note("file", || format!("{}/{}", held.path, library.file));

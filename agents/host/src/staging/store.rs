@@ -11,7 +11,7 @@ use rustix::process::geteuid;
 
 use crate::os::audit;
 use crate::os::files::{
-    file_id, is_sha256, make_private, open_private, read_regular, sha256, write_whole_for,
+    file_id, is_sha256, make_private, open_private, read_regular, sha256, write_whole,
 };
 use crate::wire::outcome::{Code, Failure};
 
@@ -105,16 +105,22 @@ impl Folder {
     }
 
     fn blobs(&self) -> Vec<String> {
-        self.names()
-            .into_iter()
+        let Ok(entries) = Dir::read_from(&self.dir) else {
+            return Vec::new();
+        };
+        let files = entries
+            .flatten()
+            .filter(|entry| entry.file_type() != FileType::Directory);
+        files
+            .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
             .filter(|name| is_sha256(name))
             .collect()
     }
 
     fn put(&self, hash: &str, bytes: &[u8]) -> Result<(), Failure> {
-        let kept = self.owner().and_then(|owner| {
-            write_whole_for(owner, &self.dir, hash, bytes, Mode::RUSR | Mode::WUSR)
-        });
+        let kept = self
+            .owner()
+            .and_then(|owner| write_whole(owner, &self.dir, hash, bytes, Mode::RUSR | Mode::WUSR));
         kept.map_err(|error| {
             Failure::new(
                 format!("cannot write to {}: {error}", self.path),
@@ -140,18 +146,6 @@ impl Folder {
             return Err(missing("its contents have changed".into()));
         }
         Ok(bytes)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let Ok(entries) = Dir::read_from(&self.dir) else {
-            return Vec::new();
-        };
-        let files = entries
-            .flatten()
-            .filter(|entry| entry.file_type() != FileType::Directory);
-        files
-            .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
-            .collect()
     }
 
     /// Under sudo the folder belongs to the connecting user, who must be able to use and remove its files.

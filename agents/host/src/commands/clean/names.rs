@@ -10,10 +10,8 @@ pub const CACHE: &str = "hprofiler";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
-    /// The folder of a session, beside a JVM.
-    Run,
-    /// The folder of a library, beside a JVM.
-    Library,
+    /// The folder of a session, or of a library, beside a JVM.
+    BesideJvm,
     /// The folder that is kept between runs, with the agent and its libraries.
     Private,
     /// The agent's file, if nothing may stay.
@@ -23,10 +21,8 @@ pub enum Named {
 /// The meaning of a name in one of the usual folders. None: it is not ours.
 pub fn kind(name: &str) -> Option<Named> {
     let ends_in_number = name.rsplit('-').next().is_some_and(is_number);
-    if name.starts_with(RUN_FOLDER) && ends_in_number {
-        Some(Named::Run)
-    } else if is_library_folder(name) && ends_in_number {
-        Some(Named::Library)
+    if (name.starts_with(RUN_FOLDER) || is_library_folder(name)) && ends_in_number {
+        Some(Named::BesideJvm)
     } else if name.strip_prefix(PRIVATE).is_some_and(is_number) {
         Some(Named::Private)
     } else if is_once(name) {
@@ -77,9 +73,12 @@ mod tests {
     #[test]
     fn names_of_folders() {
         for (name, want) in [
-            (".hprofiler-run-4242-99887-1000", Some(Named::Run)),
-            (".hprofiler-ap-0123456789abcdef-1000", Some(Named::Library)),
-            (".hprofiler-map-0123456789abcdef-0", Some(Named::Library)),
+            (".hprofiler-run-4242-99887-1000", Some(Named::BesideJvm)),
+            (
+                ".hprofiler-ap-0123456789abcdef-1000",
+                Some(Named::BesideJvm),
+            ),
+            (".hprofiler-map-0123456789abcdef-0", Some(Named::BesideJvm)),
             (".hprofiler-1000", Some(Named::Private)),
             (".hprofiler-once-0-0123456789abcdef", Some(Named::Once)),
             (".hprofiler-once-0-0123456789abcdef.4711", Some(Named::Once)),
