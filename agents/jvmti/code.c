@@ -1,6 +1,6 @@
 #include "map.h"
 
-/* The head of a code record; see FORMAT.md. */
+/* The head of a code record; see PERFMAP.md. */
 struct __attribute__((packed)) code_head {
     uint64_t start;
     uint32_t length, method, ranges;
@@ -72,7 +72,7 @@ static bool add_range(struct ranges *ranges, uint32_t end, const PCStackInfo *st
     return true;
 }
 
-/* The code up to and including the JVM's place `stack`; see FORMAT.md on where a range ends. */
+/* The code up to and including the JVM's place `stack`; see PERFMAP.md on where a range ends. */
 static bool add_place(struct ranges *ranges, const PCStackInfo *stack)
 {
     uint64_t offset = (uint64_t)(uintptr_t)stack->pc - ranges->start;

@@ -1,5 +1,5 @@
 /*
- * One map that is being written (FORMAT.md), and the functions of each file.
+ * One map that is being written (PERFMAP.md), and the functions of each file.
  * The first failure is kept in `failure`; nothing is written after it.
  */
 #ifndef PERFMAP_MAP_H

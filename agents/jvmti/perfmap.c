@@ -1,11 +1,12 @@
 /*
- * A JVMTI agent that is attached to a running JVM, writes a map of its compiled code (FORMAT.md), and is
+ * A JVMTI agent that is attached to a running JVM, writes a map of its compiled code (PERFMAP.md), and is
  * done when Agent_OnAttach returns. If anything fails, it returns a number and the JVM goes on.
  */
 #include "map.h"
 #include "sys.h"
 
 enum { PATH_BYTES = 4096, RECORD_ROOM = 64 << 10, PATIENCE_MILLISECONDS = 10000 };
+enum { MILLISECOND = 1000000 }; /* in nanoseconds */
 
 /*
  * Events come from several threads, and one may still arrive after they were disabled. These variables are never
@@ -134,7 +135,7 @@ static bool callbacks_have_ended(void)
     for (int waited = 0; atomic_load(&inside) != 0; waited++) {
         if (waited == PATIENCE_MILLISECONDS)
             return false;
-        sys_sleep_a_millisecond();
+        sys_sleep_until(sys_clock(MONOTONIC) + MILLISECOND);
     }
     return true;
 }

@@ -5,7 +5,7 @@
 
 enum {
     NR_WRITE = 1, NR_CLOSE = 3, NR_FSTAT = 5, NR_LSEEK = 8, NR_MMAP = 9, NR_MUNMAP = 11, NR_PWRITE = 18,
-    NR_MREMAP = 25, NR_NANOSLEEP = 35, NR_FTRUNCATE = 77, NR_CLOCK_GETTIME = 228, NR_CLOCK_NANOSLEEP = 230, NR_OPENAT = 257
+    NR_MREMAP = 25, NR_FTRUNCATE = 77, NR_CLOCK_GETTIME = 228, NR_CLOCK_NANOSLEEP = 230, NR_OPENAT = 257
 };
 enum { NO_FOLLOW = 0400000 };
 
@@ -34,7 +34,7 @@ static long call(long number, long a, long b, long c, long d, long e, long f)
 
 enum {
     NR_FTRUNCATE = 46, NR_OPENAT = 56, NR_CLOSE = 57, NR_LSEEK = 62, NR_WRITE = 64, NR_PWRITE = 68, NR_FSTAT = 80,
-    NR_NANOSLEEP = 101, NR_CLOCK_GETTIME = 113, NR_CLOCK_NANOSLEEP = 115, NR_MUNMAP = 215, NR_MREMAP = 216, NR_MMAP = 222
+    NR_CLOCK_GETTIME = 113, NR_CLOCK_NANOSLEEP = 115, NR_MUNMAP = 215, NR_MREMAP = 216, NR_MMAP = 222
 };
 enum { NO_FOLLOW = 0100000 };
 
@@ -130,12 +130,6 @@ void *sys_remap(void *memory, size_t size, size_t wanted)
 void sys_unmap(void *memory, size_t size)
 {
     call(NR_MUNMAP, (long)memory, (long)size, 0, 0, 0, 0);
-}
-
-void sys_sleep_a_millisecond(void)
-{
-    const int64_t wanted[2] = {0, 1000000};
-    call(NR_NANOSLEEP, (long)wanted, 0, 0, 0, 0, 0);
 }
 
 int64_t sys_clock(enum clock clock)

@@ -38,8 +38,6 @@ void *sys_remap(void *memory, size_t size, size_t wanted);
 
 void sys_unmap(void *memory, size_t size);
 
-void sys_sleep_a_millisecond(void);
-
 enum clock { WALL = 0, MONOTONIC = 1, THREAD = 3 /* processor time of the calling thread */ };
 
 /* Nanoseconds. */
