@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -91,9 +90,9 @@ def limited() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
 
 
-def told(*words: object, preexec: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
+def on_a_full_disk(*words: object) -> subprocess.CompletedProcess[str]:
     command = [*COMMAND, *map(str, words)]
-    return subprocess.run(command, cwd=ROOT, preexec_fn=preexec, capture_output=True, text=True)
+    return subprocess.run(command, cwd=ROOT, preexec_fn=limited, capture_output=True, text=True)
 
 
 def test_a_full_disk_is_said_and_nothing_is_lost(runs: list[Path], tmp_path: Path):
@@ -101,9 +100,9 @@ def test_a_full_disk_is_said_and_nothing_is_lost(runs: list[Path], tmp_path: Pat
     added(runs[:2], archive)
     before = everything(archive)
     files = sorted(archive.rglob("*.p*"))
-    done = told("add", runs[2], "--to", archive, preexec=limited)
+    done = on_a_full_disk("add", runs[2], "--to", archive)
     assert done.returncode == 4 and "cannot write" in done.stderr and "Traceback" not in done.stderr
-    done = told("compact", archive, preexec=limited)
+    done = on_a_full_disk("compact", archive)
     assert done.returncode == 4 and "Traceback" not in done.stderr
     assert sorted(archive.rglob("*.p*")) == files
     assert everything(archive) == before

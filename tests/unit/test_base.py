@@ -15,6 +15,7 @@ from hprofiler.base import bounded_json as foreign_json
 from hprofiler.base.passwords import hide_in_word, hide_logins, hide_values
 from hprofiler.cli import main
 from tests.needed import lacking
+from tests.unit.command import as_process
 from tests.unit.yarn_server import APP, Server, application_paths, container
 
 
@@ -121,6 +122,5 @@ def test_a_user_without_a_name_or_home(words: list, named: dict, said: str, tmp_
 
 
 def test_a_run_folder_at_home(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "hprofiler", "-j", "text:no-such-thing-anywhere", "--output=~/out"]
-    subprocess.run(command, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, capture_output=True)
+    as_process("-j", "text:no-such-thing-anywhere", "--output=~/out", folder=tmp_path, HOME=str(tmp_path))
     assert (tmp_path / "out/run.json").exists() and not (tmp_path / "~").exists()

@@ -16,7 +16,7 @@ import pytest
 from hprofiler._flamegraph import Profile
 from hprofiler.app.demo import running_job
 from hprofiler.app.demo.demo import HOT_METHODS
-from tests.unit.command import ROOT
+from tests.unit.command import as_process
 
 
 def folders(temp: Path) -> list[Path]:
@@ -32,12 +32,10 @@ def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_command_makes_a_report_of_its_own_jvms(tmp_path: Path) -> None:
     """And not of those of another demo."""
-    command = [sys.executable, "-m", "hprofiler", "demo", "-f", "499", "-t", "1", "-o", "run"]
-    here = {**os.environ, "PYTHONPATH": str(ROOT)}
     with running_job() as other:
         for process in other.processes:
             os.kill(process.pid, signal.SIGSTOP)
-        done = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, text=True, timeout=120)
+        done = as_process("demo", "-f", "499", "-t", "1", "-o", "run", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("demo: compiling a small job with ")
     assert "recorded 2 of 2 processes on 1 of 1 host" in done.stdout
