@@ -5,12 +5,14 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.burners.burner import Program
 from tests.lab import jdks, tracefs
 from tests.needed import HAVE_ALL, is_lacking
 
@@ -62,6 +64,24 @@ def pytest_runtest_makereport(
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid}: {reason}, and {HAVE_ALL} is set"
     return report
+
+
+Kept = TypeVar("Kept", bound=Program)
+
+
+@pytest.fixture
+def keep_program() -> Iterator[Callable[[Kept], Kept]]:
+    """Kills the programs that it is given at the end of the test."""
+    programs: list[Program] = []
+
+    def keep(program: Kept) -> Kept:
+        programs.append(program)
+        return program
+
+    yield keep
+    for program in programs:
+        program.outer.kill(signal.SIGCONT)  # one that is stopped goes on first
+        program.kill()
 
 
 @pytest.fixture(scope="module")

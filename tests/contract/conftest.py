@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import functools
 import hashlib
+import itertools
 import os
 import platform
 import shutil
@@ -28,6 +29,20 @@ from tests.needed import lacking
 ROOT = Path(__file__).resolve().parents[2]
 OTHER_USER = 12345
 """A uid without an entry in /etc/passwd."""
+
+EACH_ENGINE_ONCE = pytest.mark.parametrize(
+    ("jdk", "engine"),
+    [
+        (17, "async-profiler"),
+        (25, "perf"),
+        *(
+            pytest.param(jdk, engine, marks=pytest.mark.nightly)
+            for jdk, engine in ((8, "async-profiler"), (8, "perf"), (17, "perf"), (25, "async-profiler"))
+        ),
+    ],
+)
+LATER_JDK = pytest.param(25, marks=pytest.mark.nightly)
+"""For what differs little between the daily JDKs."""
 
 StartAgent = Callable[..., Agent]
 Burn = Callable[..., Burner]
@@ -113,10 +128,10 @@ def agent(new_agent: StartAgent) -> Agent:
 
 
 @pytest.fixture
-def burn(tmp_path: Path) -> Iterator[Burn]:
+def burn(tmp_path: Path, keep_program: Callable[[Burner], Burner]) -> Burn:
     """Starts burners on a JDK (`jdk=17`) as a user (`user=12345`), with environment (`env`), in a
-    folder (`cwd`), by a command (`prefix`); all are killed."""
-    burners: list[Burner] = []
+    folder (`cwd`), by a command (`prefix`)."""
+    launchers = itertools.count()
 
     def start(
         jdk: int | None = None,
@@ -133,17 +148,13 @@ def burn(tmp_path: Path) -> Iterator[Burn]:
             words += as_user(user)
         words += prefix
         java = str(jdks.home(jdk) / "bin" / "java") if jdk else "java"
-        launcher = tmp_path / f"launch-{len(burners)}" / "java"
+        launcher = tmp_path / f"launch-{next(launchers)}" / "java"
         launcher.parent.mkdir()
         launcher.write_text(f'#!/bin/sh\ncd {cwd} && exec {" ".join(words)} {java} "$@"\n')
         launcher.chmod(0o755)
-        burners.append(Burner(java=str(launcher), options=options, **more))
-        return burners[-1]
+        return keep_program(Burner(java=str(launcher), options=options, **more))
 
-    yield start
-    for burner in burners:
-        burner.outer.kill(18)  # one that is stopped goes on first
-        burner.kill()
+    return start
 
 
 @functools.cache
@@ -213,17 +224,13 @@ def contained(
 
 
 @pytest.fixture
-def burn_contained() -> Iterator[Burn]:
+def burn_contained(keep_program: Callable[[Burner], Burner]) -> Burn:
     """Starts burners in namespaces of their own, as `contained` has them."""
-    burners: list[Burner] = []
 
     def start(setup: str = OWN_TMP, user: int | None = None, mapped: bool = False, **more: Any) -> Burner:
-        burners.append(Burner(wrap=contained(setup, user, mapped), **more))
-        return burners[-1]
+        return keep_program(Burner(wrap=contained(setup, user, mapped), **more))
 
-    yield start
-    for burner in burners:
-        burner.kill()
+    return start
 
 
 def a_library() -> Path:

@@ -90,16 +90,6 @@ def test_a_recording_that_waits_to_be_folded_outlives_its_jvm_and_its_file(agent
     assert all(result.of(burner).is_good() for burner in burners)
 
 
-@contextmanager
-def deep():
-    """A JVM of which there is much to fold."""
-    jvm = Truth("deep", heap="64m")
-    try:
-        yield jvm
-    finally:
-        jvm.kill()
-
-
 def record_much(agent, jvm, rounds):
     """From `start` to `stop`, when it has had so many stacks no two of which are alike."""
     agent.start()
@@ -131,9 +121,10 @@ def memory_group(most):
     group.rmdir()
 
 
-def test_the_agents_control_group_is_not_outgrown(new_agent, burn):
+def test_the_agents_control_group_is_not_outgrown(new_agent, burn, keep_program):
     """The kernel would end the agent there, and nobody would clean. What takes too much is given up alone."""
-    with memory_group(160 * MIB) as members, deep() as jvm:
+    with memory_group(160 * MIB) as members:
+        jvm = keep_program(Truth("deep", heap="64m"))  # there is much to fold
         small = burn(load=0.1)
         agent = new_agent(by=["sh", "-c", f'echo $$ > {members} && exec "$@"', "sh"], lease=300)
         agent.prepare(jvm, small, **EVERY_ALLOCATION)

@@ -25,19 +25,14 @@ WORKS = {
 
 
 @pytest.fixture
-def native():
-    programs = []
-
+def native(keep_program):
     def start(language):
         try:
-            programs.append(Native(language))
+            return keep_program(Native(language))
         except FileNotFoundError as missing:
             lacking(f"no {missing.filename} on this machine")
-        return programs[-1]
 
-    yield start
-    for program in programs:
-        program.kill()
+    return start
 
 
 @pytest.mark.parametrize("language", WORKS)
@@ -45,7 +40,7 @@ def test_shares_are_those_that_were_burnt_and_frames_have_names(agent, native, l
     program, names = native(language), WORKS[language]
     assert agent.found(program)[0]["jvm"] is None
     before = program.counters()
-    done = agent.record(program, engine="perf", duration=2)
+    done = agent.record(program, engine="perf", duration=1)
     after = grown(program.counters(), before)
     assert good(done.outcome) and done.share("[unknown") < 0.02, done.stacks()[:20]
     assert (done.head()["engine"], done.head()["attach_seconds"]) == ("perf", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -34,16 +34,8 @@ OTHERS = ("3.8", "3.9", "3.10", "3.12", "3.13", "3.14")
 
 
 @pytest.fixture
-def program() -> Iterator[type[Python]]:
-    started: list[Python] = []
-
-    def start(*arguments: object, **options: object) -> Python:
-        started.append(Python(*arguments, **options))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.kill()
+def program(keep_program) -> Callable[..., Python]:
+    return lambda *arguments, **options: keep_program(Python(*arguments, **options))
 
 
 def record(
@@ -141,39 +133,33 @@ WITH_STOPS = {
 }
 
 
-def test_no_signal_is_lost_while_a_process_is_stopped_for_its_native_frames(agent):
-    signalled, sent = Counting([sys.executable, str(SIGNALLED)]), 0
-    try:
-        before = signalled.counters()
-        agent.begin(signalled, **WITH_STOPS)
-        while grown(signalled.counters(), before)["native"] < WORK:
-            for _ in range(200):
-                os.kill(signalled.pid, signal.SIGRTMIN)
-            sent += 200
-        signalled.outer.suspend()
-        done = agent.stop().of(signalled)
-        after = procs.status(signalled.pid)
-        assert (after["State"][0], after["TracerPid"]) == ("T", ["0"]), "it is stopped, as it was asked to"
-        signalled.outer.kill(signal.SIGCONT)
-        procs.wait_for("all signals", lambda: grown(signalled.counters(), before)["got"] >= sent)
-        assert grown(signalled.counters(), before)["got"] == sent
-    finally:
-        signalled.kill()
+def test_no_signal_is_lost_while_a_process_is_stopped_for_its_native_frames(agent, keep_program):
+    signalled, sent = keep_program(Counting([sys.executable, str(SIGNALLED)])), 0
+    before = signalled.counters()
+    agent.begin(signalled, **WITH_STOPS)
+    while grown(signalled.counters(), before)["native"] < WORK:
+        for _ in range(200):
+            os.kill(signalled.pid, signal.SIGRTMIN)
+        sent += 200
+    signalled.outer.suspend()
+    done = agent.stop().of(signalled)
+    after = procs.status(signalled.pid)
+    assert (after["State"][0], after["TracerPid"]) == ("T", ["0"]), "it is stopped, as it was asked to"
+    signalled.outer.kill(signal.SIGCONT)
+    procs.wait_for("all signals", lambda: grown(signalled.counters(), before)["got"] >= sent)
+    assert grown(signalled.counters(), before)["got"] == sent
     assert done.share("crc32_z") > 0.05, done.stacks()  # it was stopped; signals interrupt the rest
 
 
-def test_a_killed_agent_leaves_no_process_stopped(agent):
-    signalled = Counting([sys.executable, str(SIGNALLED)])
-    try:
-        agent.begin(signalled, **WITH_STOPS)
-        start = signalled.counters()["native"]
-        procs.wait_for("work", lambda: signalled.counters()["native"] > start + 3e8)
-        agent.process.kill()
-        killed = signalled.counters()["native"]
-        procs.wait_for("more work", lambda: signalled.counters()["native"] > killed + 1e8)
-        assert procs.status(signalled.pid)["TracerPid"] == ["0"]
-    finally:
-        signalled.kill()
+def test_a_killed_agent_leaves_no_process_stopped(agent, keep_program):
+    signalled = keep_program(Counting([sys.executable, str(SIGNALLED)]))
+    agent.begin(signalled, **WITH_STOPS)
+    start = signalled.counters()["native"]
+    procs.wait_for("work", lambda: signalled.counters()["native"] > start + 3e8)
+    agent.process.kill()
+    killed = signalled.counters()["native"]
+    procs.wait_for("more work", lambda: signalled.counters()["native"] > killed + 1e8)
+    assert procs.status(signalled.pid)["TracerPid"] == ["0"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a pid namespace")
@@ -192,7 +178,7 @@ def test_threads_of_a_container_are_told_apart(agent, program, release):
 
 
 def test_threads_that_wait_are_in_wall_clock_samples(agent, program):
-    done, spent = record(agent, program(load=0.2), events=["wall", "cpu"])
+    done, spent = record(agent, program(load=0.3), events=["wall", "cpu"])
     assert good(done.outcome)
     assert done.share("[MainThread]", "wall") == pytest.approx(0.5, abs=0.02), "two threads, all the time"
     waiting = done.share("wait_for_input", "wall", among=[THREAD])
@@ -206,15 +192,12 @@ def test_threads_that_wait_are_in_wall_clock_samples(agent, program):
     assert with_gil["hot"] > 0.8 and with_gil["warm"] > 0.7 and with_gil["cool"] < 0.95, with_gil
 
 
-def test_processes_that_it_forks_are_recorded_with_it(agent):
-    forking = Counting([sys.executable, str(FORKING)])
-    try:
-        agent.begin(forking, engine="pyspy", frequency=FREQUENCY, duration=300)
-        forking.ask("forked")
-        used = forking.counters()["hot"]
-        done = agent.stop().of(forking)
-    finally:
-        forking.kill()
+def test_processes_that_it_forks_are_recorded_with_it(agent, keep_program):
+    forking = keep_program(Counting([sys.executable, str(FORKING)]))
+    agent.begin(forking, engine="pyspy", frequency=FREQUENCY, duration=300)
+    forking.ask("forked")
+    used = forking.counters()["hot"]
+    done = agent.stop().of(forking)
     assert good(done.outcome) and done.share("hot (forking.py)") > 0.9, (done.outcome, done.stacks())
     assert done.head()["cpu_seconds"] == pytest.approx(used / 1e9, rel=0.2)
     nanoseconds = sum(count for _, count in done.stacks(value=1))
@@ -223,29 +206,23 @@ def test_processes_that_it_forks_are_recorded_with_it(agent):
 
 # Once, beside other tests, the process counted from its birth; alone it never did.
 @pytest.mark.nightly
-def test_a_forked_process_counts_from_the_begin_of_the_recording(agent):
-    forking = Counting([sys.executable, str(FORKING)])
-    try:
-        child = int(forking.ask("forked pid=").partition("=")[2])
-        procs.wait_for("half of its work", lambda: procs.cpu_seconds(child) > 0.7)
-        before = procs.cpu_seconds(child)
-        agent.begin(forking, engine="pyspy", frequency=FREQUENCY, duration=300)
-        after = procs.cpu_seconds(child)
-        used = forking.counters()["hot"] / 1e9
-        done = agent.stop().of(forking)
-    finally:
-        forking.kill()
+def test_a_forked_process_counts_from_the_begin_of_the_recording(agent, keep_program):
+    forking = keep_program(Counting([sys.executable, str(FORKING)]))
+    child = int(forking.ask("forked pid=").partition("=")[2])
+    procs.wait_for("half of its work", lambda: procs.cpu_seconds(child) > 0.7)
+    before = procs.cpu_seconds(child)
+    agent.begin(forking, engine="pyspy", frequency=FREQUENCY, duration=300)
+    after = procs.cpu_seconds(child)
+    used = forking.counters()["hot"] / 1e9
+    done = agent.stop().of(forking)
     assert used - after - 0.2 < done.head()["cpu_seconds"] < used - before + 0.1
 
 
 @pytest.mark.parametrize("release", ["", *(pytest.param(one, marks=pytest.mark.nightly) for one in OTHERS)])
-def test_samples_of_a_spark_worker_have_its_task(agent, release):
+def test_samples_of_a_spark_worker_have_its_task(agent, keep_program, release):
     python = interpreter(release) if release else sys.executable
-    worker = Counting(["env", f"PYTHONPATH={SPARK_WORKER}", python, "-m", "pyspark.worker"])
-    try:
-        done = record(agent, worker, ("even", "odd"))[0]
-    finally:
-        worker.kill()
+    worker = keep_program(Counting(["env", f"PYTHONPATH={SPARK_WORKER}", python, "-m", "pyspark.worker"]))
+    done = record(agent, worker, ("even", "odd"))[0]
     profile = done.profile()
     assert good(done.outcome) and profile.times, done.outcome
     tasks = [(int(name.removeprefix("task ")), certain) for name, certain in profile.times.slices]
@@ -283,7 +260,7 @@ def test_what_is_no_python_is_refused(agent):
 
 
 def test_higher_frequencies_are_lowered(agent, program):
-    done, _ = record(agent, program(), frequency=997)
+    done, _ = record(agent, program(load=0.9), frequency=997)
     assert done.outcome["code"] == "frequency-lowered", done.outcome
     assert done.head()["interval"] == 10_000_000
     assert done.head()["samples"]["expected"] == pytest.approx(done.head()["cpu_seconds"] * 100, abs=1)

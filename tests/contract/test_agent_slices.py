@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,25 +33,21 @@ CERTAIN = 0.8
 TRIES = 3
 """On a busy machine the library's thread, too, has to wait for a processor."""
 LEAST = 300
-TASKS = 40
+TASKS, FEW = 40, 10
 TASK_MILLISECONDS = 200
 
 
 @pytest.fixture
-def stages() -> Iterator[Callable[..., Program]]:
+def stages(keep_program) -> Callable[..., Program]:
     """Starts JVMs with two threads that run tasks of two stages, and twenty that wait."""
-    programs: list[Program] = []
 
     def start(jdk: int, *options: str) -> Program:
         java = jdks.home(jdk) / "bin" / "java"
         words = ["-cp", str(build.classes()), "-Xmx64m", *APART, *options]
         words += ["Stages", "2", "20", str(TASK_MILLISECONDS)]
-        programs.append(Program([str(java), *words]))
-        return programs[-1]
+        return keep_program(Program([str(java), *words]))
 
-    yield start
-    for program in programs:
-        program.kill()
+    return start
 
 
 def by_slice(profile: Profile) -> dict[tuple[str, bool] | None, dict[str, int]]:
@@ -67,11 +63,11 @@ def by_slice(profile: Profile) -> dict[tuple[str, bool] | None, dict[str, int]]:
     return found
 
 
-def record(agent: Agent, jvm: Program, **members: object) -> Recorded:
+def record(agent: Agent, jvm: Program, number: int = TASKS, **members: object) -> Recorded:
     """A recording of some tasks, of which nothing is left."""
     agent.begin(jvm, duration=120, slices=[RULE], **members)
     first = tasks(jvm)
-    wait_for("tasks", lambda: tasks(jvm) >= first + TASKS)
+    wait_for("tasks", lambda: tasks(jvm) >= first + number)
     done = agent.stop().of(jvm)
     assert done.result.left == [], done.result.left
     return done
@@ -118,11 +114,11 @@ def test_samples_belong_to_the_stage_in_the_threads_name(agent, stages, jdk, opt
 
 def test_a_jvm_that_warns_is_followed_only_if_asked_for(agent, stages):
     jvm = stages(25)
-    refused = record(agent, jvm)
+    refused = record(agent, jvm, FEW)
     assert codes(refused.outcome) == {"thread-names-unread"}
     assert refused.outcome["status"] == "ok" and "--thread-names" in refused.outcome["remedy"]
     assert refused.profile().times.slices == []
-    assert ("stage 1.0", True) in record(agent, jvm, thread_names=True).profile().times.slices
+    assert ("stage 1.0", True) in record(agent, jvm, FEW, thread_names=True).profile().times.slices
 
 
 def test_rules_of_other_programs_load_nothing(agent, stages):

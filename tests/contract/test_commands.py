@@ -33,12 +33,10 @@ LONG = 600
 
 
 @pytest.fixture
-def burner(monkeypatch):
+def burner(monkeypatch, keep_program):
     """It has secrets in its options, its arguments and its environment."""
     monkeypatch.setenv("JDK_JAVA_OPTIONS", f"-Dapi.token={SECRET}")
-    made = Burner(load=0.4, options=[f"-Ddb.password={SECRET}"], extra=["--password", SECRET])
-    yield made
-    made.kill()
+    return keep_program(Burner(load=0.4, options=[f"-Ddb.password={SECRET}"], extra=["--password", SECRET]))
 
 
 def hprofiler(*words):
@@ -104,16 +102,13 @@ def test_the_run_folder_has_times_unless_they_are_not_wanted(burner, tmp_path):
     assert not host["pauses"] and host["recordings"] and not [*(tmp_path / "without").rglob("*.time")]
 
 
-def test_times_are_those_of_the_users_clock(tmp_path, monkeypatch):
+def test_times_are_those_of_the_users_clock(tmp_path, monkeypatch, keep_program):
     """Which is an hour ahead of the host's."""
     hour = 3600
-    burner, begin = Burner(role="alloc"), time.time() + hour
+    burner, begin = keep_program(Burner(role="alloc")), time.time() + hour
     for name, value in (("LD_PRELOAD", clock_library()), ("CLOCK_OFF", hour), ("CLOCK_OFF_AFTER", 0)):
         monkeypatch.setenv(name, str(value))
-    try:
-        done = hprofiler("-j", f"pid:{burner.pid}", "-t", 1, "--force-busy", "-o", tmp_path / "run")
-    finally:
-        burner.kill()
+    done = hprofiler("-j", f"pid:{burner.pid}", "-t", 1, "--force-busy", "-o", tmp_path / "run")
     end = time.time() + hour
     (host,) = json.loads((tmp_path / "run" / "run.json").read_text())["hosts"]
     clock = host["clock"]
@@ -204,7 +199,7 @@ def test_a_signal_keeps_and_reports_what_was_recorded(burner, tmp_path, how):
         with running(*HPROFILER, *map(str, words), **pipes) as process:
             while "recording" not in (line := process.stderr.readline()):
                 assert line, "it ended before it recorded"
-            burner.burn(1e9)
+            burner.burn(2e8)
             process.send_signal(signal.SIGTERM)
             out, err = process.communicate(timeout=4 * procs.PATIENCE)
         assert process.returncode == 143, err
@@ -212,7 +207,7 @@ def test_a_signal_keeps_and_reports_what_was_recorded(burner, tmp_path, how):
     else:
         terminal = OnTerminal(*words)
         terminal.wait_for(rb"[1-9]/600")  # the bar of what is recorded moves
-        burner.burn(1e9)
+        burner.burn(2e8)
         assert terminal.hang_up() == 129
     run = json.loads((folder / "run.json").read_text())
     (recording,) = run["hosts"][0]["recordings"]

@@ -66,10 +66,8 @@ CONFIG = """Host *
 
 
 @pytest.fixture
-def burner():
-    made = Burner(load=0.3, extra=[WORD])
-    yield made
-    made.kill()
+def burner(keep_program):
+    return keep_program(Burner(load=0.3, extra=[WORD]))
 
 
 def start(folder, stand_ins, names, run, *words):

@@ -70,7 +70,7 @@ class Run:
     def burn_a_while(self, burner):
         """Until something is recorded."""
         assert self.recording.wait(60), self.steps
-        burner.burn(1e9)
+        burner.burn(5e8)
 
     def results(self):
         self._thread.join(120)

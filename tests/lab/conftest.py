@@ -80,26 +80,17 @@ def job(lab: Lab) -> Iterator[dict[str, Burner]]:
 
 
 @pytest.fixture
-def burn() -> Iterator[Burn]:
+def burn(keep_program: Callable[[Burner], Burner]) -> Burn:
     """Starts burners, `burn(host, user="yarn", **options)`, and ends them after the test."""
-    made = []
-
-    def start_and_remember(host: Host, **options: Any) -> Burner:
-        made.append(start(host, **options))
-        return made[-1]
-
-    yield start_and_remember
-    for burner in made:
-        burner.kill()
+    return lambda host, **options: keep_program(start(host, **options))
 
 
 @pytest.fixture
-def native() -> Iterator[StartNative]:
+def native(keep_program: Callable[[Native], Native]) -> Iterator[StartNative]:
     """Starts the native burner on a host under a program's name, `native(host, "impalad", user="yarn")`.
 
     The host gets perf unless `perf=False`; it has none by default.
     """
-    made = []
     installed = []
 
     def start_under_name(host: Host, name: str, user: str = "yarn", perf: bool = True) -> Native:
@@ -113,12 +104,9 @@ def native() -> Iterator[StartNative]:
         def wrap(argv: Sequence[str]) -> list[str]:
             return host.command([str(program), *argv[1:]], user)
 
-        made.append(Native("c", wrap=wrap))
-        return made[-1]
+        return keep_program(Native("c", wrap=wrap))
 
     yield start_under_name
-    for burner in made:
-        burner.kill()
     for program in installed:
         program.unlink()
 
@@ -132,7 +120,7 @@ def witness(lab: Lab, job: dict[str, Burner]) -> Witness:
 @pytest.fixture(scope="module")
 def main_run(coordinator: Coordinator, job: dict[str, Burner]) -> Result:
     """The main job, as root on the three hosts, long enough for checking shares."""
-    return coordinator.run("-f", "300", "-t", "10", "-j", JOB, "-h", ALL, "--user", "root")
+    return coordinator.run("-f", "300", "-t", "5", "-j", JOB, "-h", ALL, "--user", "root")
 
 
 def start(host: Host, user: str = "yarn", **options: Any) -> Burner:
