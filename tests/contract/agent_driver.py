@@ -157,9 +157,9 @@ def running(*command: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def sampling(**members: Any) -> Event:
-    """The sampling of a request: CPU time for a second by async-profiler, unless `members` say otherwise."""
+    """The sampling of a request: half a second of CPU time by async-profiler, but for what `members` say."""
     intervals = dict.fromkeys(("alloc_interval", "lock_threshold", "wall_interval"))
-    usual = {"engine": "async-profiler", "events": ["cpu"], "frequency": FREQUENCY, "duration": 1}
+    usual = {"engine": "async-profiler", "events": ["cpu"], "frequency": FREQUENCY, "duration": 0.5}
     return {**usual, **intervals, "keep_raw": False, **members}
 
 

@@ -127,7 +127,7 @@ def test_each_of_several_notes_keeps_its_remedy(agent, burn):
 
 def test_an_option_without_effect_on_perf_is_named(agent, burn):
     options = {"keep_raw": True, "wall_interval": 10_000_000}
-    done = agent.record(burn(options=[FRAME_POINTERS]), engine="perf", duration=0.5, **options)
+    done = agent.record(burn(options=[FRAME_POINTERS]), engine="perf", **options)
     assert done.outcome["status"] == "degraded" and "leave --" in done.outcome["remedy"], done.outcome
     for why in ("the raw recording was left out", "--wall-interval has no effect"):
         assert why in done.outcome["reason"], done.outcome

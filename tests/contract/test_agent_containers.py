@@ -10,14 +10,22 @@ import socket
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
 from tests.contract.agent_driver import ready
 from tests.contract.conftest import OTHER_USER
+from tests.lab import cache
 
 ONE = "container_e17_1700000000000_0042_01_000003"
 OTHER = "container_e17_1700000000000_0042_01_000004"
+
+
+@pytest.fixture
+def burn(burn):
+    """They are only found."""
+    return partial(burn, load=0.1)
 
 
 def find(agent, *containers, selector=None, native=False, **more):
@@ -128,14 +136,17 @@ SPARK, ANOTHER = "org.apache.spark.deploy", "com.acme"
 
 
 @pytest.fixture(scope="module")
-def listening(tmp_path_factory):
+def listening():
     """Runs the same program as one of Spark's or as another one; its pid and port."""
-    classes = tmp_path_factory.mktemp("classes")
-    for package in (SPARK, ANOTHER):
-        source = classes / f"{package}.d" / "Listening.java"
-        source.parent.mkdir()
-        source.write_text(LISTENING % package)
-        subprocess.run(["javac", "-d", str(classes), str(source)], check=True, capture_output=True)
+
+    def make(folder):
+        for package in (SPARK, ANOTHER):
+            source = folder / f"{package}.d" / "Listening.java"
+            source.parent.mkdir()
+            source.write_text(LISTENING % package)
+            subprocess.run(["javac", "-d", str(folder), str(source)], check=True, capture_output=True)
+
+    classes = cache.made(cache.folder("burners"), "listening", LISTENING.encode(), make)
 
     @contextmanager
     def start(package=SPARK, **environment):

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from tests.contract.agent_driver import as_burnt, good
-from tests.contract.conftest import OTHER_USER
+from tests.contract.conftest import LATER_JDK, OTHER_USER
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
 
@@ -30,7 +30,7 @@ BEHIND = 200_000_000
 """On a busy machine the wall-clock sampler falls behind; the interval reported, in ns, is the true one."""
 
 
-@pytest.mark.parametrize("jdk", [11, 17, 21, 25])
+@pytest.mark.parametrize("jdk", [11, 17, 21, LATER_JDK])
 def test_all_events_in_one_recording(agent, burn, jdk):
     burner, began = burn(jdk=jdk, role="alloc"), time.monotonic()
     done = agent.record(burner, events=list(VALUES), duration=2)

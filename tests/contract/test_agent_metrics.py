@@ -98,7 +98,7 @@ def waits(pid: int) -> int:
 def test_two_that_share_one_cpu_wait_for_it(agent, burn):
     pinned = [burn(prefix=["taskset", "-c", "0"]) for _ in range(2)]
     pid = pinned[0].outer.pid
-    agent.prepare(*pinned, duration=3, metrics=True)
+    agent.prepare(*pinned, duration=2, metrics=True)
     before = waits(pid)
     agent.start()
     event = agent.collect().metrics
@@ -111,7 +111,7 @@ def test_two_that_share_one_cpu_wait_for_it(agent, burn):
 
 def test_the_series_of_a_process_that_ends_ends(agent, burn):
     short, long = burn(), burn()
-    agent.begin(short, long, duration=3, metrics=True)
+    agent.begin(short, long, duration=2, metrics=True)
     short.outer.kill()
     event = agent.collect().metrics
     metrics = HostMetrics(msgspec.convert(event, Metrics))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.agent_driver import Event
+from tests.contract.conftest import EACH_ENGINE_ONCE
 
 NOBODY = 65534
 """Of users without a name JVMs publish nothing."""
@@ -43,8 +44,7 @@ def seen(event: Event) -> list[Pause]:
     return [(end / 1e6, duration / 1e6) for end, duration in columns]
 
 
-@pytest.mark.parametrize("jdk", [8, 17, 25])
-@pytest.mark.parametrize("engine", ["async-profiler", "perf"])
+@EACH_ENGINE_ONCE
 def test_pauses_are_those_of_the_log(agent, burn, tmp_path, jdk, engine):
     collectors = ["G1", "Parallel", *(["Z"] if jdk > 8 else [])]
     logs = {name: tmp_path / name for name in collectors}
@@ -67,7 +67,7 @@ def test_pauses_are_those_of_the_log(agent, burn, tmp_path, jdk, engine):
 
 def test_a_jvm_of_another_user_in_a_container(agent, burn_contained):
     burner = burn_contained(user=NOBODY, role="alloc")
-    agent.begin(burner, duration=2)
+    agent.begin(burner, duration=1)
     pauses = agent.collect().pauses[burner.outer.pid]
     assert sum(pauses["duration"]) > 0
     assert {pauses["collectors"][number] for number in pauses["collector"]} <= set(pauses["collectors"])
@@ -77,7 +77,7 @@ def test_nothing_is_known_of_a_jvm_that_publishes_nothing(agent, burn):
     hidden, shown = burn(role="alloc", options=["-XX:-UsePerfData"]), burn(role="alloc")
     agent.begin(hidden, shown, duration=1)
     assert list(agent.collect().pauses) == [shown.outer.pid]
-    agent.begin(shown, duration=0.5, timeline=False)
+    agent.begin(shown, timeline=False)
     assert not agent.collect().pauses
 
 

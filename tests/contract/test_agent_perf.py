@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.agent_driver import FREQUENCY, good
-from tests.contract.conftest import OTHER_USER
+from tests.contract.conftest import LATER_JDK, OTHER_USER
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users, kernel frames")
 
@@ -21,7 +21,7 @@ BURNING = ("[burner]",)
 """The thread that burns: JVMs have others, which compile for a while."""
 
 
-@pytest.mark.parametrize("jdk", [8, 11, 17, 21, 25])
+@pytest.mark.parametrize("jdk", [8, 11, 17, 21, LATER_JDK])
 def test_shares_and_names_of_a_jvm_with_frame_pointers(agent, burn, jdk):
     burner, began = burn(jdk=jdk, options=[FRAME_POINTERS]), time.monotonic()
     done = agent.record(burner, engine="perf", duration=2)
@@ -52,7 +52,7 @@ def usual_map(burner):
     return Path(f"/proc/{burner.outer.pid}/root/tmp/perf-{burner.pid}.map")
 
 
-@pytest.mark.parametrize("jdk", [17, 21, 25])
+@pytest.mark.parametrize("jdk", [17, 21, LATER_JDK])
 def test_a_jvm_that_takes_no_agents_writes_its_map_itself(agent, burn, jdk):
     burner = burn(jdk=jdk, options=[FRAME_POINTERS, NO_LOADING])
     done = agent.record(burner, engine="perf")
@@ -80,7 +80,7 @@ def test_a_map_that_was_there_is_not_written_over_and_only_its_users_is_read(age
 def test_a_jvm_of_another_user(new_agent, burn, user):
     """Without root's rights the kernel may allow samples of user code alone, and then the reason says so."""
     burner = burn(user=OTHER_USER, options=[FRAME_POINTERS])
-    done = new_agent(user=user).record(burner, engine="perf", duration=2)
+    done = new_agent(user=user).record(burner, engine="perf", duration=1)
     if done.head()["source"] != "perf_events":
         assert user and done.head()["source"] == "cpu-clock,alluser"
         assert "perf_event_paranoid" in done.outcome["reason"]

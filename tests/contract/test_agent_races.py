@@ -116,7 +116,7 @@ def sweep() -> None:
 
 def everything(agent, burner):
     """All that the agent says of a recording and a cleaning, whatever comes of them."""
-    _, refused = agent.prepare(burner, duration=0.5)
+    _, refused = agent.prepare(burner)
     agent.send("start")  # which fails where async-profiler's file is swapped as it opens it
     result = agent.collect()
     payloads = [payload for events in result.events.values() for _, payload in events.values()]

@@ -36,7 +36,7 @@ def test_shares_are_those_that_were_burnt(agent, burn, jdk):
 def test_the_profile_has_the_processs_labels(agent, burn):
     burner = burn()
     (process,) = agent.found(burner)
-    agent.begin({**process, "label": "executor 7", "labels": {"container": "c_01"}}, duration=0.5)
+    agent.begin({**process, "label": "executor 7", "labels": {"container": "c_01"}})
     labels = dict(agent.collect().of(burner).profile().labels)
     assert labels.pop("host")
     assert labels == {"pid": str(burner.outer.pid), "process": "executor 7", "container": "c_01"}
@@ -62,7 +62,7 @@ def test_a_jvm_is_recorded_again_by_the_same_session_and_by_the_next(new_agent, 
     for recordings in (2, 1):
         agent = new_agent()
         for _ in range(recordings):
-            assert good(agent.record(burner, duration=0.5).outcome)
+            assert good(agent.record(burner).outcome)
         assert agent.bye() == 0
 
 
@@ -114,7 +114,7 @@ def test_a_jvm_that_ends_in_the_middle_keeps_its_samples(agent, burn, engine):
 
 def test_a_jvm_that_is_killed_loses_only_its_own(agent, burn):
     killed, other = burn(), burn(role="beta")
-    agent.begin(killed, other, duration=2)
+    agent.begin(killed, other, duration=1)
     killed.outer.kill(signal.SIGKILL)
     result = agent.collect()
     outcome = result.of(killed).outcome
@@ -173,7 +173,7 @@ def test_a_jvm_on_musl_finds_the_same_file_the_next_time(agent, burn, tmp_path):
     staged = Path(f"/tmp/.hprofiler-ap-{agent.library()[:16]}-{os.geteuid()}")
     inodes = set()
     for _ in range(2):
-        assert good(agent.record(burner, duration=0.5).outcome)
+        assert good(agent.record(burner).outcome)
         inodes.add((staged / "libasyncProfiler.so").stat().st_ino)
     assert len(inodes) == 1
     assert str(staged) in agent.clean()["removed"]

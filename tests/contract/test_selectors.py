@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +21,7 @@ import yaml
 from hprofiler.app.demo.jdk import find_jdk
 from hprofiler.selectors.selection import load_selectors
 from tests.contract.agent_driver import ready
+from tests.lab import cache
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SMALL = ("-Xmx16m", "-Xss256k", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
@@ -62,7 +65,7 @@ def test_every_shipped_selector_has_a_case() -> None:
 
 def test_a_python_worker_is_labelled_with_its_executor(agent, tmp_path):
     program = tmp_path / "python3"
-    compile_program(program)
+    shutil.copy(stubs() / "program", program)
     command = f"{program} -m pyspark.daemon pyspark.worker; exit $?"
     executor = ["--driver-url", "spark://h:1", "--executor-id", "7", "--app-id", "app-1", "--password", "x"]
     with ready(["bash", "-c", command, "executor", *executor]) as shell:
@@ -85,7 +88,7 @@ def test_a_python_worker_is_labelled_with_its_executor(agent, tmp_path):
 )
 def test_workers_are_known_by_their_parents(agent, tmp_path, selector, name, parent, worker):
     program = tmp_path / "python3"
-    compile_program(program)
+    shutil.copy(stubs() / "program", program)
     command = shlex.quote(f"{worker.format(program)}; exit $?")
     with ready(["bash", "-c", f"exec -a {name} bash -c {command} x {parent}"]) as shell:
         found = agent.find(**shipped()[selector])["processes"]
@@ -93,11 +96,11 @@ def test_workers_are_known_by_their_parents(agent, tmp_path, selector, name, par
 
 
 def test_each_process_is_found_by_its_own_selector_and_java_alone(agent, tmp_path):
-    compile_stubs(tmp_path)
     for start in range(0, len(CASES), AT_ONCE):
         with ExitStack() as stack:
             batch = CASES[start : start + AT_ONCE]
-            jvms = [stack.enter_context(running(tmp_path, case)) for case in batch]
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                jvms = list(pool.map(stack.enter_context, [running(tmp_path, case) for case in batch]))
             found = {name: agent.find(**query)["processes"] for name, query in shipped().items()}
             problems = [
                 p for case, jvm in zip(batch, jvms, strict=False) for p in problems_of(case, jvm.pid, found)
@@ -131,45 +134,48 @@ def problems_of(case: Case, started: int, found: dict[str, list[dict[str, Any]]]
     return problems
 
 
-def compile_stubs(folder: Path) -> None:
-    sources = []
-    for name in {case.main for case in CASES if case.main}:
-        package, simple = name.rsplit(".", 1)
-        source = folder.joinpath("src", *name.split(".")).with_suffix(".java")
-        source.parent.mkdir(parents=True, exist_ok=True)
-        source.write_text(
-            f"package {package}; public class {simple} {{"
-            " public static void main(String[] arguments) throws Exception {"
-            ' System.out.println("ready"); while (System.in.read() >= 0) {} } }\n'
-        )
-        sources.append(str(source))
-    javac = [str(find_jdk() / "bin" / "javac"), "-J-XX:TieredStopAtLevel=1", "-proc:none", "-d", str(folder)]
-    subprocess.run([*javac, *sources], check=True)
+def stubs() -> Path:
+    """A folder with a class for each `main`, and a program, which do nothing."""
+    names = sorted({case.main for case in CASES if case.main})
+
+    def make(folder: Path) -> None:
+        sources = []
+        for name in names:
+            package, simple = name.rsplit(".", 1)
+            source = folder.joinpath("src", *name.split(".")).with_suffix(".java")
+            source.parent.mkdir(parents=True, exist_ok=True)
+            source.write_text(JAVA.format(package, simple))
+            sources.append(str(source))
+        javac = [str(find_jdk() / "bin" / "javac"), "-proc:none", "--release", "8", "-Xlint:-options"]
+        subprocess.run([*javac, "-d", str(folder), *sources], check=True)
+        subprocess.run(["cc", "-x", "c", "-o", str(folder / "program"), "-"], input=C.encode(), check=True)
+
+    return cache.made(cache.folder("burners"), "stubs", "\n".join([*names, JAVA, C]).encode(), make)
+
+
+JAVA = """package {}; public class {} {{ public static void main(String[] arguments) throws Exception {{
+    System.out.println("ready"); while (System.in.read() >= 0) {{}} }} }}"""
+C = """#include <stdio.h>
+int main(void) { puts("ready"); fflush(stdout); return getchar() > 0; }"""
 
 
 def running(folder: Path, case: Case) -> AbstractContextManager[subprocess.Popen[bytes]]:
     """The case's process, ready: a JVM, or a program of that name that does nothing."""
     if case.main:
-        return running_jvm(folder, case)
+        return running_jvm(case)
     program = folder / "bin" / case.program
     program.parent.mkdir(exist_ok=True)
-    if not program.exists():
-        compile_program(program)
+    shutil.copy(stubs() / "program", program)
     return ready([str(program), *case.arguments.split()], {**os.environ, **case.environment})
 
 
-def compile_program(path: Path) -> None:
-    source = '#include <stdio.h>\nint main(void) { puts("ready"); fflush(stdout); return getchar() > 0; }'
-    subprocess.run(["cc", "-x", "c", "-o", str(path), "-"], input=source.encode(), check=True)
-
-
-def running_jvm(classes: Path, case: Case) -> AbstractContextManager[subprocess.Popen[bytes]]:
+def running_jvm(case: Case) -> AbstractContextManager[subprocess.Popen[bytes]]:
     command = [
         str(find_jdk() / "bin" / "java"),
         *SMALL,
         *case.options.split(),
         "-cp",
-        str(classes),
+        str(stubs()),
         case.main,
     ]
     command += case.arguments.split()

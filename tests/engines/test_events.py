@@ -43,12 +43,12 @@ def waiting(zoo: Zoo, jdk: int) -> Truth:
 def together(record: Runner, busy: Truth) -> Run:
     """Four events of one attach."""
     options = ["-e", "cpu,alloc,lock,wall", "--alloc-interval", "32k", "--keep-raw"]
-    return record([busy], *options, seconds=5)
+    return record([busy], *options, seconds=4)
 
 
 @pytest.fixture(scope="module")
 def of_memory(record: Runner, memory: Truth) -> Run:
-    return record([memory], "-e", "live,nativemem", "--alloc-interval", "32k", seconds=5)
+    return record([memory], "-e", "live,nativemem", "--alloc-interval", "32k", seconds=4)
 
 
 @pytest.fixture(scope="module")

@@ -164,11 +164,12 @@ def wait_for(what: str, probe: Callable[[], T | None], timeout: float = PATIENCE
 
     For events without a notification.
     """
-    end = time.monotonic() + timeout
+    end, pause = time.monotonic() + timeout, 0.005
     while True:
         value = probe()
         if value:
             return value
         if time.monotonic() > end:
             raise TimeoutError(f"{what}: not within {timeout:g} s (last seen: {value!r})")
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.05)
