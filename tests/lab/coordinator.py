@@ -57,7 +57,7 @@ class Result:
 
     def stacks(self, where: str) -> Stacks:
         """The folded file at `where` in the run folder, such as "cluster/cpu" or "hosts/host1/cpu"."""
-        return Stacks(self._folder / f"{where}.folded")
+        return Stacks((self._folder / f"{where}.folded").read_text())
 
     @property
     def _folder(self) -> Path:

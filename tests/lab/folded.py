@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 ANNOTATION = re.compile(r"_\[[0-9a-z]\]$")
 LEAST_SAMPLES = 30
 
 
 class Stacks:
-    """The stacks of one folded file: frames outermost first without tier annotation, and their counts."""
+    """Folded stacks: frames outermost first without tier annotation, and their counts."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        self.stacks: list[tuple[list[str], int]] = []
-        if path:
-            self._read(path)
-
-    def _read(self, path: Path) -> None:
-        for line in path.read_text(encoding="utf-8").splitlines():
-            frames, _, count = line.rpartition(" ")
-            self.stacks.append(([ANNOTATION.sub("", frame) for frame in frames.split(";")], int(count)))
+    def __init__(self, folded: str) -> None:
+        lines = (line.rpartition(" ") for line in folded.splitlines())
+        self.stacks = [
+            ([ANNOTATION.sub("", frame) for frame in frames.split(";")], int(count))
+            for frames, _, count in lines
+        ]
 
     @property
     def total(self) -> int:
@@ -29,7 +25,7 @@ class Stacks:
 
     def under(self, method: str) -> Stacks:
         """The stacks with the method anywhere."""
-        found = Stacks()
+        found = Stacks("")
         found.stacks = [(frames, count) for frames, count in self.stacks if method in frames]
         return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -17,9 +16,8 @@ from hprofiler import Profile
 from hprofiler.archive.add import add
 from hprofiler.archive.compact import compact
 from tests.bench.core_cluster import Maker
-from tests.lab import cache, jdks
-from tests.lab.yarn.cluster import CONFIGURATION, YarnCluster, running_cluster
-from tests.lab.yarn.software import JDK
+from tests.lab import cache
+from tests.lab.yarn.cluster import YarnCluster, running_cluster
 from tests.viewer.made_run import MadeHost, content_of, make_run, rewrite
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
@@ -72,38 +70,21 @@ def test_the_job_gives_the_profile_that_one_machine_gives(
         assert [one.failure for one in add(some, str(place))] == [None] * 3
     # A wheel is such a file under another name.
     wheel = shutil.make_archive(str(tmp_path / "hprofiler"), "zip", cache.CHECKOUT, "hprofiler")
-    settings = {
-        "spark.yarn.jars": f"local:{spark_home}/jars/*",
-        "spark.yarn.stagingDir": f"file://{shared}/staging",
+    settings, environment = yarn.client(spark_home)
+    settings |= {
         "spark.executor.instances": "3",
-        "spark.executor.memory": "512m",
         "spark.executor.memoryOverhead": "384m",
         "spark.executorEnv.PYTHONPATH": "hprofiler-wheel",
         "spark.pyspark.python": sys.executable,
-        "spark.driver.host": "coord",
-        "spark.driver.bindAddress": "coord",
-        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-        "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
         "spark.sql.adaptive.coalescePartitions.enabled": "false",
         "spark.sql.shuffle.partitions": "9",
         "spark.ui.enabled": "false",
     }
     options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    submit = [str(spark_home / "bin/spark-submit"), "--master", "yarn", "--driver-memory", "512m", *options]
+    submit = [str(spark_home / "bin/spark-submit"), "--master", "yarn", *options]
     submit += ["--archives", f"{wheel}#hprofiler-wheel"]
     output = tmp_path / "cluster.pb.gz"
     words = [str(place), "--app", "spark-executor", "-o", str(output)]
-    (py4j,) = (spark_home / "python/lib").glob("py4j-*.zip")
-    environment = {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "HOME": str(yarn.lab.home()),
-        "LANG": "C.UTF-8",
-        "PYTHONPATH": os.pathsep.join(map(str, [cache.CHECKOUT, spark_home.parent, py4j])),
-        "SPARK_HOME": str(spark_home),
-        "JAVA_HOME": str(jdks.home(JDK)),
-        "HADOOP_CONF_DIR": f"{shared}{CONFIGURATION.removeprefix('/shared')}",
-        "SPARK_LOCAL_HOSTNAME": "coord",
-    }
     command = yarn.lab.coordinator([*submit, str(JOB), *words])
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.lab.yarn import software
+from tests.lab.yarn.cluster import OPENED
 from tests.needed import lacking
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]
@@ -29,7 +30,6 @@ WRITES, READS = "blkio.throttle.write_bps_device", "blkio.throttle.read_bps_devi
 MEGABYTES, MAPS, REDUCES = 80, 4, 8
 INPUT_MEGABYTES = 64
 _DATE = "%Y-%m-%dT%H:%M:%S.%fGMT"
-_OPENED = ("java.lang", "java.lang.invoke", "java.nio", "java.util", "sun.nio.ch")
 # Two executors that fetch from each other over loopback, and from their own disk nothing else's.
 _CONF = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -80,7 +80,7 @@ def made(folder: Path, prepare: str, job: tuple[object, ...], **settings: str) -
     conf |= {name.replace("_", "."): value for name, value in settings.items()}
     java = [
         str(spark.java_home / "bin" / "java"),
-        *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED),
+        *OPENED,
         *("-Xmx512m", "-cp", f"{spark.jobs}:{spark.spark}/*", "org.apache.spark.deploy.SparkSubmit"),
         *("--master", "local-cluster[2,1,1024]", "--class", str(job[0])),
         *(part for name, value in conf.items() for part in ("--conf", f"{name}={value}")),

@@ -17,6 +17,7 @@ from hprofiler.runfolder.metrics_file import read_metrics
 from tests.contract.agent_driver import running
 from tests.lab.spark import logs
 from tests.lab.yarn import software
+from tests.lab.yarn.cluster import OPENED
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 
@@ -46,8 +47,7 @@ def test_shares_are_those_of_the_program() -> None:
 def test_shares_of_libraries_are_those_of_the_program(kinds: list[str]) -> None:
     made, jars = software.software(), logs.spark_3().home / "jars"
     jar = software.compiled("library-burner", [SOURCE.with_name("LibraryBurner.java"), TURNS], jars)
-    opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.lang", "java.nio", "sun.nio.ch")]
-    java = [str(made.java_home / "bin" / "java"), *opened]
+    java = [str(made.java_home / "bin" / "java"), *OPENED]
     check_shares([*java, "-cp", f"{jar}:{jars}/*", "LibraryBurner", *kinds])
 
 
@@ -122,10 +122,9 @@ def test_little_of_sql_is_unknown() -> None:
     """Queries like those of TPC-H, for which no rule was made."""
     made, jars = software.software(), logs.spark_3().home / "jars"
     jar = software.compiled("sql-burner", [SOURCE.with_name("SqlBurner.java")], jars)
-    opened = ("java.lang", "java.lang.invoke", "java.nio", "java.util", "sun.nio.ch", "sun.util.calendar")
     java = [
         str(made.java_home / "bin" / "java"),
-        *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in opened),
+        *OPENED,
         *("-Xmx1g", "-cp", f"{jar}:{jars}/*", "SqlBurner"),
     ]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
@@ -166,10 +165,9 @@ def test_what_is_unknown_of_jobs_that_no_rule_was_made_for(job: str) -> None:
     jars = software.fetched("unknown-jobs", SOURCE.with_name("unknown.xml"))
     jar = software.compiled("unknown-jobs-burner", [SOURCE.with_name("UnknownJobs.java")], jars)
     java = software.software().java_home / "bin" / "java"
-    opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.lang", "java.util")]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with running(
-        str(java), *opened, "-Xmx700m", "-cp", f"{jar}:{jars}/*", "UnknownJobs", job, **pipes
+        str(java), *OPENED, "-Xmx700m", "-cp", f"{jar}:{jars}/*", "UnknownJobs", job, **pipes
     ) as burner:
         assert any(line == "ready\n" for line in burner.stdout)
         found = categories(burner.pid)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import hprofiler
-from tests.lab import cache, jdks
 from tests.lab.coordinator import Coordinator
 from tests.lab.notebook import execute, texts
-from tests.lab.yarn.cluster import CONFIGURATION, YarnCluster, running_cluster
-from tests.lab.yarn.software import JDK
+from tests.lab.yarn.cluster import SOON, YarnCluster, running_cluster
+from tests.lab.yarn.software import pyspark_environment
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -26,20 +24,6 @@ def session(master: str, **settings: str) -> str:
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.master({master!r}){options}.getOrCreate()
 {WORK}"""
-
-
-def environment(spark_home: Path, **more: str) -> dict[str, str]:
-    (py4j,) = (spark_home / "python" / "lib").glob("py4j-*.zip")
-    folders = [cache.CHECKOUT, spark_home.parent, py4j]
-    return {
-        "PATH": os.environ["PATH"],
-        "HOME": os.environ["HOME"],
-        "LANG": "C.UTF-8",
-        "PYTHONPATH": os.pathsep.join(map(str, folders)),
-        "SPARK_HOME": str(spark_home),
-        "JAVA_HOME": str(jdks.home(JDK)),
-        **more,
-    }
 
 
 def block(seconds: int, options: str = "") -> str:
@@ -62,12 +46,15 @@ def check_stages(run: hprofiler.Run) -> None:
 
 def test_a_session_in_local_mode(spark_home: Path, tmp_path: Path) -> None:
     cells = [
-        session("local[2]", **{"spark.ui.showConsoleProgress": "false"}),
-        block(5),
+        session(
+            "local[2]",
+            **{"spark.ui.showConsoleProgress": "false", "spark.driver.extraJavaOptions": SOON},
+        ),
+        block(3),
         "run.tasks.head()",
         'hprofiler.record(spark, seconds=1, events=["wall"])',
     ]
-    known = environment(spark_home, SPARK_LOCAL_IP="127.0.0.1")
+    known = pyspark_environment(spark_home, SPARK_LOCAL_IP="127.0.0.1")
     _, recorded, tasks, again = execute(tmp_path / "local.ipynb", cells, known)
     for outputs in (recorded, again):
         (page,) = texts(outputs, "text/html")
@@ -77,7 +64,7 @@ def test_a_session_in_local_mode(spark_home: Path, tmp_path: Path) -> None:
     run = hprofiler.Run.open(tmp_path / "run")
     (process,) = run.processes.to_dict("records")
     assert (process["role"], process["event"]) == ("driver", "cpu") and not run.interrupted
-    assert 4 < process["seconds"] < 60 and set(run.tasks["executor"]) == {"driver"}
+    assert 2 < process["seconds"] < 60 and set(run.tasks["executor"]) == {"driver"}
     check_stages(run)
 
 
@@ -91,25 +78,12 @@ def yarn(workshop: Path, spark_home: Path) -> Iterator[YarnCluster]:
 def test_a_session_that_is_a_client_of_yarn(yarn: YarnCluster, spark_home: Path, workshop: Path) -> None:
     """Its driver is beside the notebook, where there is no SSH, and its executors are on other hosts."""
     coordinator = Coordinator(yarn.lab, workshop / "notebook-runs")
-    settings = {
-        "spark.yarn.jars": f"local:{spark_home}/jars/*",
-        "spark.yarn.stagingDir": f"file://{yarn.lab.shared}/staging",
+    settings, known = yarn.client(spark_home)
+    settings |= {
         "spark.executor.instances": "2",
-        "spark.executor.memory": "512m",
         "spark.executor.memoryOverhead": "256m",
-        "spark.driver.memory": "512m",
-        "spark.driver.host": "coord",
-        "spark.driver.bindAddress": "coord",
-        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-        "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
         "spark.ui.port": "0",
     }
-    known = environment(
-        spark_home,
-        HOME=str(yarn.lab.home()),
-        HADOOP_CONF_DIR=f"{yarn.lab.shared}{CONFIGURATION.removeprefix('/shared')}",
-        SPARK_LOCAL_HOSTNAME="coord",
-    )
     folder = coordinator.new_folder()
     cells = [session("yarn", **settings), block(10, "--user root"), "run.methods.head()"]
     _, recorded, _ = execute(folder / "yarn.ipynb", cells, known, yarn.lab.coordinator)

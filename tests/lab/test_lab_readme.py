@@ -1,4 +1,4 @@
-"""README.md's recipes in `sh` blocks, run unchanged and in order against executors in the lab.
+"""README.md's recipes in `sh` blocks, run in order against executors in the lab. They record for two seconds.
 
 The recipe for YARN, in a `bash` block, is tested in test_lab_yarn.py, that for pods in test_lab_k8s.py, the
 one for CI here. Pages in a browser, or served, are tested in unit/test_serving.py.
@@ -32,7 +32,7 @@ def recipes(shell: str = "sh") -> list[str]:
 def expanded(recipe: str, folder: Path) -> list[str]:
     """A recipe's words after `hprofiler`, with file patterns expanded as a shell would."""
     words: list[str] = []
-    for word in shlex.split(recipe)[1:]:
+    for word in shlex.split(re.sub(r" -t \d+ ", " -t 2 ", recipe))[1:]:
         words += sorted(str(p) for p in folder.glob(word)) if "*" in word else [word]
     return words
 

@@ -59,7 +59,7 @@ def job(yarn: YarnCluster) -> Iterator[Application]:
 
 @pytest.fixture(scope="module")
 def main_run(coordinator: Coordinator, job: Application) -> Result:
-    return coordinator.run("-f", "300", "-t", "8", "-j", job.id, *CLUSTER)
+    return coordinator.run("-f", "300", "-t", "5", "-j", job.id, *CLUSTER)
 
 
 def processes(result: Result) -> list[dict[str, Any]]:
@@ -134,12 +134,13 @@ def test_nothing_is_left_on_the_nodes(yarn: YarnCluster, main_run: Result) -> No
 
 
 def test_readmes_recipes(coordinator: Coordinator, job: Application) -> None:
-    """Those of its `bash` blocks, unchanged except for the names of this cluster."""
+    """Those of its `bash` blocks, with this cluster's names. They record for two seconds."""
     text = (cache.CHECKOUT / "README.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```bash\n([^`]*rm:8088[^`]*)^```", text, re.M)
     folder = coordinator.new_folder()
     for recipe in block.splitlines():
         line = re.sub(r"application_\d+_\d+", job.id, recipe).replace("http://rm:8088", RESOURCE_MANAGER)
+        line = re.sub(r" -t \d+ ", " -t 2 ", line)
         result = coordinator.run(*shlex.split(line)[1:], folder=folder)
         assert result.code == 0, f"{recipe}\n{result}"
     assert (folder / "nightly" / "report.html").stat().st_size > 100_000

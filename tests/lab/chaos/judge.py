@@ -90,7 +90,7 @@ def _of_host(result: Result, name: str, pid: int, excuse: Excuse) -> Iterator[st
         yield "what was recorded before is not there"
     folded = result.folder / f"hosts/{name}/cpu.folded" if result.folder else None
     if recordings and folded and folded.exists():
-        yield from _wrong(Stacks(folded), ROLES[name])
+        yield from _wrong(Stacks(folded.read_text()), ROLES[name])
 
 
 def _missing(entry: Mapping[str, Any], recordings: list[dict[str, Any]], pid: int, asked: float) -> list[str]:

@@ -26,17 +26,14 @@ from typing import Any
 
 from tests.lab import cache, jdks
 from tests.lab.procs import wait_for
-from tests.lab.yarn.software import pyspark
+from tests.lab.yarn.cluster import OPENED, SOON
+from tests.lab.yarn.software import compiled, pyspark
 
 HERE = Path(__file__).parent
 JDK = 17
 SAMPLES = "samples"
 _TESTS = "org.apache.spark:spark-core_2.13:3.5.6:jar:tests"
 SECONDS = 900
-_OPENED = (
-    "java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent "
-    "java.util.concurrent.atomic sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar"
-)
 _CODECS = ("zstd", "lz4", "snappy", "lzf")
 _ROLLING = "spark.eventLog.rolling.enabled=true,spark.eventLog.rolling.maxFileSize=10m"
 _MEMORY = (
@@ -136,11 +133,10 @@ def _fetch_samples(spark: Spark, folder: Path) -> None:
 
 def _make(spark: Spark, folder: Path) -> None:
     (folder / "logs").mkdir()
-    classes = compiled(spark, folder / "classes", ["CoreJobs.java", "SqlJobs.java"])
-    run(spark, classes, "CoreJobs", "local[2,3]", folder / "logs", LOCAL)
-    run(spark, classes, "SqlJobs", "local[2]", folder / "logs", SQL)
+    _run_jobs(spark, "CoreJobs", "local[2,3]", folder / "logs", LOCAL)
+    _run_jobs(spark, "SqlJobs", "local[2]", folder / "logs", SQL)
     with _two_workers(spark) as master:
-        run(spark, classes, "CoreJobs", master, folder / "logs", STANDALONE)
+        _run_jobs(spark, "CoreJobs", master, folder / "logs", STANDALONE)
     if spark.name == "spark-4":
         _run_python(spark, folder / "logs")
     ask_history(spark, folder)
@@ -150,30 +146,17 @@ def quick(folder: Path) -> list[Logged]:
     """A small application and one with queries, run now. Raises Unavailable."""
     spark = spark_3()
     (folder / "logs").mkdir()
-    classes = compiled(spark, folder / "classes", ["CoreJobs.java", "SqlJobs.java"])
-    run(spark, classes, "CoreJobs", "local[2,3]", folder / "logs", [SMALL])
-    run(spark, classes, "SqlJobs", "local[2]", folder / "logs", SQL[:1])
+    _run_jobs(spark, "CoreJobs", "local[2,3]", folder / "logs", [SMALL])
+    _run_jobs(spark, "SqlJobs", "local[2]", folder / "logs", SQL[:1])
     ask_history(spark, folder)
     return _read(folder)
 
 
-def compiled(spark: Spark, folder: Path, sources: Sequence[str]) -> Path:
-    folder.mkdir()
-    options = ["-nowarn", "--release", "17", "-cp", spark.classes, "-d", str(folder)]
-    _run(["javac", *options, *(str(HERE / source) for source in sources)])
-    return folder
-
-
-def run(spark: Spark, classes: Path, program: str, master: str, logs: Path, names: Sequence[str]) -> None:
-    java = _java(spark, "-Xmx512m", path=f"{classes}:{spark.classes}")
-    jar = f",spark.jars={_jar(classes)}" if master.startswith("spark:") else ""
-    _run([*java, program, master, str(logs), *(name + jar for name in names)], spark)
-
-
-def _jar(classes: Path) -> Path:
-    jar = classes.with_suffix(".jar")
-    _run(["jar", "cf", str(jar), "-C", str(classes), "."])
-    return jar
+def _run_jobs(spark: Spark, program: str, master: str, logs: Path, names: Sequence[str]) -> None:
+    jar = compiled("spark-logs-jobs", [HERE / "CoreJobs.java", HERE / "SqlJobs.java"], spark.home / "jars")
+    java = _java(spark, "-Xmx512m", *SOON.split(), path=f"{jar}:{spark.classes}")
+    more = f",spark.jars={jar}" if master.startswith("spark:") else ""
+    _run([*java, program, master, str(logs), *(name + more for name in names)], spark)
 
 
 def _run_python(spark: Spark, logs: Path) -> None:
@@ -283,9 +266,8 @@ def _listens(port: int) -> bool:
 
 
 def _java(spark: Spark, *options: str, path: str = "") -> list[str]:
-    opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED.split()]
     snappy = f"-Dorg.xerial.snappy.lib.path={_snappy(spark)}"
-    return [jdks.java(JDK), *options, snappy, "-XX:+UseSerialGC", *opened, "-cp", path or spark.classes]
+    return [jdks.java(JDK), *options, snappy, "-XX:+UseSerialGC", *OPENED, "-cp", path or spark.classes]
 
 
 def _snappy(spark: Spark) -> Path:

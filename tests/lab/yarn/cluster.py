@@ -19,7 +19,7 @@ from tests.lab import hosts
 from tests.lab.hosts import Host, Lab, LabError
 from tests.lab.procs import wait_for
 from tests.lab.yarn import stages
-from tests.lab.yarn.software import Software, software
+from tests.lab.yarn.software import Software, pyspark_environment, software
 
 RESOURCE_MANAGER = "http://coord:8088"
 CONFIGURATION = "/shared/conf"
@@ -93,31 +93,40 @@ class YarnCluster:
         cores: int = 1,
     ) -> Application:
         """Submit one of the lab's own jobs with these arguments, from the coordinator's machine."""
-        jars = self.software.spark
         settings = {
-            "spark.yarn.jars": f"local:{jars}/*",
-            "spark.yarn.stagingDir": f"file:///shared/{user}",
             "spark.executor.instances": str(executors),
-            "spark.executor.memoryOverhead": "256m",
-            "spark.driver.memoryOverhead": "256m",
+            "spark.executor.cores": str(cores),
             "spark.executor.heartbeatInterval": "2s",
-            "spark.yarn.report.interval": "500",
-            "spark.ui.port": "0",
+            "spark.submit.deployMode": mode,
+            "spark.yarn.queue": queue,
         }
-        command = [
-            f"{self.software.java_home}/bin/java", "-Xmx512m", *SOON.split(), *OPENED,
-            "-cp", f"{jars}/*:{CONFIGURATION}", "org.apache.spark.deploy.SparkSubmit",
-            "--master", "yarn", "--deploy-mode", mode, "--queue", queue, "--executor-cores", str(cores),
-            "--executor-memory", "512m", "--driver-memory", "512m",
-            *(word for name, value in settings.items() for word in ("--conf", f"{name}={value}")),
-            "--class", job, str(self.software.jobs), *arguments,
-        ]  # fmt: skip
-        return self._submit(command, user)
+        program = ["--class", job, str(self.software.jobs), *arguments]
+        return self._spark_submit(self.software.spark, settings, program, user)
 
     def stages(self, how: str) -> Application:
         """Submit the job whose stages have tasks of 200 ms and a method each."""
         arguments = [how, "600", "30", str(stages.TASK_MILLISECONDS)]
         return self.spark(*arguments, job="SparkStages", cores=stages.HOW[how])
+
+    def client(self, home: Path) -> tuple[dict[str, str], dict[str, str]]:
+        """The settings and the environment of a driver beside the coordinator, by the PySpark at `home`."""
+        assert self.lab.shared is not None
+        settings = {
+            "spark.yarn.jars": f"local:{home}/jars/*",
+            "spark.yarn.stagingDir": f"file://{self.lab.shared}/staging",
+            "spark.executor.memory": "512m",
+            "spark.driver.memory": "512m",
+            "spark.driver.host": "coord",
+            "spark.driver.bindAddress": "coord",
+            "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+            "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
+        }
+        return settings, pyspark_environment(
+            home,
+            HOME=str(self.lab.home()),
+            HADOOP_CONF_DIR=f"{self.lab.shared}{CONFIGURATION.removeprefix('/shared')}",
+            SPARK_LOCAL_HOSTNAME="coord",
+        )
 
     def mapreduce(self, *arguments: str) -> Application:
         """Submit one of Hadoop's examples, such as `pi 3 1000`."""
@@ -130,26 +139,40 @@ class YarnCluster:
     def pyspark(self, home: Path, python: Path, jar: Path, program: Path, *arguments: str) -> Application:
         """Submit a Python program with a jar; two executors of one core each. The hosts see all the files."""
         settings = {
-            "spark.yarn.jars": f"local:{home}/jars/*",
-            "spark.yarn.stagingDir": "file:///shared/yarn",
             "spark.executor.instances": "2",
-            "spark.executor.memoryOverhead": "256m",
             "spark.executor.extraJavaOptions": f"{SOON} {_EXACT}",
-            "spark.driver.memoryOverhead": "256m",
             "spark.pyspark.python": str(python),
+            "spark.submit.deployMode": "cluster",
+        }
+        submitted = ["--jars", str(jar), str(program), *arguments]
+        return self._spark_submit(home / "jars", settings, submitted, before=["env", f"SPARK_HOME={home}"])
+
+    def _spark_submit(
+        self,
+        jars: Path,
+        settings: dict[str, str],
+        program: Sequence[str],
+        user: str = "yarn",
+        before: Sequence[str] = (),
+    ) -> Application:
+        settings = {
+            "spark.yarn.jars": f"local:{jars}/*",
+            "spark.yarn.stagingDir": f"file:///shared/{user}",
+            "spark.executor.memory": "512m",
+            "spark.executor.memoryOverhead": "256m",
+            "spark.driver.memory": "512m",
+            "spark.driver.memoryOverhead": "256m",
+            "spark.driver.extraJavaOptions": SOON,
             "spark.yarn.report.interval": "500",
             "spark.ui.port": "0",
+            **settings,
         }
         command = [
-            "env", f"SPARK_HOME={home}",
-            f"{self.software.java_home}/bin/java", "-Xmx512m", *SOON.split(), *OPENED,
-            "-cp", f"{home}/jars/*:{CONFIGURATION}", "org.apache.spark.deploy.SparkSubmit",
-            "--master", "yarn", "--deploy-mode", "cluster", "--executor-cores", "1",
-            "--executor-memory", "512m", "--driver-memory", "512m",
-            *(word for name, value in settings.items() for word in ("--conf", f"{name}={value}")),
-            "--jars", str(jar), str(program), *arguments,
+            *before, f"{self.software.java_home}/bin/java", "-Xmx512m", *SOON.split(), *OPENED,
+            "-cp", f"{jars}/*:{CONFIGURATION}", "org.apache.spark.deploy.SparkSubmit", "--master", "yarn",
+            *(word for name, value in settings.items() for word in ("--conf", f"{name}={value}")), *program,
         ]  # fmt: skip
-        return self._submit(command)
+        return self._submit(command, user)
 
     def _submit(self, command: Sequence[str], user: str = "yarn") -> Application:
         script = f"{self._exports()} cd /shared; exec {shlex.join(command)}"

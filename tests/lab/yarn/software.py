@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,20 @@ def pyspark() -> Path:
     wanted = f"pyspark=={PYSPARK}"
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target"]
     return _made("pyspark", wanted.encode(), lambda folder: _run(*install, str(folder), wanted)) / "pyspark"
+
+
+def pyspark_environment(home: Path, **more: str) -> dict[str, str]:
+    """The environment of a Python that imports this checkout and the PySpark at `home`."""
+    (py4j,) = (home / "python" / "lib").glob("py4j-*.zip")
+    return {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": os.environ["HOME"],
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": os.pathsep.join(map(str, [cache.CHECKOUT, home.parent, py4j])),
+        "SPARK_HOME": str(home),
+        "JAVA_HOME": str(jdks.home(JDK)),
+        **more,
+    }
 
 
 def fetched(name: str, listed: Path, **properties: str) -> Path:
