@@ -22,7 +22,7 @@ COUNTERS = next(Path("/sys/bus/event_source/devices").glob("cpu*"), None)
 no_counters = pytest.mark.skipif(COUNTERS is not None, reason="this machine has hardware counters")
 
 
-@pytest.mark.parametrize("engine", ["auto", "async-profiler"])
+@pytest.mark.parametrize("engine", ["auto", pytest.param("async-profiler", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     ("events", "recorded", "left_out", "why"),
     [

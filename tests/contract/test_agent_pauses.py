@@ -77,16 +77,3 @@ def test_nothing_is_known_of_a_jvm_that_publishes_nothing(agent, burn):
     hidden, shown = burn(role="alloc", options=["-XX:-UsePerfData"]), burn(role="alloc")
     agent.begin(hidden, shown, duration=1)
     assert list(agent.collect().pauses) == [shown.outer.pid]
-    agent.begin(shown, timeline=False)
-    assert not agent.collect().pauses
-
-
-def test_pauses_are_told_by_the_coordinators_clock(agent, burn):
-    burner = burn(role="alloc")
-    agent.send("clock")
-    before = agent.expect("clock")["time"]
-    agent.begin(burner, duration=1, clock_offset=-3600.0)
-    pauses = seen(agent.collect().pauses[burner.outer.pid])
-    agent.send("clock")
-    after = agent.expect("clock")["time"]
-    assert all(before <= end - 3600 <= after for end, _ in pauses)

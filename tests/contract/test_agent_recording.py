@@ -27,6 +27,7 @@ def test_shares_are_those_that_were_burnt(agent, burn, jdk):
     result = agent.stop()
     done, head = result.of(burner), result.of(burner).head()
     assert done.is_good() and (done.outcome["stage"], result.left) == ("record", [])
+    assert 0.2 < head["seconds"] < 120
     assert head["resident_bytes"] == pytest.approx(resident, rel=0.1)
     assert head["samples"]["expected"] == pytest.approx(FREQUENCY * head["cpu_seconds"], abs=1)
     assert head["samples"]["taken"] >= 0.5 * head["samples"]["expected"]
@@ -66,17 +67,12 @@ def test_a_jvm_is_recorded_again_by_the_same_session_and_by_the_next(new_agent, 
         assert agent.bye() == 0
 
 
-BOTH = pytest.mark.parametrize("engine", ["async-profiler", "perf"])
-
-
-@BOTH
-def test_stopping_early_keeps_what_was_recorded(agent, burn, engine):
+def test_stopping_perf_early_keeps_what_was_recorded(agent, burn):
     burner = burn(options=[FRAME_POINTERS])
-    agent.begin(burner, engine=engine, duration=60)
+    agent.begin(burner, engine="perf", duration=60)
     burner.burn(WORK)
     head = agent.stop().of(burner).head()
     assert 0.2 < head["seconds"] < 60 and head["samples"]["taken"] > LEAST
-    assert not is_profiled(burner.outer.pid)
 
 
 def test_stopping_before_the_start(agent, burn):
@@ -92,7 +88,7 @@ def test_an_idle_jvm_is_not_a_failure(agent, burn):
     assert good(done.outcome) and done.head()["samples"]["taken"] <= 0.2 * FREQUENCY
 
 
-@BOTH
+@pytest.mark.parametrize("engine", ["async-profiler", "perf"])
 def test_a_jvm_that_ends_in_the_middle_keeps_its_samples(agent, burn, engine):
     options = [FRAME_POINTERS]
     ending, other = burn(options=options), burn(role="beta", options=options)

@@ -141,14 +141,3 @@ def test_waits_that_perf_sees_have_their_durations(agent):
     ]
     for second in seconds:
         assert 0.5e9 < second.total("offcpu") < 1.5e9
-
-
-def test_the_coordinators_clock_and_no_times(agent, start):
-    program = start(17)
-    agent.send("clock")
-    before = agent.expect("clock")["time"]
-    ahead = agent.record(program, clock_offset=3600.0).profile().times
-    agent.send("clock")
-    after = agent.expect("clock")["time"]
-    assert before - 1 <= ahead.start / 1e6 + 3600 <= ahead.end / 1e6 + 3600 <= after + 1
-    assert agent.record(program, timeline=False).profile().times is None

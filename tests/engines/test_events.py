@@ -52,8 +52,8 @@ def of_memory(record: Runner, memory: Truth) -> Run:
 
 
 @pytest.fixture(scope="module")
-def off_cpu(record: Runner, waiting: Truth) -> Run:
-    return record([waiting], "-i", "--threads", seconds=3)
+def off_cpu(record: Runner, waiting: Truth, busy: Truth) -> Run:
+    return record([waiting, busy], "-i", "--threads", seconds=3)
 
 
 def test_all_events_come_from_one_recording(together: Run, busy: Truth) -> None:
@@ -153,12 +153,11 @@ def test_waits_for_a_disk(off_cpu: Run, waiting: Truth) -> None:
     assert near(waited.of("[disk]", "Waiting.syncing"), counted, 0.35)
 
 
-def test_nothing_that_runs_is_off_cpu(record: Runner, busy: Truth) -> None:
-    run = record([busy], "-e", "offcpu", seconds=3)
-    counted = run.grown(busy, "offcpu")
-    recording = run.recording(busy, "offcpu")
+def test_nothing_that_runs_is_off_cpu(off_cpu: Run, busy: Truth) -> None:
+    counted = off_cpu.grown(busy, "offcpu")
+    recording = off_cpu.recording(busy, "offcpu")
     nanos = recording["seconds"] * 1e9
-    waited = run.stacks(busy, "offcpu", "offcpu").of("[truth-cpu-")
+    waited = off_cpu.stacks(busy, "offcpu", "offcpu").of("[truth-cpu-")
     used = sum(counted[f"cpu.{name}.ns"] for name in ("java", "native", "kernel"))
     # On a busy machine it also waits for a processor, which is neither. async-profiler finds a thread asleep
     # a tenth more often than it is; if running counted as waiting, it would be twice as often.

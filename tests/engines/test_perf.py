@@ -67,7 +67,7 @@ def program(zoo: Zoo) -> Native:
 
 @pytest.fixture(scope="module")
 def off_cpu(record: Runner, program: Native) -> Run:
-    return record([program], "-e", "offcpu", seconds=4)
+    return record([program], "-e", "offcpu", seconds=3)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """README.md's recipes in `sh` blocks, run in order against executors in the lab. They record for two seconds.
 
 The recipe for YARN, in a `bash` block, is tested in test_lab_yarn.py, that for pods in test_lab_k8s.py, the
-one for CI here. Pages in a browser, or served, are tested in unit/test_serving.py.
+one for CI here. Some are a user's with sudo. Pages in a browser, or served, are tested in
+unit/test_serving.py.
 """
 
 from __future__ import annotations
