@@ -1,7 +1,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -13,7 +12,9 @@ use crate::os::proc::maps::{self, file_name, Mapped, Mapping};
 use crate::os::proc::stat::{self, Stat};
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
-use crate::os::proc::{first_words, mask, read_bounded, read_text, split_zero, status};
+use crate::os::proc::{
+    executable, first_words, mask, pids, read_bounded, read_text, split_zero, status,
+};
 use crate::os::worker_pool::{self, NoResult};
 use crate::wire::events::{JvmFacts, Process};
 
@@ -64,13 +65,7 @@ pub struct Scanned {
 /// Every process except the excluded ones. Kernel threads and zombies have no command line and are left out.
 pub fn processes(excluded: &HashSet<i32>) -> Scanned {
     let mut scanned = Scanned::default();
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return scanned;
-    };
-    let mut pids: Vec<i32> = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
+    let mut pids = pids();
     pids.sort_unstable();
     pids.retain(|pid| !excluded.contains(pid));
     let room = AtomicUsize::new(ALL_COMMANDS);
@@ -125,8 +120,8 @@ fn seen(
         })
     });
     let pid = memory.pid;
-    let dir = format!("/proc/{pid}");
-    let status = status::parse(pid, &read_text(format!("{dir}/status"), 1 << 20)?)?;
+    let status = read_text(format!("/proc/{pid}/status"), 1 << 20)?;
+    let status = status::parse(pid, &status)?;
     let (mut launch, jvm) = match description {
         Some(it) => {
             let version = it.version;
@@ -144,7 +139,7 @@ fn seen(
         start_time: memory.stat.start_time,
         uid: status.uid,
         user: users.name(status.uid),
-        program: program(&dir, &memory.command),
+        program: program(pid, &memory.command),
         command: memory.command,
         launch,
         jvm,
@@ -167,11 +162,10 @@ struct Memory {
 impl Memory {
     /// None: it has no command line, like a kernel thread. `room`: the bytes left for command lines.
     fn read(pid: i32, room: &AtomicUsize) -> Option<Self> {
-        let dir = format!("/proc/{pid}");
         let stat = stat::of(pid)?;
         let left = room.load(Ordering::Relaxed);
         let limit = left.clamp(LEAST_COMMAND, MAX_COMMAND);
-        let bytes = read_bounded(format!("{dir}/cmdline"), limit as u64 + 1)?;
+        let bytes = read_bounded(format!("/proc/{pid}/cmdline"), limit as u64 + 1)?;
         let (mut command, all_words) = first_words(&bytes);
         let cut = bytes.len() > limit;
         if cut {
@@ -187,7 +181,7 @@ impl Memory {
         Some(Self {
             pid,
             stat,
-            signs: Signs::of(&dir, &command),
+            signs: Signs::of(pid, &command),
             command,
             whole: all_words && !cut,
         })
@@ -203,7 +197,7 @@ fn overlooked(pid: i32, why: NoResult) -> Option<Overlooked> {
     Some(Overlooked {
         pid,
         uid: status::parse(pid, &status)?.uid,
-        program: program(&dir, &[]),
+        program: program(pid, &[]),
         why,
     })
 }
@@ -216,9 +210,9 @@ struct Signs {
 
 impl Signs {
     /// A JVM maps `libjvm.so`. If the agent may not read the map, a program named `java` counts as one.
-    fn of(dir: &str, command: &[String]) -> Option<Self> {
+    fn of(pid: i32, command: &[String]) -> Option<Self> {
         let is_library = |path: &str| file_name(path) == "libjvm.so";
-        let map = File::open(format!("{dir}/maps")).ok();
+        let map = File::open(format!("/proc/{pid}/maps")).ok();
         let is_sign = |mapping: &Mapping| {
             is_library(&mapping.file.path) || hsperf::is_data(&mapping.file.path)
         };
@@ -232,7 +226,7 @@ impl Signs {
                     performance_data,
                 })
             }
-            None => (program(dir, command) == "java").then_some(Self {
+            None => (program(pid, command) == "java").then_some(Self {
                 library: None,
                 performance_data: Vec::new(),
             }),
@@ -241,13 +235,10 @@ impl Signs {
 }
 
 /// The file name of a process's executable. If the agent may not see it, the command line names it.
-fn program(dir: &str, command: &[String]) -> String {
-    let link = fs::read_link(format!("{dir}/exe")).ok();
-    let path = link.as_deref().and_then(Path::to_str);
-    let path = path.or(command.first().map(String::as_str));
-    let name = file_name(path.unwrap_or_default());
-    let name = name.strip_suffix(" (deleted)").unwrap_or(name);
-    name.chars().take(MAX_NAME).collect()
+fn program(pid: i32, command: &[String]) -> String {
+    let path = executable(pid).or_else(|| command.first().cloned());
+    let path = path.unwrap_or_default();
+    file_name(&path).chars().take(MAX_NAME).collect()
 }
 
 struct JvmDescription {

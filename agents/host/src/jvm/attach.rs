@@ -11,14 +11,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{openat, stat, statat, AtFlags, FileType, Mode, OFlags, CWD};
+use rustix::fs::{stat, statat, AtFlags, FileType, CWD};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_timeout, Timeout};
 use rustix::net::SocketAddrUnix;
 use rustix::process::Signal;
 
 use crate::os::audit;
-use crate::os::files::{could_make_files, file_id};
+use crate::os::files::{could_make_files, enter_folder, file_id};
 use crate::os::identity::Namespaces;
 use crate::os::peer;
 use crate::os::proc::target::Target;
@@ -33,7 +33,6 @@ pub use self::reply::{parse_reply, Reply};
 use self::trigger::Trigger;
 pub use self::unread::{left, see_off};
 
-const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// How long a JVM may take to open its socket.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The shortest time-out: zero would mean forever.
@@ -293,7 +292,7 @@ impl<'a> Attach<'a> {
     }
 
     fn tmp(&self) -> Result<OwnedFd, Errno> {
-        openat(CWD, self.namespaces.path("/tmp"), FOLDER, Mode::empty())
+        enter_folder(&self.namespaces.path("/tmp"))
     }
 
     /// Another JVM with the same pid may see it too, but reads it only after its own SIGQUIT. In `/tmp`, else in

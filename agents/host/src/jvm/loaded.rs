@@ -12,6 +12,7 @@ use rustix::fs::{openat, statat, AtFlags, FileType, Mode, OFlags, CWD};
 use rustix::io::Errno;
 use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
 
+use crate::os::files::enter_folder;
 use crate::os::identity::Namespaces;
 use crate::os::proc::maps::{self, file_name, Mapped, Mapping};
 use crate::os::proc::target::Target;
@@ -31,10 +32,9 @@ impl Loaded {
     /// None: the agent may not read the map. To be called before the thread takes the process's user and files.
     pub fn of(target: &Target) -> Option<Self> {
         let files = target.mapped(|mapping| mapping.is_code)?;
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Some(Self {
             musl: files.iter().any(|file| is_musl(file_name(&file.path))),
-            own: openat(CWD, "/proc/self", flags, Mode::empty()).ok(),
+            own: enter_folder("/proc/self").ok(),
             files,
         })
     }

@@ -5,9 +5,10 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use crate::jvm::hsperf;
+use crate::os::lease::since_1970;
 use crate::os::proc::maps::Mapped;
 use crate::os::proc::named::Named;
 use crate::wire::events::Pauses;
@@ -83,8 +84,7 @@ impl PauseLog {
 
     /// Note the pauses since the last look. Those of one collector become one.
     pub fn look(&mut self) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0, |since| since.as_micros() as i64);
+        let now = since_1970().as_micros() as i64;
         let mut pauses = std::mem::take(&mut self.pauses);
         let most = self.most;
         self.steps(|collector, duration| {

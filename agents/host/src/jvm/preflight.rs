@@ -8,7 +8,7 @@ use crate::jvm::hsperf;
 use crate::jvm::loaded::Loaded;
 use crate::os::free_space::Memory;
 use crate::os::host::kernel_setting;
-use crate::os::proc::maps::{file_name, Mapped};
+use crate::os::proc::maps::{file_name, without_mark, Mapped};
 use crate::os::proc::named::Named;
 use crate::os::proc::split_zero;
 use crate::os::proc::target::Target;
@@ -186,8 +186,6 @@ pub fn last_set(options: &[String], flag: &str) -> Option<bool> {
     })
 }
 
-const DELETED: &str = " (deleted)";
-
 /// async-profiler has its recording open while it records. None: the agent cannot see that. To be called before the
 /// thread takes the process's user and files.
 pub fn writes_recording(target: &Target) -> Option<bool> {
@@ -200,7 +198,7 @@ pub fn writes_recording(target: &Target) -> Option<bool> {
 }
 
 fn is_recording(link: &str) -> bool {
-    let path = Path::new(link.strip_suffix(DELETED).unwrap_or(link));
+    let path = Path::new(without_mark(link));
     let folder = path.parent().and_then(Path::file_name);
     let of_session = folder.is_some_and(|name| name.to_string_lossy().starts_with(RUN_FOLDER));
     of_session && path.extension().is_some_and(|kind| kind == RECORDING)

@@ -17,10 +17,11 @@ use std::fs::File;
 use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use crate::jvm::hsperf;
 use crate::os::identity::Namespaces;
+use crate::os::lease::since_1970;
 use crate::os::proc::target::Target;
 use crate::os::threads::STACK;
 use crate::os::worker_pool;
@@ -99,8 +100,7 @@ impl MetricsLog {
         let shared = read.clone();
         let work = move || {
             let begin = Instant::now();
-            let since = SystemTime::now().duration_since(UNIX_EPOCH);
-            let zero = since.map_or(0, |since| since.as_micros() as i64) - clock_offset;
+            let zero = since_1970().as_micros() as i64 - clock_offset;
             let mut host = Host::open();
             let mut mounts = Mounts::open();
             let mut nodes = Nodes::open();
@@ -246,10 +246,7 @@ mod tests {
 
     #[test]
     fn a_recording_is_read_from_its_beginning_to_its_end() {
-        let now = || {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH);
-            now.unwrap().as_micros() as i64
-        };
+        let now = || since_1970().as_micros() as i64;
         let (begun, length, ahead) = (now(), 1_200_000, 5_000_000);
         let duration = Duration::from_micros(length as u64);
         let log = MetricsLog::begin(vec![own()], Vec::new(), duration, ahead);

@@ -4,8 +4,8 @@
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::os::lease::since_1970;
 use crate::wire::events::Action;
 
 /// The most actions that wait to be sent, and the longest text of one, in characters.
@@ -86,8 +86,7 @@ fn queue() -> MutexGuard<'static, Option<Queue>> {
 }
 
 pub fn now() -> f64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0.0, |since| since.as_secs_f64())
+    since_1970().as_secs_f64()
 }
 
 fn plain(detail: &str) -> String {

@@ -20,6 +20,18 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
+/// Open a folder, to list it.
+pub fn open_folder(path: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(CWD, path, flags, Mode::empty())
+}
+
+/// Open a folder, to find files in it by their names, which needs no right to list it.
+pub fn enter_folder(path: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(CWD, path, flags, Mode::empty())
+}
+
 /// Whether a descriptor is ready within this time. A signal may end the wait early.
 pub fn is_ready(fd: impl AsFd, wanted: PollFlags, patience: Duration) -> io::Result<bool> {
     let patience = Timespec {

@@ -15,7 +15,7 @@ use rustix::thread::{
 };
 
 use crate::os::audit;
-use crate::os::files::file_id;
+use crate::os::files::{enter_folder, file_id};
 use crate::os::proc::named::Named;
 use crate::os::proc::target::Target;
 use crate::os::proc::users::Users;
@@ -92,14 +92,9 @@ impl Namespaces {
         let cannot = |error: Errno| {
             Failure::plain(format!("cannot act as user {uid}: {error}")).coded(Code::NotPermitted)
         };
-        let root = rustix::fs::open(
-            "/",
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            rustix::fs::Mode::empty(),
-        );
         let namespaces = Self {
             prefix: String::new(),
-            named: Named::new(root.map_err(cannot)?, None),
+            named: Named::new(enter_folder("/").map_err(cannot)?, None),
             cwd: None,
             cwd_path: None,
             uid,

@@ -41,14 +41,19 @@ fn parse(name: &str) -> Option<i64> {
     end.ok().map(i64::from)
 }
 
-/// The clock of `Instant`.
-fn now() -> Duration {
+/// The clock of `Instant`, and of perf's recordings.
+pub fn now() -> Duration {
     clock(ClockId::Monotonic)
 }
 
 /// The clock of processes' start times.
 pub fn since_boot() -> Duration {
     clock(ClockId::Boottime)
+}
+
+/// The wall clock.
+pub fn since_1970() -> Duration {
+    clock(ClockId::Realtime)
 }
 
 fn clock(id: ClockId) -> Duration {

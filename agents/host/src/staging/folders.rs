@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use rustix::fd::OwnedFd;
 use rustix::fs::{
     flock, openat, statat, statvfs, unlinkat, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags,
-    StatVfsMountFlags, CWD,
+    StatVfsMountFlags,
 };
 use rustix::io::Errno;
 
 use crate::os::audit;
 use crate::os::files::{
-    could_make_files, is_at, is_temporary, make_private, open_private, read_regular, sha256,
-    write_whole,
+    could_make_files, is_at, is_temporary, make_private, open_folder, open_private, read_regular,
+    sha256, write_whole,
 };
 use crate::os::identity::Namespaces;
 
@@ -316,9 +316,8 @@ fn is_held(namespaces: &Namespaces, folder: &str, file: &str) -> bool {
 
 /// The folders of this user's runs. Err says why they are unknown. Other users' folders with such names do not count.
 fn runs_of(base: &str, owner: u32) -> Result<Vec<String>, String> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let unread = |error: Errno| format!("cannot be read: {error}");
-    let dir = match openat(CWD, base, flags, Mode::empty()) {
+    let dir = match open_folder(base) {
         Ok(dir) => dir,
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Vec::new()),
         // If this user cannot make one here, there is none.

@@ -1,6 +1,5 @@
 //! Agents that outlived their leases.
 
-use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -12,10 +11,8 @@ use crate::os::audit;
 use crate::os::files::file_id;
 use crate::os::lease;
 use crate::os::proc::maps::file_name;
-use crate::os::proc::read_bounded;
-use crate::os::proc::split_zero;
-use crate::os::proc::stat;
 use crate::os::proc::target::Target;
+use crate::os::proc::{executable, pids, read_bounded, split_zero, stat};
 use crate::os::worker_pool;
 use crate::wire::leftovers::{Done, Kind, Leftover, State};
 
@@ -40,9 +37,8 @@ impl Found {
 
 /// All agents except this one. Those that are left over are ended, unless it is a dry run.
 pub fn sweep(sweep: &Sweep) -> Vec<Found> {
-    let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let pids: Vec<i32> = pids.filter(|pid| !sweep.excluded.contains(pid)).collect();
+    let mut pids = pids();
+    pids.retain(|pid| !sweep.excluded.contains(pid));
     let looking = sweep.clone();
     let looked = worker_pool::map(pids, TO_LOOK, move |&pid| look(&looking, pid));
     let mut found: Vec<Found> = looked.into_iter().flatten().flatten().collect();
@@ -53,7 +49,11 @@ pub fn sweep(sweep: &Sweep) -> Vec<Found> {
 }
 
 fn look(sweep: &Sweep, pid: i32) -> Option<Found> {
-    let path = executable(pid)?;
+    // If the kernel hides it, the command line names it.
+    let path = executable(pid).or_else(|| {
+        let command = read_bounded(format!("/proc/{pid}/cmdline"), 64 << 10)?;
+        split_zero(&command).into_iter().next()
+    })?;
     if !names::is_agent(file_name(&path)) {
         return None;
     }
@@ -97,16 +97,6 @@ fn judge(lease: Option<i64>) -> (State, String) {
         ),
         None => (State::Used, "its lease cannot be read".to_owned()),
     }
-}
-
-/// The path of a process's executable. If the kernel hides it, the command line names it.
-fn executable(pid: i32) -> Option<String> {
-    let Ok(link) = fs::read_link(format!("/proc/{pid}/exe")) else {
-        let command = read_bounded(format!("/proc/{pid}/cmdline"), 64 << 10)?;
-        return split_zero(&command).into_iter().next();
-    };
-    let path = link.to_string_lossy();
-    Some(path.strip_suffix(" (deleted)").unwrap_or(&path).to_owned())
 }
 
 fn executable_id(pid: i32) -> Option<FileId> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::fd::OwnedFd;
 use rustix::fs::{
     flock, fstat, openat, openat2, statat, unlinkat, AtFlags, Dir, FileType, FlockOperation, Mode,
-    OFlags, ResolveFlags, Stat, CWD,
+    OFlags, ResolveFlags, Stat,
 };
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
@@ -17,7 +17,7 @@ use rustix::process::{getegid, geteuid};
 use super::names::{self, Named};
 use super::Sweep;
 use crate::os::audit;
-use crate::os::files::{check_private, file_id};
+use crate::os::files::{check_private, file_id, open_folder};
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::staging::folders::{is_free, USUAL};
@@ -122,8 +122,7 @@ struct Base<'a> {
 
 impl<'a> Base<'a> {
     fn open(namespaces: &'a Namespaces, path: &str) -> Option<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = openat(CWD, namespaces.path(path), flags, Mode::empty()).ok()?;
+        let dir = open_folder(&namespaces.path(path)).ok()?;
         let path = path.trim_end_matches('/').to_owned();
         Some(Self {
             dir,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fd::AsFd;
-use rustix::fs::{open, Mode, OFlags};
 
 use super::jvm::{recording_file, status_file, ANSWER, MAX_LOG};
 use super::plan;
@@ -14,7 +13,7 @@ use super::Looked;
 use crate::engine::api::{Library, Shared};
 use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::preflight::Findings;
-use crate::os::files::read_regular;
+use crate::os::files::{enter_folder, read_regular};
 use crate::os::free_space::Memory;
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
@@ -55,12 +54,11 @@ fn places(
     memory: &Arc<Memory>,
     recordings: usize,
 ) -> Result<Vec<(String, DiskCap)>, String> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut places = Vec::new();
     let mut tried = Vec::new();
     for base in bases {
         let cap = refuse_unwritable(namespaces, base).and_then(|()| {
-            let folder = open(namespaces.path(base), flags, Mode::empty());
+            let folder = enter_folder(&namespaces.path(base));
             let folder = folder.map_err(|error| format!("{base}: {error}"))?;
             DiskCap::new(folder, memory, recordings).map_err(|reason| format!("{base} {reason}"))
         });

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use flamegraph::SliceOf;
 use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags};
@@ -19,6 +19,7 @@ use crate::jvm::preflight::{last_set, Findings};
 use crate::os::audit;
 use crate::os::files::open_regular;
 use crate::os::identity::Namespaces;
+use crate::os::lease::since_1970;
 use crate::os::proc::named::Named;
 use crate::os::proc::target::Target;
 use crate::staging::folders::{bases, let_library_go, Held, THREAD_NAMES};
@@ -112,8 +113,7 @@ impl ThreadNames {
     /// Keep the log open and delete its name, which ends the library's work.
     pub fn stop(&mut self, target: &Target, namespaces: &Namespaces, run: &Held) {
         let name = file(target);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0, |since| since.as_micros() as i64);
+        let now = since_1970().as_micros() as i64;
         self.stopped = target.stat().map(|_| now);
         let opened = open_regular(&run.dir, &name, Some(namespaces.uid), MOST_BYTES);
         self.log = opened.ok().map(|(file, _)| file);

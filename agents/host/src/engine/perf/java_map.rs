@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use flamegraph::perf_data::JitMap;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags, CWD};
+use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::companion::View;
@@ -17,7 +17,7 @@ use crate::engine::api::{Library, Note};
 use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::preflight::{last_set, refuse_disabled, Findings};
 use crate::os::audit;
-use crate::os::files::open_regular;
+use crate::os::files::{enter_folder, open_regular};
 use crate::os::identity::Namespaces;
 use crate::staging::folders::{bases, is_library_file, let_library_go, run_folder, Held, PERFMAP};
 use crate::wire::outcome::{Code, Failure};
@@ -295,9 +295,7 @@ impl View {
     }
 
     fn tmp(&self) -> Result<OwnedFd, String> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        openat(CWD, self.namespaces.path("/tmp"), flags, Mode::empty())
-            .map_err(|error| format!("/tmp: {error}"))
+        enter_folder(&self.namespaces.path("/tmp")).map_err(|error| format!("/tmp: {error}"))
     }
 
     fn usual_name(&self) -> String {

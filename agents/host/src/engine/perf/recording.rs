@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::time::{clock_gettime, ClockId};
 
 use super::command::Running;
 use super::companion::Companion;
@@ -18,6 +17,7 @@ use super::events::Event;
 use super::notes;
 use super::record::{names, Command};
 use crate::engine::api::{Note, Shared};
+use crate::os::lease;
 use crate::wire::outcome::{Code, Failure};
 
 /// How long perf may take to open its events, until they count, and to end. It visits all processors, and was seen to
@@ -167,10 +167,8 @@ impl Recording {
 
 /// What perf's clock says, in nanoseconds, and the wall clock at that moment, in microseconds since 1970.
 fn clocks() -> (u64, i64) {
-    let (monotonic, wall) = (ClockId::Monotonic, ClockId::Realtime);
-    let (monotonic, wall) = (clock_gettime(monotonic), clock_gettime(wall));
-    let nanoseconds = monotonic.tv_sec as u64 * 1_000_000_000 + monotonic.tv_nsec as u64;
-    (nanoseconds, wall.tv_sec * 1_000_000 + wall.tv_nsec / 1_000)
+    let (monotonic, wall) = (lease::now(), lease::since_1970());
+    (monotonic.as_nanos() as u64, wall.as_micros() as i64)
 }
 
 /// perf's stream. It sends a message when perf has opened its events, and another one when they count.

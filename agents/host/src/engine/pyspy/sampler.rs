@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use flamegraph::{NameRules, Profile, Row, TimesBuilder, ValueType};
 use py_spy::{Frame, PythonSpy, StackTrace};
@@ -16,6 +16,7 @@ use super::native::Native;
 use super::spark_task::{SparkTask, TaskSlices};
 use super::tasks::{Task, Tasks};
 use crate::engine::api::{EventProfile, Shared};
+use crate::os::lease::since_1970;
 use crate::os::threads::{no_thread, unbroken, STACK};
 use crate::wire::outcome::Failure;
 
@@ -354,7 +355,6 @@ impl Samples {
     fn begin(events: &[Event], shared: &Shared) -> Self {
         let (times, native) = (shared.sampling.timeline, shared.sampling.python_native);
         let begin = Instant::now();
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         let rows = shared.limits.rows() / events.len().max(1);
         let of_event = |event: &Event| {
             let (count, amount) = match event.name {
@@ -375,7 +375,7 @@ impl Samples {
         Self {
             events: events.iter().map(of_event).collect(),
             begin,
-            start: since_1970.unwrap_or_default().as_micros() as i64,
+            start: since_1970().as_micros() as i64,
             seconds: 0.0,
             reads: 0,
             errors: 0,

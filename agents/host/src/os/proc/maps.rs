@@ -79,11 +79,16 @@ fn mapping(line: &str) -> Option<Mapping> {
         is_code,
         offset,
         file: Mapped {
-            path: path.strip_suffix(" (deleted)").unwrap_or(path).to_owned(),
+            path: without_mark(path).to_owned(),
             device,
             inode,
         },
     })
+}
+
+/// A path without the kernel's mark of a deleted file.
+pub fn without_mark(path: &str) -> &str {
+    path.strip_suffix(" (deleted)").unwrap_or(path)
 }
 
 pub fn file_name(path: &str) -> &str {

@@ -30,6 +30,19 @@ pub fn read_text(path: impl AsRef<Path>, limit: u64) -> Option<String> {
     read_bounded(path, limit).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// The pids of all processes.
+pub fn pids() -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.collect()
+}
+
+/// The path of a process's executable. None: the agent may not see it.
+pub fn executable(pid: i32) -> Option<String> {
+    let link = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    Some(maps::without_mark(&link.to_string_lossy()).to_owned())
+}
+
 /// The first number of the line that begins with these words.
 pub fn number_after(text: &str, begin: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(begin))?;

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::time::{Duration, SystemTime};
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{openat, readlinkat, Dir, Mode, OFlags, CWD};
+use rustix::fs::{openat, readlinkat, Dir, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::param::clock_ticks_per_second;
 use rustix::process::{kill_process, pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
@@ -15,6 +15,7 @@ use super::named::Named;
 use super::read_text;
 use super::stat::{self, Stat};
 use super::status::{self, Status};
+use crate::os::files::enter_folder;
 use crate::os::lease::since_boot;
 use crate::wire::outcome::{Code, Failure};
 
@@ -39,13 +40,7 @@ impl Target {
         let gone = || Failure::plain(format!("process {pid} has ended")).coded(Code::ProcessEnded);
         let number = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(gone)?;
         refuse_foreign_numbers()?;
-        let dir = openat(
-            CWD,
-            format!("/proc/{pid}"),
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-        .map_err(|_| gone())?;
+        let dir = enter_folder(&format!("/proc/{pid}")).map_err(|_| gone())?;
         let pidfd = pidfd_open(number, PidfdFlags::empty()).ok();
         let text = read_at(&dir, "status", 1 << 20).ok_or_else(gone)?;
         let status = status::parse(pid, &text).ok_or_else(gone)?;
