@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from hprofiler.base.errors import SelectorError
-from hprofiler.base.paths import is_folder, usual
+from hprofiler.base.paths import at_home, is_folder, usual
+from hprofiler.base.resources import selector_directory
 from hprofiler.model import Selector
 from hprofiler.selectors.rule_file import NAME, NamedSelector, check_regex, read_selector_file
 
@@ -33,10 +34,11 @@ MAX_TEXT = 4096
 _PID_LIMIT = 2**22  # the kernel's PID_MAX_LIMIT on 64 bits
 
 
-def selector_directories(shipped: Path, extra: Sequence[Path] = ()) -> list[Path]:
-    """Folders of selectors, in this order: shipped, the user's own, `--selectors`."""
+def selector_directories(extra: str | None = None) -> list[Path]:
+    """Folders of selectors, in this order: shipped, the user's own, `extra` (the option `--selectors`)."""
     own = usual(f"{os.environ.get('XDG_CONFIG_HOME') or '~/.config'}/hprofiler/selectors")
-    return [shipped, *([own] if own and is_folder(own) else []), *extra]
+    owns = [own] if own and is_folder(own) else []
+    return [selector_directory(), *owns, *([at_home(extra)] if extra else [])]
 
 
 def load_selectors(directories: Sequence[Path]) -> dict[str, NamedSelector]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hprofiler.base.errors import SelectorError
+from hprofiler.base.resources import selector_directory
 from hprofiler.model import SliceRule
 from hprofiler.selectors.rule_file import MAX_FILE_BYTES, read_selector_file
 from hprofiler.selectors.selection import job_selector, load_selectors, parse_selector, selector_directories
@@ -91,17 +92,17 @@ def test_a_later_directory_overrides_an_earlier_one(tmp_path: Path) -> None:
 
 
 def test_directories_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shipped, extra = tmp_path / "shipped", tmp_path / "extra"
+    shipped, extra = selector_directory(), tmp_path / "extra"
     own = tmp_path / "config" / "hprofiler" / "selectors"
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    assert selector_directories(shipped, [extra]) == [shipped, extra]
+    assert selector_directories(str(extra)) == [shipped, extra]
     own.mkdir(parents=True)
-    assert selector_directories(shipped, [extra]) == [shipped, own, extra]
+    assert selector_directories(str(extra)) == [shipped, own, extra]
     monkeypatch.delenv("XDG_CONFIG_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "paths"))
     own = tmp_path / "paths" / ".config" / "hprofiler" / "selectors"
     own.mkdir(parents=True)
-    assert selector_directories(shipped) == [shipped, own]
+    assert selector_directories() == [shipped, own]
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.iterdir()), ids=lambda path: path.name)

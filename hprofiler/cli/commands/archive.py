@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hprofiler.archive.add import Added, add
-from hprofiler.archive.check import check
 from hprofiler.archive.compact import compact
 from hprofiler.archive.prune import prune
 from hprofiler.archive.reading import ask
@@ -25,6 +24,9 @@ from hprofiler.cli.terminal.ledger import print_problems
 from hprofiler.cli.terminal.lines import print_json, print_table
 from hprofiler.model.measures import counted
 
+if TYPE_CHECKING:
+    from hprofiler.archive.add import Added
+
 _LEFT_SHOWN = 5
 
 
@@ -33,6 +35,8 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _add(options: argparse.Namespace) -> int:
+    from hprofiler.archive.add import add  # which reads profiles and Spark's logs
+
     if options.place is None:
         raise UsageError("no archive is named", f"name it with --to, or set ${VARIABLE}")
     added = []
@@ -92,6 +96,8 @@ def _prune(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
+    from hprofiler.archive.check import check
+
     found = check(options.place)
     for problem in found.problems:
         print(printable(problem))

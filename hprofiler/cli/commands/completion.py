@@ -33,10 +33,9 @@ def complete() -> None:
 
 
 def _names(**_: object) -> Iterable[str]:
-    from hprofiler.cli.options.objects import selector_directories
-    from hprofiler.selectors.selection import load_selectors
+    from hprofiler.selectors.selection import load_selectors, selector_directories
 
-    return load_selectors(selector_directories(argparse.Namespace(selector_dir=None)))
+    return load_selectors(selector_directories())
 
 
 def _selectors(prefix: str, **_: object) -> list[str]:

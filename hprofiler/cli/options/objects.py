@@ -15,7 +15,6 @@ from hprofiler.base import resources
 from hprofiler.base.bounded_json import members
 from hprofiler.base.errors import UsageError
 from hprofiler.base.paths import at_home, is_file, is_there
-from hprofiler.base.resources import selector_directory
 from hprofiler.cli.options import audit as audited
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.sampling import chosen_events, refuse_unused
@@ -37,22 +36,16 @@ from hprofiler.resolve import (
     spark_driver,
 )
 from hprofiler.resolve.host_list import parse_host_map
-from hprofiler.selectors import selection
-from hprofiler.selectors.selection import job_selector, parse_selector
+from hprofiler.selectors.selection import job_selector, parse_selector, selector_directories
 from hprofiler.transport.local import LocalTransport
 from hprofiler.transport.pod_exec import Debugging, ExecTransport
 
 NOTES_SHOWN = 10
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[\w.-]+:[0-9]+(?:/|$)", re.IGNORECASE)
 _BEFORE_AND_AFTER = 300
-"""Seconds that a debug container lives beside the recording."""
+"""Seconds that a debug container lives longer than the recording."""
 # Other events are mostly of JVMs.
 _OF_ANY_PROCESS = frozenset({"cpu", "wall"})
-
-
-def selector_directories(options: argparse.Namespace) -> list[Path]:
-    extra = [at_home(options.selector_dir)] if options.selector_dir else []
-    return selection.selector_directories(selector_directory(), extra)
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:
@@ -64,7 +57,7 @@ def _wanted(options: argparse.Namespace) -> Wanted:
 
 def selector(options: argparse.Namespace) -> Selector:
     """The selector; without --match, all processes of the application or the pods."""
-    text, directories = _wanted(options).selector, selector_directories(options)
+    text, directories = _wanted(options).selector, selector_directories(options.selector_dir)
     if text is None:
         chosen = job_selector(options.selector, directories)
     else:

@@ -11,7 +11,6 @@ from typing import TextIO
 from hprofiler.base.errors import UsageError, writing
 from hprofiler.base.row_files import check_parquet, print_csv, write_parquet
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.report.metric_files import open_metrics, rows_of
 from hprofiler.runfolder import METRICS_FILE
 from hprofiler.runfolder.metrics_file import read_metrics
 
@@ -59,6 +58,8 @@ def _check(options: argparse.Namespace) -> str:
 
 
 def _write(paths: Sequence[Path], output: str, format: str) -> None:
+    from hprofiler.report.metric_files import rows_of  # not needed to convert profiles
+
     if format == "parquet":
         write_parquet(Path(output), rows_of(paths))
     elif output == "-":
@@ -69,6 +70,8 @@ def _write(paths: Sequence[Path], output: str, format: str) -> None:
 
 
 def _print(file: TextIO, paths: Sequence[Path], format: str) -> None:
+    from hprofiler.report.metric_files import open_metrics, rows_of
+
     if format == "csv":
         print_csv(file, rows_of(paths))
     else:
