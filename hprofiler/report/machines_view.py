@@ -10,6 +10,7 @@ from hprofiler.analysis.counters import ratios
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.machines import Figure, Machines
 from hprofiler.analysis.metrics import HostMetrics, Values
+from hprofiler.base.errors import RunFolderError
 from hprofiler.report.counters import counter_rows, shown_cell, shown_columns
 from hprofiler.report.page import PageData
 from hprofiler.runfolder import RunFolder
@@ -88,7 +89,10 @@ def machines_view(
     ]
     shown: list[dict[str, object]] = []
     for host in hosts[:MOST_HOSTS]:
-        metrics = HostMetrics(read_metrics(folder.metrics_path(host)))
+        try:
+            metrics = HostMetrics(read_metrics(folder.metrics_path(host)))
+        except RunFolderError:
+            continue
         shown.append({"name": host, "host": data.number_of_host(host)})
         counted = machines.counters.get(host)
         of_counters = ratios(counted.all) if counted else {}

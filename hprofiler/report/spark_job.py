@@ -40,7 +40,7 @@ def job_record(
     rows = list(stage_rows(found, MOST_ROWS))
     return {
         "headline": headline(application, found, judged.findings),
-        "heads": list(rows[0][1]) if rows else [],
+        "heads": list(rows[0][1]) if rows else [],  # without stages there is no table
         "stages": [
             {"slice": stage_name(*one.stage.key), "cells": list(cells.values())} for one, cells in rows
         ],

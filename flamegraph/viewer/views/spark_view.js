@@ -22,7 +22,8 @@ export class SparkView {
       lines.tabIndex = 0; // wide ones scroll
       return filled("section", "", make("h2", "", title), lines);
     });
-    panel.append(...headline, stageSection(context, job), ...sections);
+    const stages = job.stages.length ? [stageSection(context, job)] : [];
+    panel.append(...headline, ...stages, ...sections);
   }
 
   update() {}
