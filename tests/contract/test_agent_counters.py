@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hprofiler.analysis.counters import totals
 from hprofiler.analysis.metrics import HostMetrics
 from hprofiler.model.metrics import Metrics
 from tests.lab import procs
@@ -39,6 +40,8 @@ def test_software_counters_lie_within_what_the_kernel_says(agent, burn):
         values = metrics.read("counters", f"{pid}:software", name)
         counted = values[-1] - values[0]
         assert counted <= after[name] - before[name] and (counted or name == "page_faults"), name
+    counted = totals(metrics.counters().processes[str(pid)])
+    assert {share for _, share in counted.values()} == {1}, "software events are always counted"
     # The process's own clock in the same readings, which has hundredths of a second.
     ticks = [metrics.read("process", str(pid), f"{mode}_ticks") for mode in ("user", "system")]
     used = sum(values[-1] - values[0] for values in ticks) / metrics.facts["ticks_per_second"]

@@ -102,9 +102,9 @@ def test_the_run_folder_has_times_unless_they_are_not_wanted(burner, tmp_path):
     assert not host["pauses"] and host["recordings"] and not [*(tmp_path / "without").rglob("*.time")]
 
 
-def test_times_are_those_of_the_users_clock(tmp_path, monkeypatch, keep_program):
-    """Which is an hour ahead of the host's."""
-    hour = 3600
+@pytest.mark.parametrize("hour", [3600, -3600], ids=["ahead", "behind"])
+def test_times_are_those_of_the_users_clock(tmp_path, monkeypatch, keep_program, hour):
+    """Which is an hour ahead of the host's, or behind it."""
     burner, begin = keep_program(Burner(role="alloc")), time.time() + hour
     for name, value in (("LD_PRELOAD", clock_library()), ("CLOCK_OFF", hour), ("CLOCK_OFF_AFTER", 0)):
         monkeypatch.setenv(name, str(value))

@@ -34,6 +34,13 @@ def test_each_host_shows_its_own_methods_with_the_shares_they_burn(main_run: Res
 # Users
 
 
+def test_a_user_with_sudo(coordinator: Coordinator, job: Job) -> None:
+    result = coordinator.run("-t", "1", *RUN, "--user", "prof", "--become", "sudo")
+    assert result.code == 0, str(result)
+    assert {name: result.pids(name) for name in job} == {name: [burner.pid] for name, burner in job.items()}
+    assert active_profilers(job.values()) == []
+
+
 def test_another_users_jvm_is_refused_with_a_remedy(coordinator: Coordinator, job: Job) -> None:
     result = coordinator.run("-t", "1", *RUN, "--user", "prof")
     assert result.code == 4, str(result)

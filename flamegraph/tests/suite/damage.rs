@@ -87,7 +87,7 @@ fn pprof() {
 
 #[test]
 fn jfr_recordings() {
-    let whole = jfr_maker::whole_chunk();
+    let whole = jfr_maker::recording();
     let options = ReadOptions {
         threads: Threads::Groups,
         estimate: true,

@@ -68,12 +68,12 @@ fn the_error_is_that_of_the_first_wrong_line() {
 #[test]
 fn limits_hold_for_all_threads_together() {
     let limits = Limits {
-        cells: 60_000,
+        cells: 90_000,
         ..Limits::default()
     };
     let error_of_nodes = error(&long_text(), limits);
     assert!(
-        error_of_nodes.ends_with("nodes of the call tree: more than 60000"),
+        error_of_nodes.ends_with("nodes of the call tree: more than 90000"),
         "{error_of_nodes}"
     );
     let limits = Limits {
