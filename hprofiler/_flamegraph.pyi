@@ -122,7 +122,10 @@ class Method:
         """Without annotation."""
     @property
     def kind(self) -> str:
-        """The tier (with the most self value): plain, interpreted, c1, jit, inlined, kernel or waker."""
+        """The tier: plain, interpreted, c1, jit, inlined, kernel or waker.
+
+        Of several, the one with the most self value.
+        """
     @property
     def self_value(self) -> int:
         """The value of the stacks that end in it."""

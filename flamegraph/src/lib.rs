@@ -1,7 +1,8 @@
 //! Call trees of stacks: formats in and out, merging, pictures.
 //!
 //! A [`Profile`] is a call tree over interned frames with typed values. [`read`], which detects the
-//! format, builds one; writers (folded, pprof, SVG, the viewer's data) walk it. Nothing here is recursive, and everything a reader gets is held to [`Limits`].
+//! format, builds one; writers (folded, pprof, SVG, the viewer's data) walk it. Nothing here is recursive, and
+//! everything a reader gets is held to [`Limits`].
 
 mod formats;
 mod ops;

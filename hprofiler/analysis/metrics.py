@@ -235,7 +235,7 @@ Formula = Callable[[HostMetrics, str], Values]
 
 
 def _part(of: str, part: Sequence[str], whole: Sequence[str], factor: float = 100) -> Formula:
-    """How much some counters of a thing grew by how much others did, in percent or times another factor."""
+    """The ratio of two sums of increases, in percent or times another factor."""
 
     def formula(host: HostMetrics, id: str) -> Values:
         grown = host.increase_of_all(of, id, part), host.increase_of_all(of, id, whole)

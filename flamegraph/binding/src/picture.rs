@@ -1,4 +1,4 @@
-//! The options of a picture, as keywords: how it is to look.
+//! The options of a picture, as keywords.
 
 use flamegraph::svg::{MinWidth, Options};
 use flamegraph::{Error, WriteFormat};

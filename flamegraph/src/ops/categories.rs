@@ -75,7 +75,7 @@ impl WorkTable {
         }
     }
 
-    /// Each node's category and phase, by their places in the list that is returned, too. `kernel` is false where frames
+    /// Each node's category and phase, as indices into the returned list. `kernel` is false where frames
     /// of that kind are classes.
     pub(super) fn of_nodes(
         &mut self,

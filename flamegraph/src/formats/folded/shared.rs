@@ -13,7 +13,7 @@ struct Shared<'a, R> {
     blocks: Mutex<Blocks<R>>,
     /// The error that comes first in the text, and its line.
     failure: Mutex<Option<(u64, Error)>>,
-    /// To which the thread that comes first adds; the others begin with `empty`.
+    /// The profile that the first thread extends; the others begin with `empty`.
     begun: Mutex<Option<Profile>>,
     empty: Profile,
     limits: &'a Limits,
