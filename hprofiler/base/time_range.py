@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from hprofiler.base.durations import seconds
+
 _SECOND = 1_000_000
 _FOREVER = 1 << 62
 
@@ -17,9 +19,9 @@ class TimeRange(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> TimeRange:
-        """The range of `5-12.5` or `10-`. Raises ValueError."""
+        """The range of `5-12.5`, `10-` or `1m-90s`. Raises ValueError."""
         first, dash, last = text.partition("-")
-        given = cls(float(first), float(last or "inf"))
+        given = cls(seconds(first), seconds(last) if last else math.inf)
         if not dash or not 0 <= given.begin < given.end or first.strip() != first:
             raise ValueError(text)
         return given

@@ -27,11 +27,35 @@ _EACH_ONE = (
 # Counters with a one-word name.
 _USEFUL = ("cycles", "instructions")
 _COUNTERS = (*_USEFUL, *_EACH_ONE, "itimer", "ctimer")
+# Other events of perf, which are sampled.
+_SAMPLED = (
+    "cpu-clock",
+    "task-clock",
+    "cpu-cycles",
+    "branches",
+    "branch-instructions",
+    "branch-misses",
+    "bus-cycles",
+    "cache-references",
+    "cache-misses",
+    "L1-dcache-load-misses",
+    "LLC-load-misses",
+    "dTLB-load-misses",
+    "ref-cycles",
+    "stalled-cycles-frontend",
+    "stalled-cycles-backend",
+)
+_KNOWN = {name.lower(): name for name in (*OWN, *_OTHER_NAMES, *_COUNTERS, *_SAMPLED)}
+# Words that people try; none of them is like the name of the event.
+_MEANT = {"memory": ("alloc", "live"), "time": ("cpu", "wall"), "sleep": ("offcpu", "wall")}
+_FUNCTION = "native:"
 # Other names show their kind: tracepoints have colons, methods and processor events have dots, perf's device
-# events have slashes. The agent tries names with a hyphen.
+# events have slashes.
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*[*]?")
 _RAW = re.compile(r"r[0-9a-fA-F]+")
 _LIKE = 0.7
+# All of them are known.
+_HYPHENED = re.compile(r"\w+(?:-\w+)+")
 # A Java method, unlike processor events such as MEM_LOAD_RETIRED.L3_MISS.
 _METHOD = re.compile(r"(?:[\w$]+\.)*[A-Z][\w$]*\.[a-z_$*<][\w$*<>]*")
 # A colon may also start a modifier: cycles:u.
@@ -46,15 +70,38 @@ class Caution(NamedTuple):
 
 
 def known_as(event: str) -> str:
-    """The canonical name: alloc for "heap", a.b.C.m for a method written as a/b/C.m."""
+    """The canonical name.
+
+    That is cpu for "CPU", alloc for "heap", malloc for "native:malloc", and a.b.C.m for a/b/C.m.
+    """
     name = event.strip()
-    return name.replace("/", ".") if _AS_SHOWN.fullmatch(name) else _OTHER_NAMES.get(name, name)
+    if _AS_SHOWN.fullmatch(name):
+        return name.replace("/", ".")
+    name = _KNOWN.get(name.lower(), name).removeprefix(_FUNCTION)
+    return _OTHER_NAMES.get(name, name)
+
+
+def unknown(event: str) -> str | None:
+    """Why an event cannot be one, and what may be meant; None if it can.
+
+    Functions in native code are named with `native:`, because a typo looks like one, and only a process shows
+    which functions there are.
+    """
+    name = event.strip()
+    if name.lower() in _KNOWN or not (is_function(name) or _HYPHENED.fullmatch(name)):
+        return None
+    from difflib import get_close_matches
+
+    near = _MEANT.get(name.lower()) or get_close_matches(name.lower(), _KNOWN, n=1, cutoff=_LIKE)
+    meant = f"did you mean {' or '.join(_KNOWN[one] for one in near)}?" if near else f"events are {IN_WORDS}"
+    function = f"; for a function in native code, write {_FUNCTION}{name}" if is_function(name) else ""
+    return f"{name!r} is not an event; {meant}{function}"
 
 
 def caution_of(event: str) -> Caution | None:
-    """A warning about an event that may not exist or that changes the JVM; else None."""
+    """A warning about an event that changes the JVM; else None."""
     if not is_method(event):
-        return doubt_of(event)
+        return None
     return Caution(
         f"to count {event}, async-profiler changes its class during the recording: a method of that class "
         "that runs then and never returns, and its callers, are missing from later recordings of the JVM",
@@ -81,25 +128,3 @@ def is_each_one(event: str) -> bool:
 def is_function(event: str) -> bool:
     """Whether async-profiler takes an event for a function in native code."""
     return event not in OWN + _COUNTERS and bool(_WORD.fullmatch(event)) and not _RAW.fullmatch(event)
-
-
-def doubt_of(event: str) -> Caution | None:
-    """A warning if async-profiler takes the word for a native function, such as `malloc`; else None.
-
-    A typo looks the same. It is not refused, because such a function may exist.
-    """
-    if not is_function(event):
-        return None
-    from difflib import get_close_matches
-
-    near = get_close_matches(event.lower(), OWN + _USEFUL, n=2, cutoff=_LIKE)
-    meant = (
-        f"did you mean {' or '.join(near)}?"
-        if near
-        else f"if it is not a function, choose one of {', '.join(OWN)}"
-    )
-    return Caution(
-        f"{event} is not a known event: async-profiler takes it for a function in native code, and "
-        "the recording fails if there is no such function",
-        meant,
-    )

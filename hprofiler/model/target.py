@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 Labels = Mapping[str, str]
+_PIDS = re.compile(r"[0-9]+(?:,[0-9]+)*")
 PROCESS = "process"
 """The label with a process's short name."""
 OWNER = "owner"
@@ -101,3 +103,8 @@ class Process:
     jvm_version: str = ""
     labels: Labels = field(default_factory=dict)
     is_jvm: bool = False
+
+
+def pids_alone(text: str) -> bool:
+    """Whether a word of the command line is a process id, or several: `123,456`."""
+    return _PIDS.fullmatch(text) is not None

@@ -2,7 +2,7 @@
 
 The first form that fits wins:
 
-1. `pid:123,456`: these processes, JVMs or not.
+1. `pid:123,456` or `123,456`: these processes, JVMs or not.
 2. `re:EXPRESSION`: a regular expression (Rust's `regex` syntax) searched in the whole command line.
 3. `text:ANYTHING`: plain text, whatever it looks like.
 4. The exact name of a selector.
@@ -25,6 +25,7 @@ from hprofiler.base.errors import SelectorError
 from hprofiler.base.paths import at_home, is_folder, usual
 from hprofiler.base.resources import selector_directory
 from hprofiler.model import Selector
+from hprofiler.model.target import pids_alone
 from hprofiler.selectors.rule_file import NAME, NamedSelector, check_regex, read_selector_file
 
 _FILTER = re.compile(r"(?:[efz]|pcre)?grep|rg|[gmn]?awk|sed|perl|head|tail|sort|uniq|cut|tr")
@@ -61,6 +62,8 @@ def parse_selector(text: str, directories: Sequence[Path]) -> Selector:
     """
     typed = text.strip()
     _check_typed(typed)
+    if pids_alone(typed):
+        typed = text = f"pid:{typed}"
     prefix, colon, rest = typed.partition(":")
     if colon and prefix in _PREFIXES:
         query = _PREFIXES[prefix](rest.strip())

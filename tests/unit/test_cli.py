@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from hprofiler import cli
 from hprofiler.base import resources
 from hprofiler.base.errors import HprofilerError, UsageError
+from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.objects import local_reach, sampling
 from hprofiler.cli.options.parser import parse
+from hprofiler.cli.options.questions import moment
 from hprofiler.cli.terminal.exit_codes import Exit
 from tests import cli_reference
 from tests.unit.command import ROOT, as_process, exit_code, hprofiler
@@ -39,6 +42,8 @@ def test_the_reference_page_has_every_help_text():
             ["EtlJob"],
             "unknown command 'EtlJob' (to profile a job of that name: -j EtlJob); commands are run, ps",
         ),
+        (["-p", "12x"], "'12x' is not a process id"),
+        (["-p", "12", "-j", "java"], "not allowed with argument"),
         (["-j", "java", "-f", "0"], "frequency from 1 to 10000"),
         (["-j", "spark-exector"], "spark-executor"),
         (["-j", "java", "-H", "a", "--hosts-file", "b"], "exclude each other"),
@@ -50,7 +55,9 @@ def test_the_reference_page_has_every_help_text():
         (["-j", "java", "--canary=3"], "takes no value, but was given '3'"),
         (["-j", "java", "-e", "cpu,,alloc"], "'' is not an event; events are cpu, alloc, live, lock"),
         (["-j", "java", "-e", "page-faults,cpu,page-faults"], "page-faults is given twice"),
-        (["-j", "java", "-e", ",".join(f"e{n}" for n in range(17))], "at most 16"),
+        (["-j", "java", "-e", ",".join(f"a.B.c{n}" for n in range(17))], "at most 16"),
+        (["-j", "java", "-t", "10q"], "'10q' is not a time from 0.1 to 86400 seconds, such as 10, 10s, 1.5m"),
+        (["-j", "java", "-t", "2d"], "from 0.1 to 86400 seconds"),
         (["-j", "java", "--alloc-interval", "512q"], "a size such as 4096, 512k"),
         (["-j", "java", "--alloc-interval", "4095"], "from 4k to 1024g"),
         (["-j", "java", "--wall-interval", "999us"], "from 1ms to 1000s"),
@@ -60,6 +67,33 @@ def test_bad_usage_says_what_and_exits_2(words, says, capsys):
     assert exit_code(words) == 2
     said = capsys.readouterr()
     assert says in said.out + said.err and "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("verb", [[], ["run"], ["ps"], ["top"], ["doctor"]])
+@pytest.mark.parametrize("pids", [["12,34"], ["-p", "12,34"], ["-j", "12,34"], ["-j", "pid:12,34"]])
+def test_a_process_is_named_by_its_id(verb, pids):
+    assert chosen.selector(parse([*verb, *pids, "--timeout", "2m"])).query == {
+        "kind": "pids",
+        "pids": [12, 34],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("2026-11-20", datetime(2026, 11, 20)),
+        ("2026-11-20 17:12", datetime(2026, 11, 20, 17, 12)),
+        ("2026-11-20T17:12:30Z", datetime(2026, 11, 20, 17, 12, 30)),
+        ("2026-11-20 17:12+01:00", datetime(2026, 11, 20, 16, 12)),
+    ],
+)
+def test_a_moment_is_a_date_perhaps_with_a_time(text, meant):
+    assert moment(text) == meant
+
+
+def test_a_moment_is_a_time_ago():
+    before = datetime.now(timezone.utc).replace(tzinfo=None)
+    assert before - timedelta(minutes=5) <= moment("5m") < before - timedelta(minutes=4)
 
 
 @pytest.mark.parametrize(

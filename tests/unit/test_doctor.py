@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from hprofiler.cli.terminal.findings_table import print_findings
 from hprofiler.collect.checking import HostChecked, check_only
 from hprofiler.collect.limits import Care
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Status
-from hprofiler.model.event_names import OWN, doubt_of
+from hprofiler.model.event_names import OWN, known_as, unknown
 from tests.unit.command import hprofiler
 from tests.unit.stand_in import ANY
 
@@ -65,7 +66,6 @@ def test_each_host_has_its_own_result(fleet):
 @pytest.mark.parametrize(
     ("engine", "event", "meant"),
     [
-        ("async-profiler", "aloc", "did you mean alloc"),
         ("async-profiler", "com.acme.Main.step", "choose another event"),
         ("perf", "nosuch", None),
     ],
@@ -161,20 +161,39 @@ def test_the_json_has_the_documented_shape():
     assert second["outcomes"][0]["reason"] == "refused" and second["kernel"] == ""
 
 
-KNOWN = [*OWN, "cycles", "page-faults", "sched:sched_switch", "mem:0x10/8:w", "cpu/cache-misses/u", "r1a8"]
-KNOWN += ["java.util.HashMap.get", "a.B.*", "G1CollectedHeap::allocate", "mem_load_retired.l3_miss"]
+EVENTS = {
+    **{name: name for name in (*OWN, "cycles", "page-faults", "sched:sched_switch", "mem:0x10/8:w", "r1a8")},
+    **{name: name for name in ("cpu/cache-misses/u", "java.util.HashMap.get", "a.B.*", "cycles:u")},
+    **{name: name for name in ("G1CollectedHeap::allocate", "mem_load_retired.l3_miss")},
+    **{"CPU": "cpu", "Page-Faults": "page-faults", "l1-dcache-load-misses": "L1-dcache-load-misses"},
+    **{"HEAP": "alloc", "a/b/C.m": "a.b.C.m", "native:malloc": "malloc", "native:cpu_relax": "cpu_relax"},
+}
 
 
-@pytest.mark.parametrize("event", KNOWN)
-def test_known_events_are_not_doubtful(event):
-    assert doubt_of(event) is None
+def test_events_are_known_by_name_or_by_form():
+    assert dict(zip(EVENTS, map(known_as, EVENTS), strict=True)) == EVENTS
+    assert not any(map(unknown, EVENTS))
+
+
+@pytest.mark.parametrize(
+    ("event", "meant"),
+    [
+        ("aloc", "did you mean alloc?; for a function in native code, write native:aloc"),
+        ("locks", "did you mean lock?"),
+        ("page-fault", "did you mean page-faults?"),
+        ("memory", "did you mean alloc or live?"),
+        ("malloc", "write native:malloc"),
+        ("JVM_*", "events are cpu, alloc, live"),
+    ],
+)
+def test_an_unknown_event_is_refused_before_anything_is_touched(event, meant, tmp_path):
+    done = hprofiler("-j", f"pid:{os.getpid()}", "-e", f"cpu,{event}", "-o", tmp_path / "run")
+    assert done.returncode == 2 and f"{event!r} is not an event; " in done.stderr and meant in done.stderr
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_warns_of_events_before_it_connects(tmp_path):
-    words = ["-t", "0.1", "-j", "pid:1", "-e", "aloc,cpu,a.B.c", "-h", "127.0.0.1", "--port", "1", "-o"]
+    words = ["-t", "0.1", "-j", "pid:1", "-e", "cpu,a.B.c", "-h", "127.0.0.1", "--port", "1", "-o"]
     said = hprofiler(*words, tmp_path / "run").stderr
-    assert said.index("note: aloc is not a known event") < said.index("127.0.0.1"), said
-    assert said.index("note: to count a.B.c, async-profiler changes its class") < said.index("127.0.0.1"), (
-        said
-    )
-    assert said.count("note:") == 2, said
+    assert said.index("note: to count a.B.c, async-profiler changes its class") < said.index("127.0.0.1")
+    assert said.count("note:") == 1, said

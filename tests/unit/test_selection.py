@@ -49,6 +49,16 @@ def test_query(desc: str, typed: str, query: dict[str, Any]) -> None:
     assert selector.text == typed
 
 
+@pytest.mark.parametrize("typed", ["123,456", " 123,456 ", "pid:123,456"])
+def test_pids_need_no_prefix(typed: str) -> None:
+    selector = parse_selector(typed, [SHIPPED])
+    assert (selector.text, selector.query, selector.native) == (
+        "pid:123,456",
+        {"kind": "pids", "pids": [123, 456]},
+        True,
+    )
+
+
 ERRORS = [
     ("empty", " ", "empty"),
     ("no pid", "pid:", "'' is not a process id"),

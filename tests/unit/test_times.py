@@ -223,6 +223,7 @@ def test_pauses_and_clocks_are_in_the_page(folder):
 def test_ranges_are_half_open_and_exact():
     assert TimeRange.of("5-12.5") == (5, 12.5) and str(TimeRange.of("5-12.5")) == "5-12.5 s"
     assert str(TimeRange.of("10-")) == "from 10 s on"
+    assert TimeRange.of("500ms-1.5m") == (0.5, 90)
     assert TimeRange.of("5086.2-5086.22").microseconds(START) == (
         START + 5_086_200_000,
         START + 5_086_220_000,

@@ -86,7 +86,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         type=age,
         required=True,
         metavar="AGE",
-        help="remove runs that started so long ago: 90d, 12w or 48h",
+        help="remove runs that started so long ago: 90d, 12w, 48h or 30m",
     )
     check = verb("check", "read all of an archive, and report what is damaged or missing", _CHECK)
     _add_place(check)

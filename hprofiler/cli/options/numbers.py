@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
+from hprofiler.base.durations import SECOND, nanoseconds
 from hprofiler.base.errors import UsageError
 from hprofiler.base.paths import is_folder
 from hprofiler.base.time_range import TimeRange
 
+_OLDEST = 200 * 365 * 86_400 * SECOND
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_TIMES = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-_AGES = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
 def whole_number(text: str, least: int, most: int, meaning: str) -> int:
@@ -51,42 +51,53 @@ def cores(text: str) -> float:
 
 def size(text: str) -> int:
     """Bytes of "512k", from 4k; k, m and g are powers of 1024."""
-    return _with_unit(text, _SIZES, 4096, 1 << 40, "a size such as 4096, 512k, 4m or 1g (from 4k to 1024g)")
+    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([a-z]*)", text.strip().lower())
+    bytes_ = round(float(found[1]) * _SIZES[found[2]]) if found and found[2] in _SIZES else 0
+    if not 4096 <= bytes_ <= 1 << 40:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a size such as 4096, 512k, 4m or 1g (from 4k to 1024g)"
+        )
+    return bytes_
 
 
 def time(text: str) -> int:
     """Nanoseconds of "10us"."""
-    return _with_unit(
-        text, _TIMES, 1, 1000 * _TIMES["s"], "a time such as 500ns, 10us, 10ms or 1s (up to 1000s)"
-    )
+    return _length(text, "", 1, 1000 * SECOND, "a time such as 500ns, 10us, 10ms or 1s (up to 1000s)")
 
 
 def period(text: str) -> int:
     """Nanoseconds of "10ms", at least 1 ms."""
     meaning = "a time such as 1ms, 10ms or 1s (from 1ms to 1000s)"
-    return _with_unit(text, _TIMES, _TIMES["ms"], 1000 * _TIMES["s"], meaning)
+    return _length(text, "", SECOND // 1000, 1000 * SECOND, meaning)
+
+
+def seconds(text: str) -> float:
+    """Seconds of "10", "10s", "1.5m" or "1h": from 0.1 s to a day."""
+    meaning = "a time from 0.1 to 86400 seconds, such as 10, 10s, 1.5m or 1h"
+    return _length(text, "s", SECOND // 10, 86_400 * SECOND, meaning) / SECOND
 
 
 def age(text: str) -> timedelta:
-    """How long "90d" is; also w and h."""
-    found = re.fullmatch(r"([0-9]{1,5})([hdw])", text.strip().lower())
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an age such as 90d, 12w or 48h")
-    return int(found[1]) * _AGES[found[2]]
+    """How long "90d" is."""
+    ns = _length(text, "", 1, _OLDEST, "an age such as 90d, 12w, 48h or 30m")
+    return timedelta(microseconds=ns / 1000)
 
 
 def time_range(text: str) -> TimeRange:
-    """The range of "5-12.5" or "10-"."""
+    """The range of "5-12.5", "10-" or "1m-90s"."""
     try:
         return TimeRange.of(text)
     except ValueError:
-        reason = f"{text!r} is not FROM-TO in seconds, such as 5-12.5 or 10-"
+        reason = f"{text!r} is not FROM-TO in seconds, such as 5-12.5, 10- or 1m-90s"
         raise argparse.ArgumentTypeError(reason) from None
 
 
-def _with_unit(text: str, units: dict[str, int], least: int, most: int, meaning: str) -> int:
-    found = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([a-z]*)", text.strip().lower())
-    amount = round(float(found[1]) * units[found[2]]) if found and found[2] in units else 0
-    if not least <= amount <= most:
+def _length(text: str, usual: str, least: int, most: int, meaning: str) -> int:
+    """Nanoseconds of a length of time; a number without a unit is in the `usual` one."""
+    try:
+        found = nanoseconds(text, usual)
+    except ValueError:
+        found = 0
+    if not least <= found <= most:
         raise argparse.ArgumentTypeError(f"{text!r} is not {meaning}")
-    return amount
+    return found

@@ -21,11 +21,13 @@ from hprofiler.cli.options import safety as care_options
 from hprofiler.cli.options import sampling as sampling_options
 from hprofiler.cli.options import spark as spark_options
 from hprofiler.cli.options import yarn as yarn_options
-from hprofiler.cli.options.numbers import named, time_range, whole_number
+from hprofiler.cli.options.numbers import named, seconds, time_range, whole_number
 from hprofiler.cli.options.target import SelectorAction
 from hprofiler.model.event_names import known_as
+from hprofiler.model.target import pids_alone
 
 _HELP = "print this help"
+_WITH_PROCESSES = ("run", "ps", "top", "doctor")
 _WITH_HOSTS = ("run", "ps", "top", "doctor", "cleanup")
 # Least similarity of a word and a suggestion, from 0 to 1.
 _LIKE = 0.8
@@ -33,7 +35,7 @@ _LIKE = 0.8
 SELECTORS = """\
 SELECTOR (docs/selectors.md):
   NAME                  a named selector; `hprofiler selectors` lists them
-  pid:123,456           process ids
+  pid:123,456           process ids; also 123,456, -p 123,456, and a command's first word
   TEXT or re:REGEX      found in the command line
   'grep X | grep -v Y'  a pipe over the process list
   application_…         a YARN application
@@ -43,10 +45,11 @@ SELECTOR (docs/selectors.md):
                         sparkapplication; -j k8s:… may be repeated
 """
 
-_TARGET = "-j SELECTOR [-h HOSTS | -c URL | -n NAMESPACE]"
+_TARGET = "-j SELECTOR|PID [-h HOSTS | -c URL | -n NAMESPACE]"
 
 RUN_EXAMPLES = """\
 examples:
+  hprofiler 4242                                               a process of this machine, by its id
   hprofiler -j spark-executor                                  Spark executors on this machine
   hprofiler -f 300 -t 60 -j spark-executor -h n1,n2            on two hosts over SSH, 60 s at 300 Hz
   hprofiler -j application_1700000000000_0042 -c http://rm:8088   a YARN application
@@ -112,11 +115,13 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         print(f"hprofiler {__version__}")
         general_parser().exit()
     verb = words.pop(0) if words[0] in VERBS else "run"
-    if verb == "run" and words and not words[0].startswith("-"):
+    if verb == "run" and words and not words[0].startswith("-") and not pids_alone(words[0]):
         near = _most_like(words[0].lower(), VERBS)
         job = f"to profile a job of that name: -j {shlex.quote(words[0])}"
         meant = f"did you mean {near}?" if near else job
         general_parser().error(f"unknown command {words[0]!r} ({meant}); commands are {', '.join(VERBS)}")
+    if verb in _WITH_PROCESSES and words and pids_alone(words[0]):
+        words.insert(0, "-p")
     parser = verb_parser(verb)
     options = parser.parse_args(words)
     options.words = [verb, *words]
@@ -176,13 +181,16 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
 def _target_options(parser: argparse.ArgumentParser) -> None:
     """Which processes, where, and how to get there."""
     group = parser.add_argument_group("processes")
-    group.add_argument(
+    either = group.add_mutually_exclusive_group(required=True)
+    either.add_argument(
         "-j",
         "--selector",
-        required=True,
         action=SelectorAction,
         metavar="SELECTOR",
         help="which processes to profile; see SELECTOR below",
+    )
+    either.add_argument(
+        "-p", "--pid", dest="selector", type="pid:{}".format, metavar="PID,…", help="processes by their ids"
     )
     _selector_directory_option(group)
     _host_options(parser)
@@ -249,10 +257,10 @@ def _ssh_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--timeout",
-        type=sampling_options.seconds,
+        type=seconds,
         default=30.0,
-        metavar="S",
-        help="seconds allowed for each step on a host (default 30)",
+        metavar="TIME",
+        help="time allowed for each step on a host: 60 (seconds), 60s or 2m (default 30)",
     )
 
 

@@ -11,6 +11,9 @@ from hprofiler.cli.options.diff import share
 from hprofiler.cli.options.numbers import age, named
 from hprofiler.model.event_names import known_as
 
+# A date, perhaps with a time and its zone.
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?))?\s?(Z|UTC|[+-]\d\d:\d\d)?")
+_ZONE = {None: "+00:00", "Z": "+00:00", "UTC": "+00:00"}
 _STATUS = "exit status:\n  0  done\n"
 _NO_RUN = (
     "  2  bad usage, or no such method, application or event\n  4  no run in the archive, or in the time\n"
@@ -99,7 +102,8 @@ def _add_common(
         type=moment,
         default=since,
         metavar="TIME",
-        help=f"{before}: 12h, 7d or 4w ago, or a date (UTC)" + (f" (default {since})" if since else ""),
+        help=f"{before}: 30m, 12h, 7d or 4w ago, or a date or date and time (UTC)"
+        + (f" (default {since})" if since else ""),
     )
     group = parser.add_argument_group("output")
     group.add_argument(
@@ -109,11 +113,12 @@ def _add_common(
 
 
 def moment(text: str) -> datetime:
-    """The time (UTC) of "7d" ago, or of a date."""
+    """The time (UTC) of "7d" ago, of a date, or of "2026-11-20 17:12"."""
     try:
-        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
-            return datetime.fromisoformat(text)
+        if found := _MOMENT.fullmatch(text.strip()):
+            time = datetime.fromisoformat(f"{found[1]}T{found[2] or '00:00'}{_ZONE.get(found[3], found[3])}")
+            return time.astimezone(timezone.utc).replace(tzinfo=None)
         return datetime.now(timezone.utc).replace(tzinfo=None) - age(text)
     except (argparse.ArgumentTypeError, ValueError, OverflowError):
-        reason = f"{text!r} is not a time such as 12h, 7d, 4w or 2026-11-20"
+        reason = f"{text!r} is not a time such as 30m, 12h, 7d, 2026-11-20 or 2026-11-20 17:12"
         raise argparse.ArgumentTypeError(reason) from None

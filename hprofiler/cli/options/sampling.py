@@ -10,7 +10,7 @@ from functools import partial
 
 from hprofiler.base.errors import UsageError
 from hprofiler.cli.options import numbers
-from hprofiler.model.event_names import IN_WORDS, OWN, known_as
+from hprofiler.model.event_names import IN_WORDS, OWN, known_as, unknown
 
 ENGINES = ("auto", "async-profiler", "perf", "pyspy")
 MOST_EVENTS = 16
@@ -41,10 +41,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "-t",
         "--duration",
-        type=seconds,
+        type=numbers.seconds,
         default=5.0,
-        metavar="SECONDS",
-        help="how long to record (default 5)",
+        metavar="TIME",
+        help="how long to record: 30 (seconds), 30s, 5m or 1h (default 5)",
     )
     group.add_argument(
         "-e",
@@ -138,8 +138,12 @@ def _intervals(group: argparse._ActionsContainer) -> None:
 
 def events(text: str) -> tuple[str, ...]:
     """The events of "cpu,alloc"."""
-    names = [known_as(name) for name in text.split(",")]
-    for name in names:
+    names = []
+    for given in text.split(","):
+        if why := unknown(given):
+            raise argparse.ArgumentTypeError(why)
+        names.append(known_as(given))
+        name = names[-1]
         if not _EVENT.fullmatch(name):
             raise argparse.ArgumentTypeError(
                 f"{name!r} is not an event; events are {IN_WORDS}, and others such as page-faults"
@@ -189,13 +193,3 @@ def refuse_unused(options: argparse.Namespace, asked: Sequence[str]) -> None:
             option = f"--{name.replace('_', '-')}"
             reason = f"{option} is for {', '.join(of)}, but -e is {', '.join(asked)}"
             raise UsageError(reason, f"leave it out, or use -e {','.join((*asked, of[0]))}")
-
-
-def seconds(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0.1 <= found <= 86_400:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time from 0.1 to 86400 seconds")
-    return found
