@@ -8,6 +8,7 @@ from datetime import datetime
 
 from hprofiler._flamegraph import category_label
 from hprofiler.analysis.diff import WHY, MethodChange
+from hprofiler.analysis.diff_findings import shares_moved
 from hprofiler.analysis.words import and_more, percent, plain
 from hprofiler.archive.grown import Grew, Grown
 from hprofiler.archive.questions import CORE_HOURS, HOURS, Cost, History, Part, Where
@@ -15,7 +16,7 @@ from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import amount, counted, duration, measure_of, named_by
-from hprofiler.report.diff_text import HEADS, about_noise, cells_of, factor_lines, name_of, noise_source
+from hprofiler.report.diff_text import HEADS, about_noise, cells_of, name_of, noise_source
 
 _SHOWN = 20
 _RUNS_SHOWN = 10
@@ -85,7 +86,7 @@ def grew_lines(found: Grew) -> list[str]:
         f"{printable(found.event)}: {printable(found.application)}, {days} ({counted(runs, 'runs')}), "
         f"each against all before ({counted(found.runs_before, 'runs')})",
         f"shares of {measure_of(found.event).share_of}; {about_noise(found.newest)}",
-        *factor_lines(found.newest),
+        *(one.text for one in shares_moved(found.newest.unchanged.usual)),
     ]
     for head, kind, grown in (("self", "own", found.own), ("total", "total", found.total)):
         if grown:

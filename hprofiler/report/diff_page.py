@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile
-from hprofiler.analysis.diff import Changes, MethodChange
-from hprofiler.analysis.findings import MOST, shown
-from hprofiler.analysis.subject import Finding, Part, says
-from hprofiler.analysis.words import percent
+from hprofiler.analysis.diff import Changes
+from hprofiler.analysis.subject import Finding
 from hprofiler.base.text import printable
 from hprofiler.model import HostRecord, Recording
 from hprofiler.model.measures import Column, measure_of
-from hprofiler.report.diff_text import AS_LONG, amount_of, points_of
+from hprofiler.report.diff_text import AS_LONG
 from hprofiler.report.page import PageData, PageEvent, PageProcess
 from hprofiler.report.sections import chip, event_of_page, finding_record, summary
 from hprofiler.runfolder import replacing
@@ -54,7 +53,7 @@ class TwoRuns:
         else:
             self._data.add(_EVENT, self._data.process(host, recording, run), profile, start)
 
-    def write(self, changes: Changes, out: Path) -> None:
+    def write(self, changes: Changes, findings: Sequence[Finding], out: Path) -> None:
         """Write the page. Raises OSError."""
         self._data.event(self._shown(changes))
         runs = [" · ".join(side.coverage) for side in (changes.before, changes.after)]
@@ -62,8 +61,8 @@ class TwoRuns:
         both = (changes.before, changes.after)
         sides = [side.in_words() for side in both]
         partial = [f"{one.name} is of {one.partial}" for one in both if one.partial]
-        findings = [finding_record(one) for one in _findings(changes)]
-        self._data.summaries[_EVENT] = summary(findings, [chip(text) for text in (*sides, *partial)])
+        chips = [chip(text) for text in (*sides, *partial)]
+        self._data.summaries[_EVENT] = summary([finding_record(one) for one in findings], chips)
         self._data.write(out)
 
     def _shown(self, changes: Changes) -> PageEvent:
@@ -93,43 +92,6 @@ def write_picture(changes: Changes, path: Path, title: str = "") -> None:
     title = title or f"{changes.before.name} → {changes.after.name}"
     with replacing(path) as file:
         file.write(changes.diff.to_svg(title=title, subtitle=in_picture(changes)))
-
-
-def _findings(changes: Changes) -> list[Finding]:
-    """The largest change first; growth before gains, own costs before totals; at most `MOST`."""
-    grew, shrank = changes.grew("own"), changes.shrank("own")
-    found = [_finding(changes, one, "own") for one in (*grew[:2], *shrank[:2])]
-    named = {one.method for one in found}
-    totals = [
-        one for one in (*changes.grew("total")[:1], *changes.shrank("total")[:1]) if one.name not in named
-    ]
-    found += [_finding(changes, one, "total") for one in totals]
-    return found[:MOST] or [_nothing(changes)]
-
-
-def _nothing(changes: Changes) -> Finding:
-    if changes.noise.known:
-        return says("unchanged", "No method changed beyond noise.")
-    text = "What is noise is not known: the profiles do not say how many samples they have."
-    return says("unknown-noise", text)
-
-
-def _amount(changes: Changes, value: float) -> str:
-    return amount_of(changes, value) if changes.absolute else percent(value, 1)
-
-
-def _finding(changes: Changes, one: MethodChange, kind: str) -> Finding:
-    """ "Pattern.sequence takes 14.5 points more of CPU time: 30.0 % after 15.5 %"."""
-    moved = one.of(kind)
-    more = "more" if moved.change > 0 else "less"
-    size = points_of(changes, abs(moved.change)) + ("" if changes.absolute else " points")
-    calls = " with all it calls" if kind == "total" else ""
-    before, after = _amount(changes, moved.before), _amount(changes, moved.after)
-    of = "" if changes.absolute else f" of {measure_of(changes.event).share_of}"
-    takes = f" takes {size} {more}{of}{calls}: "
-    share: Part = ("", after) if changes.absolute else ("share", after)
-    name: Part = ("method", shown(one.name))
-    return says("changed", name, takes, share, f" after {before}.", method=one.name)
 
 
 def in_picture(changes: Changes) -> str:

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 
 from hprofiler._flamegraph import Change, category_label
 from hprofiler.analysis.diff import WHY, Changes, MethodChange, Moved
+from hprofiler.analysis.diff_findings import amount_of, points_of
 from hprofiler.analysis.diff_sides import Side
-from hprofiler.analysis.words import and_more, percent, plain, short_name
+from hprofiler.analysis.subject import Finding
+from hprofiler.analysis.words import and_more, short_name
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
-from hprofiler.model.measures import amount, duration, measure_of, named_by
+from hprofiler.model.measures import duration, measure_of, named_by
 
 _WITHIN_SHOWN = 3
 HEADS = ("before", "after", "change", "noise")
@@ -21,13 +23,11 @@ _LONGEST_NAME = 160
 _OF_CHANGE = ("before", "after", "change", "noise", "beyond")
 # Recordings whose lengths differ by no more than this count as equally long.
 AS_LONG = 0.02
-# Least change of the shares of unchanged methods that is worth a line.
-_FACTOR = 0.05
 
 
-def lines(compared: Changes, top: int) -> list[str]:
-    """The methods that changed beyond noise, at most `top` of each kind."""
-    text = [*_head(compared), *_categories(compared)]
+def lines(compared: Changes, findings: Sequence[Finding], top: int) -> list[str]:
+    """What stands out, and the methods that changed beyond noise, at most `top` of each kind."""
+    text = [*_head(compared), "", *(printable(one.text) for one in findings), *_categories(compared)]
     kinds = kinds_of(compared)
     for head, kind, rows in kinds:
         text += _table(compared, head, kind, rows, top)
@@ -61,17 +61,7 @@ def _head(compared: Changes) -> list[str]:
     if compared.absolute and before and after and not math.isclose(before, after, rel_tol=AS_LONG):
         times = f"{duration(before)} and {duration(after)}"
         text.append(f"recorded for {times}: amounts differ for that reason alone")
-    return text + factor_lines(compared)
-
-
-def factor_lines(compared: Changes) -> list[str]:
-    """That shares of unchanged methods changed, if that is worth a line."""
-    factor = compared.unchanged.usual
-    if abs(factor - 1) < _FACTOR:
-        return []
-    others = "less" if factor > 1 else "more"
-    times = f"{factor:.2f} times what they were"
-    return [f"other methods cost {others}: that alone makes most methods' shares {times}"]
+    return text
 
 
 def about_noise(compared: Changes) -> str:
@@ -121,22 +111,6 @@ def name_of(name: str, moved: Moved) -> str:
     return f"{_name(name)}{f' ({moved.which})' if moved.which else ''}"
 
 
-def amount_of(compared: Changes, value: float) -> str:
-    return _unit(compared, value) if compared.absolute else plain(percent(value, 1))
-
-
-def points_of(compared: Changes, value: float) -> str:
-    """The size of a change: of shares in percentage points."""
-    if compared.absolute:
-        return _unit(compared, value)
-    return f"{100 * value:.2f}" if value < 0.01 else f"{100 * value:.1f}"
-
-
-def _unit(compared: Changes, value: float) -> str:
-    name, unit = compared.after.column
-    return f"{value:,.0f}" if unit == "count" else amount(value, (name, unit))
-
-
 def _nothing(compared: Changes, top: int) -> list[str]:
     largest = compared.largest("own")[: _WITHIN_SHOWN if compared.noise.known else top]
     if not largest:
@@ -168,7 +142,11 @@ def _name(name: str) -> str:
 
 
 def record(
-    compared: Changes, top: int, failed: Sequence[MethodChange], unsure: Sequence[MethodChange] = ()
+    compared: Changes,
+    findings: Sequence[Finding],
+    top: int,
+    failed: Sequence[MethodChange],
+    unsure: Sequence[MethodChange] = (),
 ) -> dict[str, object]:
     """The same for JSON: every method that changed beyond noise, or the `top` where none did."""
     name, unit = compared.after.column
@@ -181,6 +159,7 @@ def record(
         "before": _side(compared.before),
         "after": _side(compared.after),
         "noise": noise_source(compared),
+        "findings": [members(one, "code", "text", "method") for one in findings],
         "categories": {code: members(moved, *_OF_CHANGE) for code, moved in compared.categories},
         "methods": [_method(one) for one in methods],
         "appeared": [_path(compared, one) for one in compared.appeared(top)],

@@ -12,11 +12,13 @@ import pytest
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.diff import compare_paths
+from hprofiler.analysis.diff_findings import findings_of_changes
 from hprofiler.analysis.noise import Noise, Spread
 from hprofiler.base.errors import UsageError
 from hprofiler.report.diff_text import lines
 from tests.unit.command import ROOT, exit_code, hprofiler
 from tests.unit.test_outliers import USUAL, identical, sampled
+from tests.viewer.block import described
 from tests.viewer.made_profile import made_profile
 from tests.viewer.made_run import MadeHost, make_run
 
@@ -95,7 +97,7 @@ def test_two_runs_of_the_same_program_have_no_change_beyond_noise(tmp_path, proc
             for side in ("before", "after")
         ]
         changes = compare(*sides)
-        assert not changes.grew("own") and not changes.shrank("own"), lines(changes, 5)
+        assert not changes.grew("own") and not changes.shrank("own"), lines(changes, [], 5)
         assert not changes.appeared(5) and not changes.vanished(5)
         assert not changes.grew_over(0.0)
 
@@ -133,7 +135,8 @@ def test_the_command_prints_what_changed(before, after):
     assert second.startswith(
         "shares of CPU time; noise is the most that chance explains, from the number of samples"
     )
-    assert third.startswith("other methods cost more: that alone makes most methods' shares 0.8")
+    assert third == "" and rest[0].startswith("Job.m2 takes 18.")
+    assert rest[1].startswith("Other methods cost more: that alone makes most methods' shares 0.8")
     row = next(line for line in rest if line.endswith(HOT))
     cells = row.split()
     assert cells[0].endswith("%") and cells[2].startswith("+1") and cells[3].startswith("±")
@@ -173,13 +176,76 @@ def test_a_larger_share_of_less_work_is_not_growth(tmp_path):
     after = run_of(tmp_path / "b", "main;regex 100\nmain;parse 3010\nmain;write 1990\n")
     changes = compare(before, after)
     assert [one.name for one in changes.grew("own")] == ["parse", "write"], "shares are what they are"
-    assert "  … and 1 more" in lines(changes, 1)
+    assert "  … and 1 more" in lines(changes, [], 1)
     assert changes.unchanged.usual == pytest.approx(2, rel=0.05)
     assert not changes.grew_over(0.02)
     worse = run_of(tmp_path / "c", "main;regex 100\nmain;parse 3010\nmain;write 3500\n")
     assert [one.name for one in compare(before, worse).grew_over(0.05)] == ["write"]
     hotter = run_of(tmp_path / "d", "main;regex 50000\nmain;parse 3010\nmain;write 1990\n")
     assert [one.name for one in compare(before, hotter).grew_over(0.05)] == ["regex"]
+
+
+def service(**costs):
+    """A service's stacks: it cleans texts by a regular expression, which some callers compile, and more."""
+    stacks = {
+        "compile": "main;clean;java/util/regex/Pattern.compile;java/util/regex/Pattern.<init>",
+        "in_replace": "main;clean;java/lang/String.replaceAll;java/util/regex/Pattern.compile",
+        "replace": "main;clean;java/lang/String.replaceAll;match",
+        "match": "main;clean;match",
+        "md5": "main;checksum;md5",
+        "score": "main;score",
+        "mask": "main;com/acme/Masking.mask",
+        "digits": "main;com/acme/Masking.mask;digits",
+        "jit": "CompileBroker::compiler_thread_loop",
+    }
+    return "".join(f"{stacks[name]} {cost}\n" for name, cost in costs.items())
+
+
+BASE = {"md5": 1780, "score": 2000}
+COMPILED = {**BASE, "match": 3500, "compile": 2700}
+ONCE = {**BASE, "match": 3500}
+REPLACED = {**BASE, "replace": 3500, "in_replace": 2700}
+MASKED = {**ONCE, "mask": 1500, "digits": 2000}
+GONE = "Pattern.compile is gone: 27.1 points less of CPU time."
+IS_NEW = "Pattern.compile is new: 27.1 points more of CPU time."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (COMPILED, ONCE, [GONE]),
+        (ONCE, COMPILED, [IS_NEW]),
+        (REPLACED, ONCE, [GONE]),  # String.replaceAll is gone too, but what it matched is not
+        (ONCE, REPLACED, [IS_NEW]),
+        (ONCE, MASKED, ["Masking.mask is new: 32.5 points more of CPU time."]),
+        (COMPILED, MASKED, ["Masking.mask is new: 32.5 points more of CPU time.", GONE]),
+        ({**COMPILED, "jit": 100}, {**ONCE, "jit": 5000}, ["Pattern.compile is gone: 26.8 points less"]),
+        (
+            ONCE,
+            {**ONCE, "md5": 4000},
+            ["checksum takes 17.7 points more of CPU time with all it calls: from 24.5\u202f%"],
+        ),
+        (ONCE, ONCE, ["No method changed beyond noise."]),
+    ],
+)
+def test_what_explains_a_change_is_named_first(tmp_path, old, new, says):
+    changes = compare(run_of(tmp_path / "a", service(**old)), run_of(tmp_path / "b", service(**new)))
+    texts = [one.text for one in findings_of_changes(changes) if one.code in ("changed", "unchanged")]
+    assert [text[: len(start)] for text, start in zip(texts, says, strict=False)] == says
+    assert len(texts) == len(says) + ("jit" in old), texts
+
+
+def test_terminal_page_and_json_say_the_same(tmp_path):
+    sides = [run_of(tmp_path / name, service(**costs)) for name, costs in (("a", COMPILED), ("b", ONCE))]
+    done = diff(*sides, "--json", "-o", tmp_path / "x.html")
+    texts = [one["text"] for one in json.loads(done.stdout)["findings"]]
+    assert texts == [
+        GONE,
+        "Other methods cost less: that alone makes most methods' shares 1.37 times what they were.",
+    ]
+    assert diff(*sides).stdout.splitlines()[3:5] == texts
+    (summary,) = described(tmp_path / "x.html")["summaries"]
+    assert ["".join(text for _, text in one["parts"]) for one in summary["findings"]] == texts
 
 
 def test_the_json_has_everything_that_changed(before, after):
@@ -248,7 +314,7 @@ def test_amounts_of_cpu_time_do_not_depend_on_the_frequency(tmp_path):
     changes = compare(often, seldom, absolute=True)
     b = by_name(changes)["b"].own
     assert (b.before, b.after) == (pytest.approx(20e9, rel=1e-6), 20e9) and not b.beyond
-    assert "(30.0 s" in lines(changes, 5)[0]
+    assert "(30.0 s" in lines(changes, [], 5)[0]
     files = compare(*(side / "hosts/h0/1/cpu.pb.gz" for side in (often, seldom)), absolute=True)
     assert by_name(files)["b"].own.after == b.after
     (tmp_path / "x.folded").write_text(JOB)

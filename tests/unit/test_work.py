@@ -79,9 +79,9 @@ def test_a_difference_has_categories_first(tmp_path: Path) -> None:
         made = profile(tmp_path, **counts)
         made.write(sides[-1])
     changes = compare_paths(*sides, None, False, lambda *_: None)
-    text = "\n".join(lines(changes, 5))
+    text = "\n".join(lines(changes, [], 5))
     assert text.index("categories of work") < text.index(JOB.removesuffix("_[j]"))
-    moved = record(changes, 5, [])["categories"]["json"]
+    moved = record(changes, [], 5, [])["categories"]["json"]
     assert (moved["before"], moved["after"], moved["beyond"]) == (0.1, 0.5, True)
 
 

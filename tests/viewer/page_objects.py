@@ -10,6 +10,7 @@ from selenium.webdriver.common.keys import Keys
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.diff import Changes, compare_paths
+from hprofiler.analysis.diff_findings import findings_of_changes
 from hprofiler.report import make_report, write_page
 from hprofiler.report.diff_page import two_runs
 from tests.viewer.browser import Viewer, plain
@@ -34,7 +35,7 @@ def diff_page(before: Path, after: Path, page: Path) -> Changes:
     """Write the page that compares two runs or files; what Python says of them."""
     made = two_runs(before, after)
     changes = compare_paths(before, after, None, False, lambda side, done, of: None, made.take)
-    made.write(changes, page)
+    made.write(changes, findings_of_changes(changes), page)
     return changes
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from hprofiler.analysis.diff import (
     hidden,
     split_by_certainty,
 )
+from hprofiler.analysis.diff_findings import findings_of_changes
 from hprofiler.analysis.diff_sides import Source, open_side
+from hprofiler.analysis.subject import Finding
 from hprofiler.archive.sides import ArchiveSide
 from hprofiler.base.errors import PicturesError, UsageError, writing
 from hprofiler.base.text import printable
@@ -45,11 +48,12 @@ def command(options: argparse.Namespace) -> int:
         take = page.take if page else None
         sources = (_side(options.before, times[0]), _side(options.after, times[1]))
         changes = compare_sources(sources, options.event, options.absolute, listener, take)
+    findings = findings_of_changes(changes)
     for output in outputs:
-        _write(changes, page if output.suffix == _PAGE else None, output, options.title)
+        _write(changes, findings, page if output.suffix == _PAGE else None, output, options.title)
     grown = [] if options.fail_over is None else changes.grew_over(options.fail_over)
     failed, unsure = split_by_certainty(changes, grown)
-    _print(changes, options, failed, unsure)
+    _print(changes, findings, options, failed, unsure)
     if options.fail_over is not None and not grown:
         _print_hidden(changes, options.fail_over)
     if failed:
@@ -73,11 +77,13 @@ def _times(given: list[TimeRange]) -> tuple[TimeRange | None, TimeRange | None]:
     return (given[0], given[-1]) if given else (None, None)
 
 
-def _write(changes: Changes, page: TwoRuns | None, path: Path, title: str) -> None:
+def _write(
+    changes: Changes, findings: Sequence[Finding], page: TwoRuns | None, path: Path, title: str
+) -> None:
     try:
         with writing(path):
             if page is not None:
-                page.write(changes, path)
+                page.write(changes, findings, path)
             else:
                 write_picture(changes, path, title)
     except RuntimeError as error:  # more nodes or names than the page can hold
@@ -86,6 +92,7 @@ def _write(changes: Changes, page: TwoRuns | None, path: Path, title: str) -> No
 
 def _print(
     changes: Changes,
+    findings: Sequence[Finding],
     options: argparse.Namespace,
     failed: list[MethodChange],
     unsure: list[MethodChange],
@@ -95,9 +102,9 @@ def _print(
     if len(_problems(changes)) > _FAILED_SHOWN:
         print(f"  … and {len(_problems(changes)) - _FAILED_SHOWN} more", file=sys.stderr)
     if options.json:
-        print_json(record(changes, options.top, failed, unsure))
+        print_json(record(changes, findings, options.top, failed, unsure))
     else:
-        print("\n".join(lines(changes, options.top)))
+        print("\n".join(lines(changes, findings, options.top)))
     print_failed(changes, failed, unsure)
 
 
