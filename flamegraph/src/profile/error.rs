@@ -36,6 +36,8 @@ pub enum Error {
     },
     /// A file of this format is damaged or contradicts itself, and how.
     Damaged(&'static str, String),
+    /// A file of this format has a negative number, and where: it is the difference of two profiles.
+    Negative(&'static str, String),
     /// The input is larger than a reader may accept.
     Limit {
         /// What is too large.
@@ -76,6 +78,7 @@ impl Error {
         match self {
             Error::UnknownFormat { .. } => "unknown-format",
             Error::Damaged("pprof", _) => "pprof-damaged",
+            Error::Negative(..) => "negative",
             Error::MergeOverflow(_) => "merge-overflow",
             Error::UnlikeValues { .. } => "unlike-values",
             Error::Usage(_) => "usage",
@@ -124,6 +127,10 @@ impl fmt::Display for Error {
             } => write!(f, "{format}, line {line}: {reason}"),
             Error::Jfr { place, reason } => write!(f, "JFR recording, byte {place}: {reason}"),
             Error::Damaged(format, reason) => write!(f, "{format}: {reason}"),
+            Error::Negative(format, number) => write!(
+                f,
+                "{format}: {number} is negative: differences of profiles are not read"
+            ),
             Error::Limit { what, limit } => write!(f, "{what}: more than {limit}"),
             Error::Overflow(what) => write!(f, "{what}: the sum does not fit in 64 bits"),
             Error::MergeOverflow(value) => {

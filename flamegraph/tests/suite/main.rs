@@ -18,6 +18,7 @@ mod operations_properties;
 mod perf_data;
 mod perf_live;
 mod perf_maker;
+mod pprof_dropped;
 mod pprof_maker;
 mod pprof_threads;
 mod profile;

@@ -112,10 +112,12 @@ fn contradictions_are_errors() {
         ),
         ("[[0],[0]]", "[1]", "sample 1: there is no weight for it"),
         ("[[0]]", "[1,2]", "1 weights more than samples"),
-        ("[[0]]", "[-1]", "sample 0: samples (count): -1 is negative"),
     ] {
         refused(&sampled(samples, weights), expected);
     }
+    let negative = speedscope(&sampled("[[0]]", "[-1]")).err().unwrap();
+    let expected = "speedscope: profile 0 (t): sample 0: weight -1 is negative";
+    assert!(negative.starts_with(expected), "{negative}");
     let (open, close) = (
         r#"{"type":"O","frame":0,"at":"#,
         r#"{"type":"C","frame":0,"at":1}"#,

@@ -5,6 +5,7 @@
 
 mod mappings;
 mod proto;
+mod prune;
 mod read;
 mod samples;
 mod tables;

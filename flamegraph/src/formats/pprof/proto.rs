@@ -10,6 +10,8 @@ pub(crate) mod field {
     pub(crate) const LOCATION: u64 = 4;
     pub(crate) const FUNCTION: u64 = 5;
     pub(crate) const STRING: u64 = 6;
+    pub(crate) const DROP_FRAMES: u64 = 7;
+    pub(crate) const KEEP_FRAMES: u64 = 8;
     pub(crate) const DEFAULT_SAMPLE_TYPE: u64 = 14;
 }
 

@@ -89,6 +89,9 @@ fn add_samples(
 fn at_sample(error: Error, number: usize) -> Error {
     match error {
         Error::Damaged(_, reason) => damaged(format!("sample {number}: {reason}")),
+        Error::Negative(format, value) => {
+            Error::Negative(format, format!("sample {number}: {value}"))
+        }
         other => damaged(format!("sample {number}: {other}")),
     }
 }

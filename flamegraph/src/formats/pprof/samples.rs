@@ -1,6 +1,6 @@
 //! The samples of a pprof message, decoded one by one into a reused buffer.
 
-use super::tables::{check_inner_bytes, damaged, Locations};
+use super::tables::{check_inner_bytes, damaged, Locations, Part};
 use crate::formats::pprof::proto::sample_field;
 use crate::formats::shared::shared_suffix;
 use crate::profile::{Error, Frame, Kind, Limits, Node, Profile, Result, ROOT};
@@ -122,6 +122,18 @@ struct Way {
     packed: usize,
     /// The length of the path as folded text.
     bytes: u64,
+    cut: Cut,
+}
+
+/// How far a stack is from where the profile's `drop_frames` cuts it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    /// No location so far stays: a stack is never cut at its outermost frames.
+    NotYet,
+    /// The next location to drop ends the stack.
+    Next,
+    /// The stack has ended.
+    Done,
 }
 
 /// Adds samples to a profile. Callers that a sample shares with the previous one are neither decoded nor looked up
@@ -186,7 +198,7 @@ impl<'a, 'm> Samples<'a, 'm> {
             )));
         }
         if let Some(negative) = sample.values.iter().find(|&&value| value < 0) {
-            return Err(damaged(format!("value {negative} is negative")));
+            return Err(Error::Negative("pprof", format!("value {negative}")));
         }
         if sample.values.iter().all(|&value| value == 0) {
             return Ok(());
@@ -202,23 +214,33 @@ impl<'a, 'm> Samples<'a, 'm> {
     fn leaf(&mut self, sample: &Sample<'m>) -> Result<Node> {
         let too_long = || damaged("the stacks are too long, all together");
         self.path.truncate(self.shared(sample.packed));
+        let outside = (self.root.1, self.root.2, Cut::NotYet);
         let top = self.path.last();
-        let (mut node, mut bytes) =
-            top.map_or((self.root.1, self.root.2), |way| (way.node, way.bytes));
+        let (mut node, mut bytes, mut cut) =
+            top.map_or(outside, |way| (way.node, way.bytes, way.cut));
         self.find_own(sample)?;
         for &(location, packed) in self.own.iter().rev() {
-            let (frames, more) = self.locations.get(location)?;
-            bytes += more;
+            let (frames, span) = self.locations.get(location)?;
+            bytes += span.bytes;
             if bytes > self.left {
                 return Err(too_long());
             }
-            for &frame in frames {
-                node = self.profile.child(node, frame)?;
+            let is_cut = cut == Cut::Done || (cut == Cut::Next && span.dropped == Part::All);
+            if !is_cut {
+                for &frame in frames {
+                    node = self.profile.child(node, frame)?;
+                }
             }
+            cut = match (cut, span.dropped) {
+                (Cut::NotYet, Part::Nothing) => Cut::Next,
+                (Cut::Next, Part::Inlined | Part::All) => Cut::Done,
+                (cut, _) => cut,
+            };
             self.path.push(Way {
                 node,
                 packed,
                 bytes,
+                cut,
             });
         }
         self.before = sample.packed;

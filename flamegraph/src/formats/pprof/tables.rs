@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 use prost::Message;
 
 use super::mappings::Mappings;
+use super::prune::Dropped;
 use crate::formats::pprof::proto::{self, field};
 use crate::profile::{Error, Frame, Kind, Limits, Profile, Result, ValueType};
 use crate::source::wire::{Fields, Value};
@@ -29,6 +30,8 @@ pub(super) struct Parts<'a> {
     locations: Vec<&'a [u8]>,
     functions: Vec<&'a [u8]>,
     pub(super) strings: Strings<'a>,
+    /// The strings of the patterns `drop_frames` and `keep_frames`; 0 if there is none.
+    dropped: (i64, i64),
 }
 
 impl<'a> Parts<'a> {
@@ -42,9 +45,21 @@ impl<'a> Parts<'a> {
                 strings: Vec::new(),
                 most_bytes: limits.name_bytes,
             },
+            dropped: (0, 0),
         };
         for found in fields(message) {
-            let (number, bytes) = found?;
+            let (number, bytes) = match found? {
+                (field::DROP_FRAMES, Value::Number(index)) => {
+                    parts.dropped.0 = index as i64;
+                    continue;
+                }
+                (field::KEEP_FRAMES, Value::Number(index)) => {
+                    parts.dropped.1 = index as i64;
+                    continue;
+                }
+                (number, Value::Bytes(bytes)) => (number, bytes),
+                _ => continue,
+            };
             let (what, part) = match number {
                 field::SAMPLE_TYPE => ("sample types", &mut parts.values),
                 field::MAPPING => ("mappings of the pprof message", &mut parts.mappings),
@@ -79,30 +94,24 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The fields of a message that have bytes, with their field numbers.
-fn fields(message: &[u8]) -> impl Iterator<Item = Result<(u64, &[u8])>> {
+/// The fields of a message, with their numbers.
+fn fields(message: &[u8]) -> impl Iterator<Item = Result<(u64, Value<'_>)>> {
     let whole = message.len();
-    Fields::of(message).filter_map(move |found| match found {
-        Ok((field, Value::Bytes(bytes))) => Some(Ok((field, bytes))),
-        Ok(_) => None,
-        Err(left) => {
-            let place = whole - left;
-            Some(Err(damaged(format!(
-                "damaged or truncated at byte {place}"
-            ))))
-        }
+    Fields::of(message).map(move |found| {
+        found.map_err(|left| damaged(format!("damaged or truncated at byte {}", whole - left)))
     })
 }
 
 /// The samples, with their numbers.
 pub(super) fn samples(message: &[u8]) -> impl Iterator<Item = Result<(usize, &[u8])>> {
-    let is_sample = |found: &Result<(u64, &[u8])>| {
-        found
-            .as_ref()
-            .map_or(true, |&(field, _)| field == field::SAMPLE)
-    };
-    let samples = fields(message).filter(is_sample).enumerate();
-    samples.map(|(number, found)| Ok((number, found?.1)))
+    let samples = fields(message).filter_map(|found| match found {
+        Ok((field::SAMPLE, Value::Bytes(bytes))) => Some(Ok(bytes)),
+        Ok(_) => None,
+        Err(error) => Some(Err(error)),
+    });
+    samples
+        .enumerate()
+        .map(|(number, found)| Ok((number, found?)))
 }
 
 pub(super) fn check_inner_bytes(bytes: &[u8], what: &str, number: usize) -> Result<()> {
@@ -198,15 +207,26 @@ pub(super) struct Locations {
     frames: Vec<Frame>,
 }
 
-struct Span {
+pub(super) struct Span {
     frames: Range<usize>,
     /// The length of its frames as folded text.
-    bytes: u64,
+    pub(super) bytes: u64,
+    pub(super) dropped: Part,
+}
+
+/// What of a location is left out with everything that it calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Nothing,
+    /// Inlined functions, whose callers stay.
+    Inlined,
+    All,
 }
 
 impl Locations {
     pub(super) fn read(parts: &Parts<'_>, profile: &mut Profile) -> Result<Locations> {
-        let functions = read_functions(parts, profile)?;
+        let dropped = Dropped::read(parts.dropped, &parts.strings, profile);
+        let functions = read_functions(parts, dropped.as_ref(), profile)?;
         let mut mappings = Mappings::read(parts);
         let mut locations = Locations {
             spans: ById::new(),
@@ -224,16 +244,23 @@ impl Locations {
     fn add(
         &mut self,
         location: &proto::Location,
-        functions: &ById<Frame>,
+        functions: &ById<Function>,
         profile: &mut Profile,
     ) -> Result<()> {
         let (id, start) = (location.id, self.frames.len());
+        let mut dropped = Part::Nothing;
         check_entries("frames of the locations", start + location.line.len())?;
         for line in location.line.iter().rev() {
             let function = line.function_id;
             let missing = || damaged(format!("location {id}: function {function} does not exist"));
-            self.frames
-                .push(*functions.get(function).ok_or_else(missing)?);
+            let function = functions.get(function).ok_or_else(missing)?;
+            if function.dropped && dropped == Part::Nothing {
+                let is_first = self.frames.len() == start;
+                dropped = if is_first { Part::All } else { Part::Inlined };
+            }
+            if dropped != Part::Inlined {
+                self.frames.push(function.frame);
+            }
         }
         if location.line.is_empty() {
             let address = format!("[{:#x}]", location.address);
@@ -246,6 +273,7 @@ impl Locations {
         let span = Span {
             bytes: lengths.sum(),
             frames,
+            dropped,
         };
         if !self.spans.insert(id, span) {
             return Err(damaged(format!("location {id} stands twice")));
@@ -258,15 +286,24 @@ impl Locations {
         span.map_or(&[], |span| &self.frames[span.frames.clone()])
     }
 
-    /// The frames of a location, and their length as folded text.
-    pub(super) fn get(&self, location: u64) -> Result<(&[Frame], u64)> {
+    /// The frames of a location, and what else is known of them.
+    pub(super) fn get(&self, location: u64) -> Result<(&[Frame], &Span)> {
         let missing = || damaged(format!("location {location} does not exist"));
         let span = self.spans.get(location).ok_or_else(missing)?;
-        Ok((&self.frames[span.frames.clone()], span.bytes))
+        Ok((&self.frames[span.frames.clone()], span))
     }
 }
 
-fn read_functions(parts: &Parts<'_>, profile: &mut Profile) -> Result<ById<Frame>> {
+struct Function {
+    frame: Frame,
+    dropped: bool,
+}
+
+fn read_functions(
+    parts: &Parts<'_>,
+    dropped: Option<&Dropped>,
+    profile: &mut Profile,
+) -> Result<ById<Function>> {
     let mut functions = ById::new();
     for (number, bytes) in parts.functions.iter().enumerate() {
         let function: proto::Function = decode(bytes, "function", number)?;
@@ -274,7 +311,9 @@ fn read_functions(parts: &Parts<'_>, profile: &mut Profile) -> Result<ById<Frame
             parts.strings.bytes(function.name)?,
             parts.strings.bytes(function.system_name)?,
         );
-        if !functions.insert(function.id, intern(name, system_name, profile)?) {
+        let dropped = !name.is_empty() && dropped.is_some_and(|dropped| dropped.has(name));
+        let frame = intern(name, system_name, profile)?;
+        if !functions.insert(function.id, Function { frame, dropped }) {
             return Err(damaged(format!("function {} stands twice", function.id)));
         }
     }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::numbers::{each, numbers};
 use super::read::{within, wrong, Head, Target};
 use crate::formats::stack::Stack;
-use crate::profile::{Frame, Node, Result, ROOT};
+use crate::profile::{Error, Frame, Node, Result, ROOT};
 
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -138,5 +138,8 @@ fn add_sample(
         true => whole + i64::from(fraction >= 0.5),
         false => whole + target.fractions.take(leaf, value, fraction),
     };
+    if amount < 0 {
+        return Err(Error::Negative("speedscope", format!("weight {amount}")));
+    }
     target.profile.add(leaf, value, amount)
 }

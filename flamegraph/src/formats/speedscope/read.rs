@@ -107,6 +107,9 @@ pub(super) fn wrong(what: impl Into<String>) -> Error {
 pub(super) fn within(place: impl FnOnce() -> String) -> impl FnOnce(Error) -> Error {
     |error| match error {
         Error::Damaged(_, reason) => wrong(format!("{}: {reason}", place())),
+        Error::Negative(format, number) => {
+            Error::Negative(format, format!("{}: {number}", place()))
+        }
         other => wrong(format!("{}: {other}", place())),
     }
 }

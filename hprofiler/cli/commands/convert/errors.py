@@ -15,6 +15,7 @@ REMEDIES = {
     "unknown-format": "name it with --from",
     # A file with a zero byte near its beginning is taken for pprof.
     "pprof-damaged": "name the format with --from, or unpack the file (gzip and zstd are read)",
+    "negative": "give both profiles: `hprofiler convert AFTER --diff BEFORE`",
     "merge-overflow": "use --mean",
 }
 
