@@ -1,9 +1,17 @@
 //! Formats: how a profile is read and written, a folder for each, and the list of those that can be read.
 
+#[cfg(feature = "formats")]
+mod async_html;
+#[cfg(feature = "formats")]
+mod bpf;
 mod compact;
+#[cfg(feature = "formats")]
+mod firefox;
 pub(crate) mod folded;
 mod jfr;
 mod json;
+#[cfg(feature = "formats")]
+mod json_array;
 mod options;
 mod otlp;
 pub mod perf_data;
@@ -37,6 +45,18 @@ pub enum Format {
     Pprof,
     /// Our own, in the fewest bytes.
     Compact,
+    /// A flame graph of async-profiler, as HTML.
+    #[cfg(feature = "formats")]
+    AsyncHtml,
+    /// The JSON of the Firefox Profiler and samply.
+    #[cfg(feature = "formats")]
+    Firefox,
+    /// Maps of bpftrace.
+    #[cfg(feature = "formats")]
+    Bpftrace,
+    /// What the tools of bcc print.
+    #[cfg(feature = "formats")]
+    Bcc,
     /// Speedscope's JSON.
     #[cfg(feature = "formats")]
     Speedscope,
@@ -90,6 +110,20 @@ const FORMATS: &[Entry] = &[
     entry(Format::Pprof, "pprof", pprof::detect, pprof::read_input),
     #[cfg(feature = "formats")]
     entry(
+        Format::AsyncHtml,
+        "async-profiler-html",
+        async_html::detect,
+        async_html::read_input,
+    ),
+    #[cfg(feature = "formats")]
+    entry(
+        Format::Firefox,
+        "firefox",
+        firefox::detect,
+        firefox::read_input,
+    ),
+    #[cfg(feature = "formats")]
+    entry(
         Format::Speedscope,
         "speedscope",
         speedscope::detect,
@@ -102,6 +136,15 @@ const FORMATS: &[Entry] = &[
         perf_script::detect,
         perf_script::read_input,
     ),
+    #[cfg(feature = "formats")]
+    entry(
+        Format::Bpftrace,
+        "bpftrace",
+        bpf::detect_bpftrace,
+        bpf::read_bpftrace,
+    ),
+    #[cfg(feature = "formats")]
+    entry(Format::Bcc, "bcc", bpf::detect_bcc, bpf::read_bcc),
     entry(Format::Folded, "folded", |_| true, folded::read_input),
 ];
 

@@ -15,6 +15,8 @@ mod read;
 #[cfg(feature = "formats")]
 mod symbols;
 
+#[cfg(feature = "formats")]
+pub(crate) use lines::Lines;
 pub(crate) use names::{Names, StackLine, MOST_INLINED};
 #[cfg(feature = "formats")]
 pub(crate) use read::{detect, read_input};

@@ -8,4 +8,5 @@ mod profiles;
 mod read;
 mod write;
 
+pub(crate) use numbers::Fractions;
 pub(crate) use read::{detect, read_input};

@@ -2,11 +2,8 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::HashMap;
-use std::fmt;
-use std::marker::PhantomData;
 
 use foldhash::fast::RandomState;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::read::{wrong, Head};
@@ -84,51 +81,6 @@ fn time() -> ValueType {
     ValueType::new("time", "nanoseconds")
 }
 
-/// Calls `found` with the number of each element and the element.
-pub(super) fn each<'a, T: Deserialize<'a>>(
-    array: &'a RawValue,
-    found: impl FnMut(usize, T) -> Result<()>,
-) -> Result<()> {
-    let mut json = serde_json::Deserializer::from_str(array.get());
-    let done = json.deserialize_seq(Elements(found, PhantomData));
-    done.unwrap_or_else(|error| {
-        // Without line and column, which are relative to the array.
-        let error = error.to_string();
-        let place = error.rfind(" at line ").unwrap_or(error.len());
-        Err(wrong(&error[..place]))
-    })
-}
-
-/// Holds one element at a time: a small file can have a billion of them.
-struct Elements<F, T>(F, PhantomData<T>);
-
-impl<'a, T: Deserialize<'a>, F: FnMut(usize, T) -> Result<()>> Visitor<'a> for Elements<F, T> {
-    type Value = Result<()>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'a>>(
-        mut self,
-        mut array: A,
-    ) -> std::result::Result<Self::Value, A::Error> {
-        let mut done = Ok(());
-        for number in 0.. {
-            if done.is_err() {
-                // The parser expects that the whole array is read.
-                while array.next_element::<IgnoredAny>()?.is_some() {}
-                break;
-            }
-            let Some(element) = array.next_element()? else {
-                break;
-            };
-            done = (self.0)(number, element);
-        }
-        Ok(done)
-    }
-}
-
 /// The texts of the elements of an array of numbers, which is known to be JSON.
 pub(super) fn numbers(array: &RawValue) -> Result<impl Iterator<Item = &str>> {
     let text = array.get().trim();
@@ -145,13 +97,13 @@ const MOST: usize = 1 << 20;
 
 /// The remaining fraction, below 1, of each stack and value.
 #[derive(Default)]
-pub(super) struct Fractions {
+pub(crate) struct Fractions {
     left: HashMap<(usize, Node), f64, RandomState>,
 }
 
 impl Fractions {
     /// Adds a fraction below 1; returns what became a whole number.
-    pub(super) fn take(&mut self, leaf: Node, value: usize, fraction: f64) -> i64 {
+    pub(crate) fn take(&mut self, leaf: Node, value: usize, fraction: f64) -> i64 {
         if fraction == 0.0 {
             return 0;
         }
@@ -167,7 +119,7 @@ impl Fractions {
     }
 
     /// Distributes what is missing of the totals to the largest fractions.
-    pub(super) fn share_out(self, profile: &mut Profile) -> Result<()> {
+    pub(crate) fn share_out(self, profile: &mut Profile) -> Result<()> {
         for value in 0..profile.values().len() {
             let of_value = self.left.iter().filter(|((of, _), _)| *of == value);
             let mut left: Vec<(Node, f64)> =

@@ -5,8 +5,10 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::numbers::{each, numbers};
+use super::numbers::numbers;
+use super::read::NAME;
 use super::read::{within, wrong, Head, Target};
+use crate::formats::json_array::each;
 use crate::formats::stack::Stack;
 use crate::profile::{Error, Frame, Node, Result, ROOT};
 
@@ -34,7 +36,7 @@ pub(super) fn add_evented(head: &Head<'_>, target: &mut Target<'_>) -> Result<()
         path: Vec::new(),
         at: start.transpose()?,
     };
-    each(events, |number, event: Event<'_>| {
+    each(NAME, events, |number, event: Event<'_>| {
         open.take(&event, target)
             .map_err(within(|| format!("event {number}")))
     })?;
@@ -100,7 +102,7 @@ pub(super) fn add_sampled(head: &Head<'_>, target: &mut Target<'_>) -> Result<()
     let samples = head.samples.ok_or_else(missing("samples"))?;
     let mut weights = numbers(head.weights.ok_or_else(missing("weights"))?)?;
     let (mut stack, mut frames) = (Stack::default(), Vec::new());
-    each(samples, |number, sample: &RawValue| {
+    each(NAME, samples, |number, sample: &RawValue| {
         let too_few = || wrong("there is no weight for it");
         let weight = weights.next().ok_or_else(too_few);
         weight
@@ -139,7 +141,7 @@ fn add_sample(
         false => whole + target.fractions.take(leaf, value, fraction),
     };
     if amount < 0 {
-        return Err(Error::Negative("speedscope", format!("weight {amount}")));
+        return Err(Error::Negative(NAME, format!("weight {amount}")));
     }
     target.profile.add(leaf, value, amount)
 }

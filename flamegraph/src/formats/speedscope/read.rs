@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::numbers::{each, Column, Fractions};
+use super::numbers::{Column, Fractions};
 use super::profiles::{add_evented, add_sampled};
+use crate::formats::json_array::each;
 use crate::formats::ReadOptions;
 use crate::profile::{Error, Frame, Labels, Limits, Profile, Result};
 use crate::source::Input;
@@ -42,6 +43,8 @@ pub(crate) fn detect(head: &[u8]) -> bool {
     })
 }
 
+/// The format's name in errors.
+pub(super) const NAME: &str = "speedscope";
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 #[derive(Deserialize)]
@@ -100,7 +103,7 @@ pub(super) struct Meaning<'a> {
 }
 
 pub(super) fn wrong(what: impl Into<String>) -> Error {
-    Error::Damaged("speedscope", what.into())
+    Error::Damaged(NAME, what.into())
 }
 
 /// Prefixes an error with its place in the file.
@@ -123,7 +126,7 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
     let mut profile = Profile::bounded(Vec::new(), limits.cells);
     let frames = read_frames(file.shared.frames, &mut profile, limits)?;
     let mut fractions = Fractions::default();
-    each(file.profiles, |number, head: Head<'_>| {
+    each(NAME, file.profiles, |number, head: Head<'_>| {
         let place = || format!("profile {number} ({:.80})", head.name);
         let to = (&mut profile, &mut fractions);
         add_profile(&head, &frames, to, options).map_err(within(place))
@@ -141,7 +144,7 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
 
 fn read_frames(frames: &RawValue, profile: &mut Profile, limits: &Limits) -> Result<Vec<Frame>> {
     let mut all = Vec::new();
-    each(frames, |_, frame: SharedFrame<'_>| {
+    each(NAME, frames, |_, frame: SharedFrame<'_>| {
         if frame.name.len() > limits.name_bytes {
             return Err(Error::Limit {
                 what: "bytes of a frame name",
