@@ -203,3 +203,18 @@ def test_cpu_time_samples_are_the_cpu_samples(recordings: dict[str, Path]) -> No
     assert sampled(profile) == jfr.converted(recording)
     assert has(profile, "execution_samples") and not has(profile, "execution")
     assert profile.total("cpu") >= profile.total("samples") * 5_000_000
+
+
+def test_flame_graphs_of_the_converter_have_its_stacks(recordings: dict[str, Path], tmp_path: Path) -> None:
+    """Its HTML merges the tiers of a method, its folded text does not."""
+    recording = recorded(recordings, "4.2 17")
+    page = tmp_path / "cpu.html"
+    converter = [jdks.java(25), "-Dfile.encoding=UTF-8", "-jar", str(jfr.artifact(jfr.CONVERTER))]
+    subprocess.run([*converter, "--cpu", str(recording), str(page)], check=True, capture_output=True)
+    theirs: Counter[str] = Counter()
+    for stack, count in jfr.converted(recording, "--cpu").items():
+        theirs[re.sub(r"_\[[01ij]\]", "", stack)] += count
+    mine: Counter[str] = Counter()
+    for stack, count in jfr.stacks(Profile.open(str(page)).to_folded()).items():
+        mine[re.sub(r"_\[[01ij]\]", "", stack)] += count
+    assert mine == theirs

@@ -11,7 +11,7 @@ mod readers;
 type Target = fn(&[u8]);
 
 /// The targets by name.
-pub const TARGETS: [(&str, Target); 13] = [
+pub const TARGETS: [(&str, Target); 16] = [
     ("jfr", readers::jfr),
     ("perf_live", live::perf_live),
     ("compact", readers::compact),
@@ -22,6 +22,9 @@ pub const TARGETS: [(&str, Target); 13] = [
     ("folded", readers::folded),
     ("detected", readers::detected),
     ("speedscope", readers::speedscope),
+    ("async_html", readers::async_html),
+    ("firefox", readers::firefox),
+    ("bpf", readers::bpf),
     ("perf_script", readers::perf_script),
     ("rules", parts::rules),
     ("mangled", parts::mangled),

@@ -91,6 +91,24 @@ pub fn speedscope(bytes: &[u8]) {
     read_as(bytes, Some(Format::Speedscope));
 }
 
+pub fn async_html(bytes: &[u8]) {
+    read_as(bytes, Some(Format::AsyncHtml));
+}
+
+pub fn firefox(bytes: &[u8]) {
+    read_as(bytes, Some(Format::Firefox));
+    let threads = ReadOptions {
+        threads: Threads::Each,
+        ..options(Some(Format::Firefox))
+    };
+    read_with(bytes, &threads);
+}
+
+pub fn bpf(bytes: &[u8]) {
+    read_as(bytes, Some(Format::Bpftrace));
+    read_as(bytes, Some(Format::Bcc));
+}
+
 pub fn perf_script(bytes: &[u8]) {
     read_as(bytes, Some(Format::PerfScript));
     let everything = ReadOptions {

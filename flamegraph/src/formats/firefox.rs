@@ -170,8 +170,8 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
     fractions.share_out(&mut profile)?;
     if unnamed > 0 {
         let warning = format!(
-            "{unnamed} native functions have no name in this file, only their libraries; \
-             profiler.firefox.com adds the names when it uploads or saves a profile"
+            "native functions that have an address and no name in this file, shown as their library: {unnamed} \
+             (a profile that profiler.firefox.com saved has names)"
         );
         profile.add_warnings([warning]);
     }

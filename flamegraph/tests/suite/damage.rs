@@ -1,5 +1,6 @@
 //! Input of every format cut off anywhere and changed anywhere: each is read or refused, and what is read is written.
 
+use std::fs;
 use std::io;
 use std::sync::OnceLock;
 
@@ -9,6 +10,7 @@ use flamegraph::{
     read, read_jfr, Format, Limits, Profile, ReadOptions, SymbolOptions, Threads, WriteFormat,
 };
 
+use crate::golden::OTHER_TOOLS;
 use crate::perf_data::{file, options, packed, piped, story};
 use crate::perf_maker::wanted;
 use crate::support::{body, compact, gunzip, samples, text, written};
@@ -164,6 +166,25 @@ fn flame_charts() {
         chart,
     );
     chart(&b"a;".repeat(100_000));
+}
+
+#[test]
+fn files_of_other_tools() {
+    for entry in fs::read_dir(OTHER_TOOLS).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "txt") {
+            continue;
+        }
+        let whole = fs::read(&path).unwrap();
+        let options = ReadOptions {
+            threads: Threads::Each,
+            ..ReadOptions::default()
+        };
+        assert!(rewritten(&whole, &options), "{}", path.display());
+        damage(&whole, |bytes| {
+            rewritten(bytes, &options);
+        });
+    }
 }
 
 #[test]

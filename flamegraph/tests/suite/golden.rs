@@ -1,11 +1,15 @@
 //! Golden files: each `tests/golden/flamegraph/NAME.folded` has its expected outputs beside it.
+//! Beside each file of another tool in `tests/golden/formats` is what is read of it.
 //! `HPROFILER_BLESS=1 cargo test -p flamegraph golden` rewrites them; a missing one fails.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use flamegraph::svg::{Background, Font, MinWidth, Options, Palette};
 use flamegraph::{read, Profile, ReadOptions};
+
+pub const OTHER_TOOLS: &str = "../tests/golden/formats";
 
 type Render = fn(&Profile) -> Vec<u8>;
 
@@ -69,37 +73,71 @@ fn svg(profile: &Profile, look: Options) -> Vec<u8> {
     format!("{frames}{end}").into_bytes()
 }
 
-fn inputs() -> Vec<PathBuf> {
-    let folder = Path::new("../tests/golden/flamegraph");
+/// The files of a folder with this extension, or with any but this.
+fn inputs(folder: &str, extension: &str, has: bool) -> Vec<PathBuf> {
+    let folder = Path::new(folder);
     let entries =
         fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut inputs: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    inputs.retain(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "folded")
-    });
+    inputs.retain(|path| (path.extension().is_some_and(|found| found == extension)) == has);
     inputs.sort();
     inputs
 }
 
-#[test]
-fn outputs_are_as_expected() {
+/// Everything that is read of a file: each value as folded text, and what was left out.
+fn all_values(profile: &Profile) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (value, meaning) in profile.values().iter().enumerate() {
+        writeln!(out, "# {meaning}").unwrap();
+        profile.write_folded(&mut out, value, true).unwrap();
+    }
+    for (name, value) in profile.labels() {
+        writeln!(out, "# label {name}: {value}").unwrap();
+    }
+    for (name, module) in profile.modules() {
+        writeln!(out, "# module {name}: {module}").unwrap();
+    }
+    writeln!(out, "# malformed: {}", profile.malformed_lines()).unwrap();
+    for warning in profile.warnings() {
+        writeln!(out, "# warning: {warning}").unwrap();
+    }
+    out
+}
+
+/// Compares each output with the file that it should equal, or writes it.
+fn check(outputs: impl Iterator<Item = (PathBuf, Vec<u8>)>) {
     let bless = std::env::var_os("HPROFILER_BLESS").is_some();
-    assert!(!inputs().is_empty());
     let mut wrong = Vec::new();
-    for input in inputs() {
-        let profile = read(&fs::read(&input).unwrap(), &ReadOptions::default()).unwrap();
-        for (extension, render) in OUTPUTS {
-            let (path, output) = (input.with_extension(extension), render(&profile));
-            if bless {
-                fs::write(&path, output).unwrap();
-            } else if fs::read(&path).ok().as_ref() != Some(&output) {
-                wrong.push(path.display().to_string());
-            }
+    for (path, output) in outputs {
+        if bless {
+            fs::write(&path, output).unwrap();
+        } else if fs::read(&path).ok().as_ref() != Some(&output) {
+            wrong.push(path.display().to_string());
         }
     }
     assert!(
         wrong.is_empty(),
         "not as expected (HPROFILER_BLESS=1 rewrites): {wrong:#?}"
     );
+}
+
+#[test]
+fn outputs_are_as_expected() {
+    let inputs = inputs("../tests/golden/flamegraph", "folded", true);
+    assert!(!inputs.is_empty());
+    check(inputs.iter().flat_map(|input| {
+        let profile = read(&fs::read(input).unwrap(), &ReadOptions::default()).unwrap();
+        let outputs = OUTPUTS.iter();
+        outputs.map(move |(extension, render)| (input.with_extension(extension), render(&profile)))
+    }));
+}
+
+#[test]
+fn files_of_other_tools_are_read() {
+    let inputs = inputs(OTHER_TOOLS, "txt", false);
+    assert!(!inputs.is_empty());
+    check(inputs.iter().map(|input| {
+        let profile = read(&fs::read(input).unwrap(), &ReadOptions::default()).unwrap();
+        (input.with_extension("txt"), all_values(&profile))
+    }));
 }

@@ -15,6 +15,7 @@ mod modules;
 mod operations;
 mod operations_filter;
 mod operations_properties;
+mod other_tools;
 mod perf_data;
 mod perf_live;
 mod perf_maker;

@@ -68,7 +68,8 @@ def _reading(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="from_format",
         metavar="FORMAT",
-        help="input format (default: by content): folded pprof speedscope compact jfr perf-data perf-script",
+        help="input format (default: by content): folded pprof speedscope compact jfr perf-data perf-script "
+        "async-profiler-html firefox bpftrace bcc",
     )
     group.add_argument(
         "--threads",

@@ -56,8 +56,8 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
     let text = Bounded::new(input, "bytes of bpftrace's output", limits.text_bytes);
     let mut lines = Lines::new(text);
     let mut stacks = Stacks::new(Vec::new(), limits);
-    // The value of the map whose key is being read, and what of the key is not a stack.
-    let mut open: Option<(usize, Vec<u8>)> = None;
+    // The name of the map whose key is being read, and what of the key is not a stack.
+    let mut open: Option<(Vec<u8>, Vec<u8>)> = None;
     let mut malformed = 0;
     loop {
         let number = lines.number() + 1;
@@ -74,11 +74,10 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
                 open = None;
                 continue;
             }
-            let value = value_of(name, &mut stacks.profile, limits.cells).map_err(at_line)?;
-            let mut root = Vec::new();
+            let (name, mut root) = (name.to_vec(), Vec::new());
             add_to_root(&mut root, key);
-            open = Some((value, root));
-        } else if let Some((value, root)) = &mut open {
+            open = Some((name, root));
+        } else if let Some((name, root)) = &mut open {
             if line.first().is_some_and(u8::is_ascii_whitespace) {
                 stacks.push(line).map_err(at_line)?;
                 continue;
@@ -91,7 +90,9 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
                 return Err(at_line(Error::Limit { what, limit }));
             }
             if let Some((_, count)) = ended {
-                stacks.count(root, *value, count).map_err(at_line)?;
+                let value = value_of(name, &mut stacks.profile, limits.cells);
+                let counted = value.and_then(|value| stacks.count(root, value, count));
+                counted.map_err(at_line)?;
                 open = None;
             } else if line.contains(&b']') {
                 // A map of something else than numbers, such as histograms.
