@@ -32,6 +32,7 @@ from typing import (
 from typing_extensions import Unpack
 
 __all__ = [
+    "BROKEN_STACKS",
     "READ_FORMATS",
     "WAIT_FRAMES",
     "WRITE_FORMATS",
@@ -58,6 +59,8 @@ __all__ = [
 
 READ_FORMATS: tuple[str, ...]
 """What `format` may be for readers."""
+BROKEN_STACKS: str
+"""The frame above stacks that lost their callers, as `Profile.without_callers` makes them."""
 WAIT_FRAMES: tuple[str, ...]
 """The frames that off-CPU stacks have for what is waited for: "[lock]" ..."""
 WRITE_FORMATS: dict[str, str]
@@ -430,6 +433,14 @@ class Profile:
         """
     def without_threads(self) -> Profile:
         """All stacks, without the outermost frame where that is in brackets, which tells threads apart."""
+    def without_callers(self) -> Profile:
+        """Each stack cut to its innermost frame outside the kernel, and the kernel's frames below that. Its
+        thread, what it waits for and the frame BROKEN_STACKS stand above. Self costs do not change.
+        """
+    def without_unsure_callers(self) -> Profile:
+        """All stacks; functions that compiled Java methods call (stubs, intrinsics) begin below threads."""
+    def unsure_callers(self) -> int:
+        """The part of the first value in stacks that `without_unsure_callers` cuts."""
     def invert(self) -> Profile:
         """The reverse call tree: every stack from its leaf to its root."""
     def scale(self, factor: float) -> Profile:

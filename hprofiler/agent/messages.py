@@ -321,6 +321,7 @@ class ProfileHeader(Message, frozen=True, tag="profile"):
     samples: Samples
     sha256: Sha256
     size: Size
+    callers_unsure: bool = False
 
 
 class RawHeader(Message, frozen=True, tag="raw"):

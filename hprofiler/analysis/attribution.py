@@ -17,6 +17,8 @@ from functools import cached_property
 
 from hprofiler._flamegraph import Method, Profile, category_patterns
 from hprofiler.analysis.facts import ASYNC_PROFILER, RunFacts, root_patterns
+from hprofiler.analysis.trust import BROKEN_PATTERN, MOST_BROKEN
+from hprofiler.analysis.words import and_list
 from hprofiler.model.event_names import is_function, is_method, is_tracepoint
 from hprofiler.model.measures import measure_of
 
@@ -31,6 +33,8 @@ class Attribution:
 
     `original` is the profile as it is drawn. `idle` and `profiler` are the values of idle threads and of the
     profiler's own work, which are left out; with `only_profiler` there is nothing else, and it stays.
+    `broken` is the value of processes whose stacks are not trusted. If that is more than `MOST_BROKEN` of
+    what is left, all stays, and only self costs are right (`self_only`); else these processes are left out.
     """
 
     event: str
@@ -39,6 +43,8 @@ class Attribution:
     idle: int
     profiler: int
     only_profiler: bool
+    broken: int = 0
+    self_only: bool = False
 
     @cached_property
     def methods(self) -> tuple[Method, ...]:
@@ -52,8 +58,13 @@ class Attribution:
     @property
     def besides(self) -> str:
         """What was left out, "" for nothing: " besides idle threads"."""
-        left = {"idle threads": self.idle, "the profiler’s own work": self.profiler}
-        named = " and ".join(name for name, value in left.items() if value)
+        broken = 0 if self.self_only else self.broken
+        left = {
+            "idle threads": self.idle,
+            "broken stacks": broken,
+            "the profiler’s own work": self.profiler,
+        }
+        named = and_list([name for name, value in left.items() if value])
         return f" besides {named}" if named else ""
 
     @property
@@ -85,16 +96,22 @@ def attribute_file(profile: Profile) -> Attribution:
 
 def _attribute(event: str, profile: Profile, ends: _Ends, profiler: list[str]) -> Attribution:
     busy = _unless_empty(_busy(event, profile), profile)
-    own = busy.filter(include=profiler).total() if profiler else 0
-    others = _unless_empty(busy.filter(exclude=profiler), busy) if own else busy
+    trusted = busy.filter(exclude=BROKEN_PATTERN)
+    broken = busy.total() - trusted.total()
+    self_only = broken > MOST_BROKEN * busy.total()
+    known = busy if self_only else trusted
+    own = known.filter(include=profiler).total() if profiler else 0
+    others = _unless_empty(known.filter(exclude=profiler), known) if own else known
     how, kernel = ends
     return Attribution(
         event=event,
         original=profile,
         profile=others.into_callers(how, kernel=kernel) if how else others,
         idle=profile.total() - busy.total(),
-        profiler=busy.total() - others.total(),
-        only_profiler=0 < own == others.total() == busy.total(),
+        profiler=known.total() - others.total(),
+        only_profiler=0 < own == others.total() == known.total(),
+        broken=broken,
+        self_only=self_only,
     )
 
 

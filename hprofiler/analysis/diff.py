@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import accumulate, islice
 from pathlib import Path
@@ -71,10 +71,12 @@ def compare_sources(
     columns = [one.column(chosen, absolute) for one in sources]
     # Amounts of time are times where both sides know them: a sample stands for more at 99 Hz than at 300.
     column = columns[0] if columns[0] and columns[1] else sources[0].events[chosen]
+    unsure = [one.unsure_callers(chosen) for one in sources]
+    cut = any(unsure) and None not in unsure
     first, second = (
-        one.read(chosen, column, listener, taker) for one, taker in zip(sources, takers, strict=True)
+        one.read(chosen, column, listener, taker, cut) for one, taker in zip(sources, takers, strict=True)
     )
-    return compare(chosen, first, second, absolute)
+    return replace(compare(chosen, first, second, absolute), cut=cut)
 
 
 def _event(sources: tuple[Source, Source], wanted: str | None) -> str:
@@ -130,7 +132,9 @@ class MethodChange:
 class Changes:
     """Two sides compared in one value: by shares of their wholes, or with `absolute` by amounts.
 
-    `methods` are all that there are, by the size of their own change; so are `categories` of work.
+    `methods` are all that there are, by the size of their own change; so are `categories` of work. With `cut`
+    what functions cost that compiled Java code calls is not in the totals of their callers, which may be
+    wrong.
     """
 
     event: str
@@ -140,6 +144,16 @@ class Changes:
     methods: tuple[MethodChange, ...]
     noise: Noise
     categories: tuple[tuple[str, Moved], ...] = ()
+    cut: bool = False
+
+    @property
+    def self_only(self) -> bool:
+        """Too many stacks of a side are broken: totals are not compared, and are the own costs here."""
+        return self.before.self_only or self.after.self_only
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        return self.before, self.after
 
     @cached_property
     def diff(self) -> Diff:
@@ -206,10 +220,14 @@ class Changes:
 
     def appeared(self, limit: int) -> list[Change]:
         """Paths that are only after, and more than chance, the largest first."""
+        if self.self_only:
+            return []
         return list(islice(filter(self._is_no_chance, self.diff.appeared(_EVERYTHING)), limit))
 
     def vanished(self, limit: int) -> list[Change]:
         """Paths that are only before; where shares are compared their amounts are of the whole after."""
+        if self.self_only:
+            return []
         return list(islice(filter(self._is_no_chance, self.diff.vanished(_EVERYTHING)), limit))
 
     def _is_no_chance(self, path: Change) -> bool:
@@ -224,12 +242,16 @@ def compare(
     """Both sides have samples, and the same value. With `names` only these methods are compared."""
     noise = Noise(before.spread, after.spread, absolute=absolute)
     sides = (before.spread, after.spread)
+    self_only = before.self_only or after.self_only
     methods = [
-        MethodChange(name, *(_moved(name, which, sides, noise) for which in ("own", "all")))
+        MethodChange(
+            name, *(_moved(name, which, sides, noise) for which in ("own", "own" if self_only else "all"))
+        )
         for name in sorted(before.spread.names() | after.spread.names() if names is None else names)
     ]
     methods.sort(key=lambda one: -abs(one.own.change))
-    categories = _categories(before.categories, after.categories, absolute) if is_work(event) else ()
+    known = is_work(event) and not self_only
+    categories = _categories(before.categories, after.categories, absolute) if known else ()
     return Changes(event, before, after, absolute, tuple(methods), noise, tuple(categories))
 
 

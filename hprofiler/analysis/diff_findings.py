@@ -11,11 +11,15 @@ from dataclasses import dataclass
 
 from hprofiler._flamegraph import Profile, frame_category
 from hprofiler.analysis.diff import Changes, MethodChange, Moved
+from hprofiler.analysis.diff_sides import Side
 from hprofiler.analysis.findings import MOST, shown
 from hprofiler.analysis.subject import Finding, Part, says
+from hprofiler.analysis.trust import DEBUG_FLAGS
 from hprofiler.analysis.words import percent, plain
-from hprofiler.model.measures import amount, measure_of
+from hprofiler.model.measures import amount, counted, measure_of
 
+SELF_ONLY = "self-only"
+"""Too many stacks are broken for totals."""
 # Least change of the shares of unchanged methods that is worth a sentence.
 _FACTOR = 0.05
 # Most candidates whose stacks are looked at, and most frames of a side; smaller ones do not count.
@@ -24,7 +28,37 @@ _MOST_NODES = 50_000
 
 
 def findings_of_changes(changes: Changes) -> list[Finding]:
-    """The change that explains most comes first; at most `MOST`, each without the stacks of those before."""
+    """The change that explains most comes first; at most `MOST`, each without the stacks of those before.
+
+    Before them comes that a side's stacks are broken, after them what was left out.
+    """
+    first = [says(SELF_ONLY, f"{_broken(side)}.") for side in changes.sides if side.self_only]
+    left_out = [side for side in changes.sides if side.broken and not side.self_only]
+    last = [says("broken-left-out", f"{_broken(side)}.", caveat=True) for side in left_out]
+    return [*first, *_changed(changes), *last, *_unsure_callers(changes)]
+
+
+def _broken(side: Side) -> str:
+    share = percent(side.broken, 1)
+    if side.self_only:
+        why = "totals are not compared, only self costs"
+        return f"{side.name}: {share} is of processes with broken stacks: {why}"
+    return f"{side.name}: processes with broken stacks, {share} of all, are left out"
+
+
+def _unsure_callers(changes: Changes) -> list[Finding]:
+    if not changes.cut:
+        return []
+    sides = {side.name: side.unsure for side in changes.sides if side.unsure}
+    where = " and ".join(f"{counted(number, 'processes')} of {name}" for name, number in sides.items())
+    text = (
+        "Stubs and intrinsics are compared by themselves, not as a part of their callers, which may be wrong"
+    )
+    why = f"{where} compiled code before the profiler was loaded. Start with {DEBUG_FLAGS}."
+    return [says("callers-unsure", f"{text}: {why}", caveat=True)]
+
+
+def _changed(changes: Changes) -> list[Finding]:
     if not changes.noise.known:
         text = "What is noise is not known: the profiles do not say how many samples they have."
         return [says("unknown-noise", text)]
@@ -146,6 +180,7 @@ def _candidates(changes: Changes) -> list[_Candidate]:
     found = []
     for one in changes.methods:
         kinds = ("total",) if one.own == one.total else ("total", "own")
+        kinds = ("own",) if changes.self_only else kinds
         found += [(one, kind) for kind in kinds if one.of(kind).beyond]
     found.sort(key=lambda pair: -abs(pair[0].of(pair[1]).change))
     return [_Candidate(1 << place, *pair) for place, pair in enumerate(found[:_CANDIDATES])]
@@ -173,7 +208,7 @@ def _sentence(changes: Changes, one: _Candidate) -> Finding:
     size = f"{change}{'' if changes.absolute else ' points'} {'more' if moved.change > 0 else 'less'}"
     of = "" if changes.absolute else f" of {measure_of(changes.event).share_of}"
     name: Part = ("method", shown(method.name))
-    if method.total.which:
+    if method.total.which and not changes.self_only:
         is_now = f" is {method.total.which}: "
         return says("changed", name, is_now, ("share", size), f"{of}.", method=method.name)
     which = {"total": " with all it calls", "own": " itself"}[one.kind] if method.own != method.total else ""

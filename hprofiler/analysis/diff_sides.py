@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +15,7 @@ from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
 from hprofiler.analysis.time_part import facts_of_range
+from hprofiler.analysis.trust import BROKEN_PATTERN, MOST_BROKEN, Untrusted, broken_part
 from hprofiler.analysis.work import has_kernel, is_work, user_rules
 from hprofiler.base.background import interruptibly
 from hprofiler.base.errors import ProfileError, UsageError
@@ -45,6 +46,10 @@ class Side:
 
     `categories` has the same of categories of work. `problems` are stored profiles that could not be used.
     Of a file it is not known how many processes it has.
+
+    `broken` is the part, 0 to 1, of processes whose stacks are not trusted. If it is large, only self costs
+    are right (`self_only`); else these processes are left out. `unsure` processes may have wrong callers of
+    functions that compiled Java code calls.
     """
 
     name: str
@@ -55,6 +60,17 @@ class Side:
     categories: Spread = field(default_factory=Spread)
     work: WorkTable = field(default_factory=lambda: WorkTable(user_rules()))
     problems: list[Outcome] = field(default_factory=list)
+    broken: float = 0.0
+    unsure: int = 0
+
+    @property
+    def untrusted(self) -> Sequence[Untrusted]:
+        """The processes of a run whose stacks are mostly broken."""
+        return tuple(self.facts.untrusted.values()) if self.facts else ()
+
+    @property
+    def self_only(self) -> bool:
+        return self.broken > MOST_BROKEN
 
     def add(self, profile: Profile, samples: int, kind: str = "") -> None:
         """A process's profile with the value compared alone; `samples` is 0 where unknown."""
@@ -133,7 +149,13 @@ class Source(Protocol):
 
     def column(self, event: str, in_time: bool) -> Column | None: ...
 
-    def read(self, event: str, column: Column, listener: Listener, taker: Taker | None = None) -> Side: ...
+    def unsure_callers(self, event: str) -> int | None:
+        """In how many processes callers of functions may be wrong; None if these cannot be told apart."""
+
+    def read(
+        self, event: str, column: Column, listener: Listener, taker: Taker | None = None, cut: bool = False
+    ) -> Side:
+        """Everything of an event. With `cut`, functions that compiled Java code calls have no callers."""
 
 
 class RunSource:
@@ -156,13 +178,18 @@ class RunSource:
         """What of an event is compared; None where it is not known in time."""
         return _column(event, in_time)
 
-    def read(self, event: str, column: Column, listener: Listener, taker: Taker | None = None) -> Side:
+    def unsure_callers(self, event: str) -> int | None:
+        return sum(one.callers_unsure for one in self.facts.of(event).recordings)
+
+    def read(
+        self, event: str, column: Column, listener: Listener, taker: Taker | None = None, cut: bool = False
+    ) -> Side:
         """Everything of an event. Raises ProfileError where there is not one sample."""
         facts = self.facts.of(event)
         # Without groups of threads, the work of collectors and compilers could not be told.
         reader = Reader(self._folder, facts, Names(threads=True))
-        side = Side(self.name, None, facts)
-        _read_run(side, reader, column, listener, taker)
+        side = Side(self.name, None, facts, unsure=self.unsure_callers(event) or 0)
+        _read_run(side, reader, column, listener, taker, cut)
         return _with_samples(side, event)
 
 
@@ -170,10 +197,13 @@ def _column(event: str, in_time: bool) -> Column:
     return measure_of(event).columns[1] if in_time and event in _TIMES else measure_of(event).column
 
 
-def _read_run(side: Side, reader: Reader, column: Column, listener: Listener, taker: Taker | None) -> None:
+def _read_run(
+    side: Side, reader: Reader, column: Column, listener: Listener, taker: Taker | None, cut: bool
+) -> None:
     facts = side.facts
     assert facts is not None
     recordings = [(host, one) for host in facts.hosts for one in host.recordings]
+    broken: list[tuple[Profile, int, str]] = []
     for number, (host, recording) in enumerate(recordings):
         listener(side.name, number, len(recordings))
         try:
@@ -182,13 +212,24 @@ def _read_run(side: Side, reader: Reader, column: Column, listener: Listener, ta
                 taker(profile, host, recording)
             profile = profile.without_times()
             work = profile.select(column[0])
-            part = work.without_threads()
-            samples, role = samples_of(profile, recording), role_of(recording)
-            side.add(part, samples, role)
-            side.add_work(facts.event, work, samples, role)
+            work = work.without_unsure_callers() if cut else work
+            read = work, samples_of(profile, recording), role_of(recording)
+            if (host.name, recording.pid) in facts.untrusted:
+                broken.append(read)
+            else:
+                _add(side, facts.event, *read)
         except (OSError, ValueError, RuntimeError) as error:
             side.problems.append(unreadable(host, recording, error))
     listener(side.name, len(recordings), len(recordings))
+    lost = sum(work.total() for work, _, _ in broken)
+    side.broken = lost / (side.spread.total + lost) if lost else 0.0
+    for read in broken if side.self_only else ():
+        _add(side, facts.event, *read)
+
+
+def _add(side: Side, event: str, work: Profile, samples: int, role: str) -> None:
+    side.add(work.without_threads(), samples, role)
+    side.add_work(event, work, samples, role)
 
 
 def samples_of(profile: Profile, recording: Recording) -> int:
@@ -234,13 +275,22 @@ class FileSource:
         has = column in self._profile.values and self._profile.total(column[0]) > 0
         return column if has else None
 
-    def read(self, event: str, column: Column, listener: Listener, taker: Taker | None = None) -> Side:
+    def unsure_callers(self, event: str) -> int | None:
+        """A file does not say it."""
+        return 0
+
+    def read(
+        self, event: str, column: Column, listener: Listener, taker: Taker | None = None, cut: bool = False
+    ) -> Side:
         """The file's value of an event, whose name may be the value's own."""
         side = Side(self.name, of_file=True)
         profile = self._profile.canonical()
         if taker is not None:
             taker(profile.select(self.events[event][0]), None, None)
         part, samples = profile.select(column[0]), self._samples(event)
+        part = part.without_unsure_callers() if cut else part
+        side.broken = broken_part(part)
+        part = part if side.self_only else part.filter(exclude=BROKEN_PATTERN)
         side.add(part, samples)
         side.add_work(event, part, samples)
         return _with_samples(side, event)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from hprofiler.analysis.spark_findings import Judged
+from hprofiler.analysis.trust import Untrusted, untrusted
 from hprofiler.base.time_range import TimeRange
 from hprofiler.model import HERE, HostRecord, Outcome, Process, Recording
 from hprofiler.runfolder import RunRecord
@@ -62,6 +63,16 @@ class RunFacts:
     @property
     def recordings(self) -> list[Recording]:
         return [one for host in self.hosts for one in host.recordings]
+
+    @cached_property
+    def untrusted(self) -> Mapping[tuple[str, int], Untrusted]:
+        """Processes, by host and pid, whose stacks of the event are mostly broken."""
+        return untrusted(self.hosts, self.event)
+
+    @property
+    def all_untrusted(self) -> bool:
+        """No recording of the event can be trusted."""
+        return len(self.untrusted) == len(self.recordings)
 
     @cached_property
     def drivers(self) -> frozenset[tuple[str, int]]:

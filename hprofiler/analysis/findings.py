@@ -17,6 +17,7 @@ from hprofiler.analysis.coverage import CoverageText
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.outliers import Compared, Unlike, shares_of, who
 from hprofiler.analysis.subject import Finding, Part, Subject, Work, says, share_of_work
+from hprofiler.analysis.trust import NO_FRAME_POINTERS, broken_share
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.analysis.work import EventWork
 from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Recording, Status
@@ -75,7 +76,13 @@ def findings(
         # Data of a hostile host that no rule expects cost a sentence, not the report.
         with suppress(ArithmeticError, LookupError, RuntimeError, ValueError):
             found += rule(subject)
-    return [_bounded(one) for one in found[:MOST]]
+    return [_bounded(one) for one in chosen(found)]
+
+
+def chosen(found: Sequence[Finding]) -> list[Finding]:
+    """The first `MOST`, and what is wrong with them."""
+    caveats = [one for one in found if one.caveat]
+    return [one for one in found if not one.caveat][:MOST] + caveats
 
 
 def findings_of_file(attribution: Attribution) -> list[Finding]:
@@ -84,7 +91,7 @@ def findings_of_file(attribution: Attribution) -> list[Finding]:
     if not subject.methods:
         return [says("no-frames", "No stack has a frame.")]
     found = [answer(subject), *kinds_of_wait(subject), *idle_threads(subject)]
-    found += [*families(subject), *hottest_itself(subject)]
+    found += [*families(subject), *hottest_itself(subject), *left_out_broken(subject)]
     return [_bounded(one) for one in found]
 
 
@@ -111,6 +118,10 @@ def answer(subject: Subject) -> Finding:
         what = "class" if subject.of_classes else "caller" if is_method(subject.event) else "method"
         text = f"Too few {subject.sampled} for shares: the hottest {what} is "
         return about("too-few-samples", hottest.name, text, ".")
+    if subject.attribution.self_only:
+        text = "Too many stacks are broken for totals. The method with the highest self cost is "
+        share = _share(hottest.self_value, subject)
+        return says("self-only", text, _name(hottest.name), ": ", share, ".", method=hottest.name)
     if owner is not None:
         share = _share(owner.method.total_value, subject)
         points = f", of which {100 * owner.cost / subject.total:.1f} points {owner.family.points}."
@@ -137,6 +148,8 @@ def who_does_it(subject: Subject) -> list[Finding]:
     """The method of the job's own that allocates or waits most, where the answer is a class."""
     if subject.event not in _DOES or subject.owner is not None or not subject.walk.owners:
         return []
+    if subject.attribution.self_only:
+        return []
     ((name, cost),) = subject.walk.owners.most_common(1)
     share = cost / subject.total
     if subject.surely(share) < _DOER:
@@ -146,7 +159,7 @@ def who_does_it(subject: Subject) -> list[Finding]:
 
 def families(subject: Subject) -> list[Finding]:
     """Well-known code that takes much of the whole, and that the answer does not name."""
-    if not subject.of_doing:
+    if not subject.of_doing or subject.attribution.self_only:
         return []
     named = subject.owner.family if subject.owner else None
     for family, cost in subject.walk.families.most_common(2):
@@ -333,33 +346,46 @@ def _work_of(subject: Subject, odd: Unlike) -> str:
 
 
 def broken(subject: Subject) -> list[Finding]:
-    """Stacks of JVMs that perf could not follow."""
+    """Stacks that perf, or async-profiler, could not follow."""
     recordings = {(host.name, one.pid): one for host in subject.hosts for one in host.recordings}
-    lost, off = 0.0, 0
+    lost, off, others = 0.0, 0, 0
     for host in subject.hosts:
         for outcome in host.outcomes:
             recording = recordings.get((host.name, outcome.pid or -1))
-            share = _broken_share(outcome, subject.event)
+            share, code = broken_share(outcome, subject.event)
             if recording is not None and share:
-                lost, off = lost + share * recording.samples.taken, off + 1
+                lost += share * recording.samples.taken
+                off += code == NO_FRAME_POINTERS
+                others += code != NO_FRAME_POINTERS
     taken = sum(one.samples.taken for one in recordings.values())
-    if not off or lost < 0.02 * taken:
+    if not off + others or lost < 0.02 * taken:
         return []
-    text = f"About {100 * lost / taken:.0f}\u202f% of the stacks are broken: PreserveFramePointer is off"
-    return [says("broken-stacks", f"{text} on {counted(off, 'processes')}.")]
+    why = []
+    if off:
+        why.append(f"PreserveFramePointer is off on {counted(off, 'processes')}")
+    if others:
+        why.append(
+            f"{counted(others, 'processes')} {'has' if others == 1 else 'have'} code without frame pointers"
+        )
+    text = f"About {100 * lost / taken:.0f}\u202f% of the stacks are broken: {'; '.join(why)}."
+    return [says("broken-stacks", text, caveat=True)]
 
 
-def _broken_share(outcome: Outcome, event: str) -> float:
-    """The share of the event's stacks that the agent found broken in a JVM without frame pointers, 0 to 1."""
-    for note in outcome.every_note:
-        share = note.parameters.get("share")
-        if note.code == "no-frame-pointers" and note.parameters.get("event") == event and share:
-            return min(float(share), 1.0)
-    return 0.0
+def left_out_broken(subject: Subject) -> list[Finding]:
+    """How much of what was sampled has stacks that are not trusted, and is left out."""
+    lost = subject.attribution.broken
+    if not lost or subject.attribution.self_only:
+        return []
+    share = percent(lost, subject.cluster.total())
+    of = "Processes" if subject.facts is None else counted(len(subject.facts.untrusted), "processes")
+    text = f"{of} with broken stacks, {share} of all {subject.measure.wider}"
+    return [says("broken-left-out", f"{text}: {_LEFT_OUT}.", caveat=True)]
 
 
 def jvms_own_work(subject: Subject) -> list[Finding]:
-    """Garbage collection and the JIT compilers."""
+    """Garbage collection and the JIT compilers, which are known by their callers."""
+    if subject.attribution.self_only:
+        return []
     garbage = "Garbage collection takes {share} of CPU time."
     compilers = "The JIT compilers take {share} of CPU time, as while JVMs warm up."
     return [
@@ -436,6 +462,7 @@ RULES: tuple[Callable[[Subject], list[Finding]], ...] = (
     profiler,
     unlike,
     broken,
+    left_out_broken,
     jvms_own_work,
     who_does_it,
     families,

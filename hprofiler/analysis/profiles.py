@@ -89,6 +89,8 @@ class Reader:
     def read(self, host: HostRecord, recording: Recording) -> Profile:
         """A process's profile as it was stored, not trimmed; its values are the event's, the one shown first.
 
+        Broken stacks that cannot be trusted have lost their callers.
+
         Raises OSError, ValueError or RuntimeError for one that cannot be used.
         """
         profile = self._read(host, recording, self._names.threads)
@@ -99,11 +101,13 @@ class Reader:
         measure = measure_of(self._facts.event)
         path = self._folder.profile_path(host.name, recording.pid, self._facts.event)
         labels = {"host": host.name, "pid": str(recording.pid), "process": recording.label}
-        threads: Literal["groups", False] = "groups" if with_threads else False
+        broken = (host.name, recording.pid) in self._facts.untrusted
+        groups = with_threads or broken
+        threads: Literal["groups", False] = "groups" if groups else False
         if is_there(path) and not is_file(path):
             raise ValueError("it is not a regular file")
         timed = with_threads or self._facts.time is not None
-        profile = self._read_times(host, recording, with_threads) if timed and is_file(path) else None
+        profile = self._read_times(host, recording, groups) if timed and is_file(path) else None
         if profile is None:
             profile = Profile.open(path, "pprof", threads=threads)
         if tuple(profile.values) != measure.columns:
@@ -112,6 +116,9 @@ class Reader:
             profile = _by_cpu_time(profile, self._facts.record.sampling.frequency)
         profile = self._in_time(profile).with_labels(labels)
         profile = profile if self._names.raw else profile.canonical()
+        if broken:
+            profile = profile.without_callers()
+            profile = profile if with_threads else profile.without_threads()
         return profile.select(measure.shown_first) if measure.shown else profile
 
     def _read_times(self, host: HostRecord, recording: Recording, with_threads: bool) -> Profile | None:

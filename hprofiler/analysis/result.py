@@ -13,13 +13,14 @@ from hprofiler._flamegraph import MeanMerger, Method, Profile
 from hprofiler.analysis.attribution import Attribution, attribute
 from hprofiler.analysis.coverage import CoverageText, coverage, recorded_for
 from hprofiler.analysis.facts import RunFacts, read_facts
-from hprofiler.analysis.findings import MOST, findings
+from hprofiler.analysis.findings import chosen, findings
 from hprofiler.analysis.machines import Machines, MetricFinding, read_machines
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
 from hprofiler.analysis.spark_findings import judge, sentence
 from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
 from hprofiler.analysis.subject import Finding, says
+from hprofiler.analysis.trust import DEBUG_FLAGS, UnsureCallers
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.analysis.work import EventWork, WorkSums
 from hprofiler.base.errors import UsageError
@@ -35,6 +36,8 @@ from hprofiler.spark.saved import saved_application
 _REMEMBERED = 200
 _HOTTEST = 5
 _STANDS_OUT = 1.5
+# Fewer stacks with unsure callers are not worth a sentence.
+_UNSURE = 0.01
 # Events whose samples are explained by what the machine was doing.
 _OF_TIME = ("cpu", "wall", "offcpu")
 
@@ -80,7 +83,8 @@ class EventAnalysis:
     (`measures.Measure`), `whole` what it was before trimming.
     `methods` are parts of `attributed`, hottest by self first; `besides` says what was left out of that.
     `findings` has the answer first, and `second` is the line below it. `short` says for how much of the time
-    processes were recorded that were not for all of it.
+    processes were recorded that were not for all of it. With `self_only` too many stacks are broken for
+    totals: those of `methods` mean nothing.
     """
 
     facts: RunFacts
@@ -101,6 +105,8 @@ class EventAnalysis:
     short: Mapping[tuple[str, int], str] = field(default_factory=dict)
     stages: StageShares | None = None
     work: EventWork = field(default_factory=EventWork)
+    self_only: bool = False
+    unsure_callers: UnsureCallers | None = None
 
     @property
     def event(self) -> str:
@@ -142,6 +148,11 @@ class AnalysisResult:
     def notes(self) -> tuple[Outcome, ...]:
         of_events = (note for event in self.events for note in event.notes)
         return (*self.facts.notes, *self.machines.notes, *of_events)
+
+    @property
+    def trusted(self) -> bool:
+        """No process has more broken stacks than `trust.MOST_BROKEN`."""
+        return not any(event.facts.untrusted for event in self.events)
 
     @property
     def cut_off(self) -> bool:
@@ -250,10 +261,13 @@ def analyze_event(
 ) -> EventAnalysis:
     stages, work = StageSums(facts), WorkSums(facts.event)
     short: dict[tuple[str, int], str] = {}
+    unsure_of: list[int] = []
 
     def take(host: HostRecord, recording: Recording, profile: Profile) -> None:
         work.add(host.name, recording.pid, profile)
         stages.add(host, recording, profile)
+        if recording.callers_unsure:
+            unsure_of.append(profile.unsure_callers())
         if profile.total():
             sink.take_process(facts, host, recording, profile)
             if part := recorded_for(facts, recording):
@@ -291,6 +305,7 @@ def analyze_event(
         work=work.finish(),
     )
     of_cluster = attribute(facts, cluster) if cluster is not None else None
+    unsure = UnsureCallers(len(unsure_of), sum(unsure_of) / cluster.total() if cluster else 0.0)
     if cluster is not None and of_cluster is not None:
         found = findings(facts, cluster, of_cluster, compared, analysis.work, analysis.coverage, problems)
         of_job = facts.job.findings if facts.job else ()
@@ -301,7 +316,9 @@ def analyze_event(
         if of_machines and facts.event in _OF_TIME:
             first = of_machines[0]
             more.append(says(first.code, first.text, host=first.host))
-        found = [found[0], *more, *found[1:]][:MOST]
+        if unsure.share >= _UNSURE:
+            more.append(_about_unsure_callers(unsure, of_cluster))
+        found = chosen([found[0], *more, *found[1:]])
         analysis = replace(
             analysis,
             hosts=tuple(hosts),
@@ -311,11 +328,23 @@ def analyze_event(
             attributed=of_cluster.attributed,
             share_of=of_cluster.share_of,
             besides=of_cluster.besides,
+            self_only=of_cluster.self_only,
+            unsure_callers=unsure if unsure.processes else None,
             findings=tuple(found),
             second=_second_line(of_cluster, found[0], hosts, compared),
         )
     sink.take_cluster(analysis, of_cluster, merger.finish() if cluster is not None else None)
     return analysis
+
+
+def _about_unsure_callers(unsure: UnsureCallers, attribution: Attribution) -> Finding:
+    what = (
+        f"{percent(unsure.share, 1)} of all {measure_of(attribution.event).wider} is in stubs and intrinsics"
+    )
+    where = "1 process, which was" if unsure.processes == 1 else f"{unsure.processes} processes, which were"
+    text = f"{what}: who calls them may be wrong in {where} compiled before the profiler was loaded."
+    remedy = f"Start with {DEBUG_FLAGS}."
+    return says("callers-unsure", f"{text} {remedy}", caveat=True)
 
 
 def _host_analysis(host: HostRecord, read: HostProfile, attribution: Attribution) -> HostAnalysis:

@@ -124,7 +124,8 @@ class Finding:
     its host's key in the run folder.
 
     The part "method" is that method's name without the package, and "share" its share. `with_calls` says that
-    the share is that of all it calls, too.
+    the share is that of all it calls, too. A `caveat` says what is wrong with other figures; it is always
+    shown.
     """
 
     code: str
@@ -132,6 +133,7 @@ class Finding:
     method: str | None = None
     host: str | None = None
     with_calls: bool = False
+    caveat: bool = False
 
     @property
     def text(self) -> str:
@@ -148,10 +150,11 @@ def says(
     method: str | None = None,
     host: str | None = None,
     with_calls: bool = False,
+    caveat: bool = False,
 ) -> Finding:
     """A finding whose text is these parts, most of which are plain text."""
     marked: list[Part] = [("", one) if isinstance(one, str) else one for one in parts]
-    return Finding(code, tuple(marked), method, host, with_calls)
+    return Finding(code, tuple(marked), method, host, with_calls, caveat)
 
 
 @dataclass(frozen=True)
@@ -223,7 +226,7 @@ class Subject:
     @cached_property
     def owner(self) -> Owner | None:
         """The innermost method of the job's own that most is below, where much of that is well-known code."""
-        if not self.of_doing:
+        if not self.of_doing or self.attribution.self_only:
             return None
         for name, cost in self.walk.owners.most_common(_OWNERS):
             method = self.methods.get(name)

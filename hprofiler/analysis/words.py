@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timezone
 
 from hprofiler.model.measures import counted
@@ -44,6 +45,11 @@ def package_length(name: str) -> int:
 def short_name(name: str) -> str:
     """The name without its package."""
     return name[package_length(name) :]
+
+
+def and_list(names: Sequence[str]) -> str:
+    """ "a", "a and b", "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def plain(share: str) -> str:

@@ -19,12 +19,13 @@ from hprofiler.analysis.facts import RunFacts, labels_of, read_facts
 from hprofiler.analysis.metrics import HostMetrics
 from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
+from hprofiler.analysis.trust import Untrusted
 from hprofiler.analysis.work import has_kernel, is_work, user_rules
 from hprofiler.archive.place import ArchiveError
 from hprofiler.archive.schema import FORM, TABLES
 from hprofiler.base.errors import RunFolderError, UsageError
 from hprofiler.base.paths import is_file
-from hprofiler.model import HostRecord, Outcome, Process, Recording, Status
+from hprofiler.model import HostRecord, Outcome, Params, Process, Recording, Status
 from hprofiler.model.measures import measure_of
 from hprofiler.runfolder import RunFolder, RunRecord
 from hprofiler.runfolder.metrics_file import read_metrics
@@ -125,6 +126,11 @@ class _Reading:
         run = RunRows(self._run, _started(self._record), self._application())
         made: dict[str, Any] = {"processes": self._of_processes()}
         made |= self._of_profiles()
+        if all(self._facts.of(event).all_untrusted for event in self._facts.events):
+            first = self._problems[0]
+            raise ArchiveError(
+                f"{self._folder.path}: {first.host} pid {first.pid}: {first.reason}", first.remedy
+            )
         made |= self._of_spark()
         made |= self._of_metrics()
         run.tables = {name: table for name, table in made.items() if table.num_rows}
@@ -301,6 +307,10 @@ class _Event:
     def all(self) -> None:
         for host in self._facts.hosts:
             for recording in host.recordings:
+                broken = self._facts.untrusted.get((host.name, recording.pid))
+                if broken:
+                    self.problems.append(_not_trusted(broken, self._facts.event))
+                    continue
                 try:
                     self._add(host, recording, self._reader.read(host, recording))
                 except (OSError, ValueError, RuntimeError) as error:
@@ -348,6 +358,15 @@ class _Event:
             "weighted": kind.whole.weighted,
             "sampled": kind.whole.sampled,
         }
+
+
+def _not_trusted(one: Untrusted, event: str) -> Outcome:
+    """Its totals would be wrong in every question."""
+    reason = f"{100 * one.share:.0f} % of its {event} stacks are broken: they are not archived"
+    process = one.pid, one.label
+    parameters: Params = {"event": event, "share": one.share}
+    line = Outcome(one.host, Status.DEGRADED, "report", reason, one.remedy, *process)
+    return replace(line, code=one.code, parameters=parameters)
 
 
 def _note(facts: RunFacts, reason: str, remedy: str, host: str = "") -> Outcome:

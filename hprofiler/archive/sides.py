@@ -55,7 +55,13 @@ class ArchiveSide:
         column = self.events[event]
         return None if in_time and event == "cpu" else column
 
-    def read(self, event: str, column: Column, listener: Listener, taker: Taker | None = None) -> Side:
+    def unsure_callers(self, event: str) -> int | None:
+        """The archive has sums of methods, from which nothing can be taken out."""
+        return None
+
+    def read(
+        self, event: str, column: Column, listener: Listener, taker: Taker | None = None, cut: bool = False
+    ) -> Side:
         listener(self.name, 0, 1)
         with chosen_runs(replace(self._asked, event=event), True, *_TABLES) as (duckdb, found):
             chosen_event(duckdb, found)

@@ -122,6 +122,7 @@ class Fetching:
             resident_bytes=header.resident_bytes,
             attach_seconds=header.attach_seconds,
             bytes_received=header.size,
+            callers_unsure=header.callers_unsure,
         )
         ledger.recorded(self._sink.profile(self._host, recording, pieces))
 

@@ -68,7 +68,8 @@ class Recording:
     profile's sums by name. `attach_seconds` is the time of the attach, None without one; `resident_bytes`
     is the most memory that the process had, 0 if that is not known; `bytes_received` is the size of the
     profile on the wire; `times` is None if it is not known when samples were taken; `times_off` is then by
-    how many seconds they were impossible, 0 if there were none.
+    how many seconds they were impossible, 0 if there were none. With `callers_unsure` functions that compiled
+    Java code calls may be below wrong callers.
     """
 
     process: Process
@@ -85,6 +86,7 @@ class Recording:
     bytes_received: Count | None = None
     times: SampleTimes | None = None
     times_off: Seconds = 0.0
+    callers_unsure: bool = False
 
     @property
     def pid(self) -> int:

@@ -101,9 +101,9 @@ def methods(analysis: AnalysisResult) -> Iterator[Row]:
                 "event": event.event,
                 "method": method.name,
                 "self": method.self_value,
-                "total": method.total_value,
+                "total": None if event.self_only else method.total_value,
                 "self_share": method.self_value / event.attributed,
-                "total_share": method.total_value / event.attributed,
+                "total_share": None if event.self_only else method.total_value / event.attributed,
                 "unit": unit,
             }
 

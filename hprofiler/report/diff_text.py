@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hprofiler._flamegraph import Change, category_label
 from hprofiler.analysis.diff import WHY, Changes, MethodChange, Moved
-from hprofiler.analysis.diff_findings import amount_of, points_of
+from hprofiler.analysis.diff_findings import SELF_ONLY, amount_of, points_of
 from hprofiler.analysis.diff_sides import Side
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import and_more, short_name
@@ -27,7 +27,9 @@ AS_LONG = 0.02
 
 def lines(compared: Changes, findings: Sequence[Finding], top: int) -> list[str]:
     """What stands out, and the methods that changed beyond noise, at most `top` of each kind."""
-    text = [*_head(compared), "", *(printable(one.text) for one in findings), *_categories(compared)]
+    first = [one for one in findings if one.code == SELF_ONLY]
+    text = [printable(one.text) for one in first] + _head(compared)
+    text += ["", *(printable(one.text) for one in findings if one not in first), *_categories(compared)]
     kinds = kinds_of(compared)
     for head, kind, rows in kinds:
         text += _table(compared, head, kind, rows, top)
@@ -160,8 +162,10 @@ def record(
         "after": _side(compared.after),
         "noise": noise_source(compared),
         "findings": [members(one, "code", "text", "method") for one in findings],
+        "self_only": compared.self_only,
+        "callers_left_out": compared.cut,
         "categories": {code: members(moved, *_OF_CHANGE) for code, moved in compared.categories},
-        "methods": [_method(one) for one in methods],
+        "methods": [_method(one, compared.self_only) for one in methods],
         "appeared": [_path(compared, one) for one in compared.appeared(top)],
         "vanished": [_path(compared, one) for one in compared.vanished(top)],
         "failed": [one.name for one in failed],
@@ -184,12 +188,15 @@ def _side(side: Side) -> dict[str, object]:
         "processes": None if side.of_file else side.spread.parts,
         "unusable": len(side.problems),
         "partial": side.partial or None,
+        "broken": side.broken,
+        "untrusted": [members(one, "host", "pid", "label", "code", "share") for one in side.untrusted],
+        "callers_unsure": side.unsure,
     }
 
 
-def _method(one: MethodChange) -> dict[str, object]:
+def _method(one: MethodChange, self_only: bool) -> dict[str, object]:
     own, total = (members(moved, *_OF_CHANGE) for moved in (one.own, one.total))
-    return {"method": one.name, "self": own, "total": total}
+    return {"method": one.name, "self": own, "total": None if self_only else total}
 
 
 def _path(compared: Changes, one: Change) -> dict[str, object]:

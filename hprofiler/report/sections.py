@@ -98,7 +98,12 @@ def file_summary(attribution: Attribution, findings: Sequence[Finding]) -> Recor
         [finding_record(one) for one in findings],
         [chip(amount(attribution.original.total(), column))],
         methods_that_follow(attribution, findings[0]),
-        hottest=_methods(attribution.methods, attribution.attributed, _lead(attribution.event, attribution)),
+        hottest=_methods(
+            attribution.methods,
+            attribution.attributed,
+            _lead(attribution.event, attribution),
+            attribution.self_only,
+        ),
     )
 
 
@@ -168,7 +173,9 @@ def _reason(hosts: Sequence[str], text: str, remedy: str = "") -> Record:
 
 def _hottest(data: PageData, analysis: EventAnalysis) -> Record:
     """The methods with the most self value, with each host's share; those by total."""
-    record = _methods(analysis.methods, analysis.attributed, _lead(analysis.event, analysis))
+    record = _methods(
+        analysis.methods, analysis.attributed, _lead(analysis.event, analysis), analysis.self_only
+    )
     if len(analysis.hosts) < 2:
         return record
     by_self = [one for one in analysis.methods[:_LISTED] if one.self_value > 0]
@@ -186,6 +193,8 @@ def _hottest(data: PageData, analysis: EventAnalysis) -> Record:
 
 def _lead(event: str, attributed: EventAnalysis | Attribution) -> str:
     lead = "Self is the cost of a method’s own code; total includes everything it calls."
+    if attributed.self_only:
+        return "Self is the cost of a method’s own code. Totals are not known: too many stacks are broken."
     if is_method(event):
         lead = (
             "Self counts the calls made by a method itself; total counts those by everything it calls, too."
@@ -193,10 +202,12 @@ def _lead(event: str, attributed: EventAnalysis | Attribution) -> str:
     return lead + (f" Shares are of {attributed.share_of}; the graph has all." if attributed.besides else "")
 
 
-def _methods(methods: Sequence[Method], total: int, lead: str) -> Record:
-    by_total = sorted(methods, key=lambda one: -one.total_value)[:_LISTED]
+def _methods(methods: Sequence[Method], total: int, lead: str, self_only: bool) -> Record:
+    by_total = [] if self_only else sorted(methods, key=lambda one: -one.total_value)[:_LISTED]
     rows = ([one for one in methods[:_LISTED] if one.self_value > 0], by_total)
-    by_self, widest = ([[one.name, one.self_value, one.total_value] for one in some] for some in rows)
+    by_self, widest = (
+        [[one.name, one.self_value, None if self_only else one.total_value] for one in some] for some in rows
+    )
     return {"lead": lead, "total": total, "by_self": by_self, "by_total": widest, "hosts": []}
 
 

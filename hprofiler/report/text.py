@@ -18,18 +18,19 @@ _OTHERS_SHOWN = 20
 _FEWEST = 3
 
 
-def hottest(methods: Sequence[Method], total: int, event: str, share_of: str = "") -> str:
+def hottest(
+    methods: Sequence[Method], total: int, event: str, share_of: str = "", self_only: bool = False
+) -> str:
     """Methods of a profile with this total as lines of text: self share, total share, method (or class).
 
-    `share_of` says what the total is, where it is not all there is.
+    `share_of` says what the total is, where it is not all there is. With `self_only` totals are not known.
     """
-    rows: list[tuple[str, ...]] = [
-        ("self", "total", f"{named_by(event)}{share_of and f' (shares of {share_of})'}")
-    ]
+    heads = ("self",) if self_only else ("self", "total")
+    rows: list[tuple[str, ...]] = [(*heads, f"{named_by(event)}{share_of and f' (shares of {share_of})'}")]
     for one in methods:
-        shares = (plain(percent(value, total)) for value in (one.self_value, one.total_value))
-        rows.append((*shares, printable(one.name)))
-    return "\n".join(table_lines(rows, right=(0, 1), indent=2))
+        values = (one.self_value, one.total_value)[: len(heads)]
+        rows.append((*(plain(percent(value, total)) for value in values), printable(one.name)))
+    return "\n".join(table_lines(rows, right=range(len(heads)), indent=2))
 
 
 def outliers_table(event: str, compared: Compared) -> str:

@@ -131,6 +131,7 @@ mod _flamegraph {
         let readable = flamegraph::Format::all().map(flamegraph::Format::name);
         let readable: Vec<&str> = readable.collect();
         module.add("READ_FORMATS", PyTuple::new(py, readable)?)?;
+        module.add("BROKEN_STACKS", flamegraph::BROKEN_STACKS)?;
         module.add("WAIT_FRAMES", PyTuple::new(py, flamegraph::WAIT_FRAMES)?)?;
         module.add("WRITE_FORMATS", crate::output::endings(py)?)
     }

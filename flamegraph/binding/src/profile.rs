@@ -277,6 +277,18 @@ impl Profile {
         self.derived(py, flamegraph::Profile::without_threads)
     }
 
+    fn without_callers(&self, py: Python<'_>) -> PyResult<Profile> {
+        self.derived(py, flamegraph::Profile::without_callers)
+    }
+
+    fn without_unsure_callers(&self, py: Python<'_>) -> PyResult<Profile> {
+        self.derived(py, flamegraph::Profile::without_unsure_callers)
+    }
+
+    fn unsure_callers(&self) -> i64 {
+        self.now().unsure_callers(0)
+    }
+
     fn without_times(&self, py: Python<'_>) -> PyResult<Profile> {
         let now = self.now();
         if now.times().is_none() {

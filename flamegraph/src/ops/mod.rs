@@ -3,6 +3,7 @@
 //! Each leaves what it was given as it was. None is recursive, none takes more than linear time in the
 //! nodes (and what sorting them takes), and sums are checked.
 
+mod callers;
 mod canonical;
 mod categories;
 mod diff;
@@ -27,6 +28,7 @@ mod top;
 pub(crate) mod waits;
 mod work_table;
 
+pub use callers::BROKEN_STACKS;
 pub use canonical::NameRules;
 pub use categories::WorkTable;
 pub use diff::{Change, Diff};

@@ -241,6 +241,8 @@ mod tests {
                 profile.trimmed(&patterns[0]),
                 profile.into_callers(&patterns, false),
                 profile.without_threads(),
+                profile.without_callers(),
+                profile.without_unsure_callers(),
                 profile.canonical(rules),
                 profile.merged_tiers(0),
                 profile.inverted(),

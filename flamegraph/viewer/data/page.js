@@ -40,9 +40,9 @@ import { readTree } from "./tree.js";
 /** Why an event has no samples. @typedef {{answer: string, why: string, reasons: Reason[], remedy: string}} Empty */
 /** `more` is the number of hosts that are not named. @typedef {{hosts: string[], more: number, text: string, remedy: string}} Reason */
 
-/** Name, self, total. @typedef {[string, number, number]} MethodNumbers */
+/** Name, self, total, which is null if it is not known. @typedef {[string, number, number | null]} MethodNumbers */
 /**
- * The hottest methods as parts of `total`. With several hosts: `shares` by method and host, `stands_out` if the largest
+ * The hottest methods as parts of `total`; none in `by_total` if too many stacks are broken. With several hosts: `shares` by method and host, `stands_out` if the largest
  * is far above the cluster's. A host without a share may still have up to `forgot` of the method.
  * @typedef {object} Hottest
  * @property {string} lead

@@ -89,13 +89,13 @@ export class Summaries {
   hottestOf(event, name, { lead, total, by_self, by_total, hosts, shares = [], stands_out = [] }) {
     const largest = Math.max(0, ...shares.flat());
     /** @type {[string, string][]} */
-    const heads = [["Self", "share"], ["Total", "share"], ["Method", ""]];
+    const heads = by_total.length ? [["Self", "share"], ["Total", "share"], ["Method", ""]] : [["Self", "share"], ["Method", ""]];
     // A name leads to the method's callers and callees in the scope shown.
     const rowsOf = (/** @type {MethodNumbers[]} */ methods) => {
       const longest = Math.max(0, ...methods.map(([, self]) => self));
       return methods.map(([method, self, all]) => [
         filled("td", "share self", ...barOf(percent(self, total), longest ? self / longest : 0)),
-        filled("td", "share total", ...barOf(percent(all, total), total ? all / total : 0)),
+        ...(all === null ? [] : [filled("td", "share total", ...barOf(percent(all, total), total ? all / total : 0))]),
         filled("td", "name", linkTo({ event: name, view: "sandwich", method }, nameElement(method))),
       ]);
     };
@@ -114,7 +114,8 @@ export class Summaries {
     more.append(make("summary", "", "Hottest by total cost"), staticTable("", heads.slice(0, 3), rowsOf(by_total)));
     this.folds.add(`total${event}`, more);
     const table = staticTable("hottest", heads, bySelf);
-    return filled("section", "hottest", make("h2", "", "Hottest methods"), make("p", "lead", lead), table, more);
+    const all = by_total.length ? [table, more] : [table];
+    return filled("section", "hottest", make("h2", "", "Hottest methods"), make("p", "lead", lead), ...all);
   }
 
   /**

@@ -66,7 +66,9 @@ def print_added(one: Added, place: str, write: Callable[[str], object]) -> None:
 
 def _record(one: Added) -> dict[str, object]:
     failure = one.failure.reason if one.failure else None
-    problems = [members(problem, "host", "pid", "reason") for problem in one.problems]
+    problems = [
+        members(problem, "host", "pid", "code", "parameters", "reason", "remedy") for problem in one.problems
+    ]
     return {
         "folder": str(one.folder),
         "run": one.run or None,

@@ -54,11 +54,14 @@ def command(options: argparse.Namespace) -> int:
     grown = [] if options.fail_over is None else changes.grew_over(options.fail_over)
     failed, unsure = split_by_certainty(changes, grown)
     _print(changes, findings, options, failed, unsure)
+    if options.fail_over is not None and changes.self_only:
+        _print_grown(["cannot tell whether a total grew: too many stacks are broken"])
     if options.fail_over is not None and not grown:
         _print_hidden(changes, options.fail_over)
     if failed:
         return Exit.WORSE
-    return Exit.PARTIAL if _problems(changes) else Exit.OK
+    trusted = not any(side.broken for side in changes.sides)
+    return Exit.OK if trusted and not _problems(changes) else Exit.PARTIAL
 
 
 def _side(name: str, time: TimeRange | None) -> Source:
@@ -143,4 +146,4 @@ def _grew(one: MethodChange) -> str:
 
 def _growth(one: MethodChange, changes: Changes) -> str:
     own, total = (100 * moved.change / changes.whole for moved in (one.own, one.total))
-    return f"{own:+.1f} points self, {total:+.1f} total"
+    return f"{own:+.1f} points self" + ("" if changes.self_only else f", {total:+.1f} total")

@@ -48,7 +48,8 @@ def _make(options: argparse.Namespace) -> int:
             reason = f"the run ended before {before}: {kept or 'record it again'}"
         print(f"hprofiler: {reason}", file=sys.stderr)
         return Exit.NOTHING
-    return Exit.PARTIAL if report.analysis.problems else Exit.OK
+    whole = not report.analysis.problems and report.analysis.trusted
+    return Exit.OK if whole else Exit.PARTIAL
 
 
 def _show(page: Path, options: argparse.Namespace) -> None:

@@ -106,5 +106,6 @@ def exit_code(result: RunResult) -> Exit:
         return Exit.after(result.signal)
     if result.report.empty:
         return Exit.NOTHING
-    complete = result.coverage.complete and not result.report.analysis.problems
+    analysis = result.report.analysis
+    complete = result.coverage.complete and not analysis.problems and analysis.trusted
     return Exit.OK if complete else Exit.PARTIAL

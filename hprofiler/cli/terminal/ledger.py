@@ -24,6 +24,7 @@ _OF_RECORDING = (
     "seconds",
     "attach_seconds",
     "bytes_received",
+    "callers_unsure",
 )
 
 

@@ -68,10 +68,11 @@ def _print_event(event: EventAnalysis) -> None:
         return
     left_out = f", {event.left_out:.1%} removed by --trim" if event.whole > event.total else ""
     print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}")
-    for finding in event.findings[:FINDINGS_SHOWN]:
+    caveats = [one for one in event.findings[FINDINGS_SHOWN:] if one.caveat]
+    for finding in (*event.findings[:FINDINGS_SHOWN], *caveats):
         say("  ", printable(plain(finding.text)), sys.stdout)
     of = event.share_of if event.attributed < event.total else ""
-    print(hottest(event.hottest, event.attributed, event.event, of))
+    print(hottest(event.hottest, event.attributed, event.event, of, event.self_only))
     if work := work_text(event.work, may_inline(event.facts)):
         print(work)
     if event.stages is not None:
@@ -172,7 +173,10 @@ def _process_records(result: RunResult) -> list[dict[str, object]]:
 def _event_record(event: EventAnalysis) -> dict[str, object]:
     """The hottest methods count `value` in `unit`; their shares are of `hottest_of`."""
     value, unit = measure_of(event.event).column
-    methods = [{"method": m.name, "self": m.self_value, "total": m.total_value} for m in event.hottest]
+    methods = [
+        {"method": m.name, "self": m.self_value, "total": None if event.self_only else m.total_value}
+        for m in event.hottest
+    ]
     return {
         "event": event.event,
         "processes": event.recorded,
@@ -184,6 +188,11 @@ def _event_record(event: EventAnalysis) -> dict[str, object]:
             {"code": one.code, "text": plain(one.text), "method": one.method, "host": one.host}
             for one in event.findings
         ],
+        "self_only": event.self_only,
+        "untrusted": [
+            members(one, "host", "pid", "label", "code", "share") for one in event.facts.untrusted.values()
+        ],
+        "callers_unsure": asdict(event.unsure_callers) if event.unsure_callers else None,
         "hottest": methods,
         "hottest_of": event.attributed,
         "outliers": outliers_record(event.compared),

@@ -192,6 +192,13 @@ pub struct EventProfile {
     pub interval: u64,
     pub profile: Profile,
     pub taken: u64,
+    /// Whether functions that compiled Java code calls may be below wrong callers: its debug information is missing.
+    pub callers_unsure: bool,
+}
+
+/// Whether samples of an event are taken anywhere in compiled code. Others are taken where the callers are known.
+pub fn is_taken_anywhere(event: &str) -> bool {
+    !matches!(event, "alloc" | "live" | "lock" | "nativemem" | "offcpu")
 }
 
 /// A recording as the engine wrote it. The process's user may own the file, so its content is not trusted.

@@ -112,6 +112,13 @@ fn first(
         });
         match attempt(&way, notes.collect()) {
             Ok(done) => return Ok(done),
+            // Two recordings of one JVM: perf's is of use only where it can follow the stacks.
+            Err(failure)
+                if failure.code == Code::OtherSession
+                    && failure.parameters.get("frame_pointers") != Some(&true.into()) =>
+            {
+                return Err(failure)
+            }
             Err(failure) => refused.push((way.engine, failure)),
         }
     }

@@ -48,6 +48,7 @@ pub fn build_profile_message(
         cpu_seconds: clock.cpu_seconds,
         resident_bytes: clock.resident_bytes,
         attach_seconds: attached.map(|time| time.as_secs_f64()),
+        callers_unsure: recorded.callers_unsure,
         samples: Samples {
             expected,
             taken: recorded.taken,
@@ -225,6 +226,7 @@ mod tests {
             cpu_seconds: 0.5,
             resident_bytes: 0,
             attach_seconds: None,
+            callers_unsure: false,
             samples: Samples {
                 expected,
                 taken,
@@ -306,6 +308,7 @@ mod tests {
             interval: 1,
             profile,
             taken: 64,
+            callers_unsure: false,
         };
         let note = left_out_note(&recorded).unwrap();
         assert!(note.degraded && note.text.starts_with("slices of cpu samples"));

@@ -282,6 +282,12 @@ pub fn run_folder_in(namespaces: &Namespaces, base: &str, session: &str) -> Resu
     Held::take(namespaces, path)
 }
 
+/// The agent whose session made a run folder, by the name that its session and its user give it: `4711-99812-1000`.
+pub fn agent_of(folder: &str) -> Option<i32> {
+    let name = folder.rsplit('/').next()?.strip_prefix(RUN_FOLDER)?;
+    name.split('-').next()?.parse().ok()
+}
+
 /// Whether a live session holds a run folder with this file. Err says why that is unknown.
 pub fn is_in_use(namespaces: &Namespaces, file: &str) -> Result<bool, String> {
     match users_of(namespaces, file) {

@@ -155,6 +155,7 @@ pub struct ProfileHead {
     pub cpu_seconds: f64,
     pub resident_bytes: u64,
     pub attach_seconds: Option<f64>,
+    pub callers_unsure: bool,
     pub samples: Samples,
     pub sha256: String,
     pub size: usize,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use flamegraph::SliceOf;
 use rustix::fd::AsFd;
+use rustix::fs::Mode;
 
 use super::events::{counted, SYMBOLS};
 use super::loading::Entered;
@@ -18,8 +19,9 @@ use super::thread_names::ThreadNames;
 use crate::engine::api::{Note, Shared, Stopped};
 use crate::engine::kernel_events::is_tracepoint;
 use crate::jvm::attach::{Attach, Reply};
-use crate::os::files::{open_regular, read_regular, regular};
+use crate::os::files::{open_regular, read_regular, regular, write_whole};
 use crate::os::identity::Namespaces;
+use crate::os::lease::since_1970;
 use crate::os::proc::target::Target;
 use crate::resources::disk::DiskCap;
 use crate::staging::folders::{let_library_go, Held, ASYNC_PROFILER, RECORDING};
@@ -167,6 +169,10 @@ impl Jvm {
     }
 
     fn start_one_of(&mut self, plan: &Plan) -> Result<(Choice, String), Failure> {
+        let until = since_1970().as_secs() + plan.seconds;
+        let (name, until) = (until_file(&self.target), until.to_string());
+        // Without it, another session does not learn when this one ends.
+        let _ = write_whole(None, &self.run.dir, &name, until.as_bytes(), Mode::RUSR);
         let mut refused = String::new();
         for choice in &plan.choices {
             let options = plan.start(choice, &self.file(RECORDING), &self.file("log"));
@@ -312,6 +318,11 @@ pub fn start_failure(pid: i32, events: &[String], reason: &str) -> Failure {
 /// A locked folder with this file: a session records the process.
 pub fn recording_file(target: &Target) -> String {
     format!("{}.{RECORDING}", target.file_stem())
+}
+
+/// When the session that records the process intends to end, in seconds since 1970.
+pub fn until_file(target: &Target) -> String {
+    format!("{}.until", target.file_stem())
 }
 
 /// A locked folder with this file: a session works on the process.

@@ -7,25 +7,28 @@ use std::time::{Duration, Instant};
 
 use rustix::fd::AsFd;
 
-use super::jvm::{recording_file, status_file, ANSWER, MAX_LOG};
+use super::jvm::{recording_file, status_file, until_file, ANSWER, MAX_LOG};
 use super::plan;
 use super::Looked;
 use crate::engine::api::{Library, Shared};
 use crate::jvm::attach::{Attach, Reply};
 use crate::jvm::preflight::Findings;
-use crate::os::files::{enter_folder, read_regular};
+use crate::os::files::{enter_folder, open_private, read_regular};
 use crate::os::free_space::Memory;
 use crate::os::identity::Namespaces;
+use crate::os::lease::since_1970;
 use crate::os::proc::target::Target;
 use crate::resources::disk::DiskCap;
 use crate::staging::folders::{
-    self, is_in_use, is_usual, let_library_go, library_folder, refuse_staging, refuse_unwritable,
-    run_folder_in, Held, ASYNC_PROFILER,
+    self, agent_of, is_in_use, is_usual, let_library_go, library_folder, refuse_staging,
+    refuse_unwritable, run_folder_in, users_of, Held, ASYNC_PROFILER,
 };
 use crate::wire::outcome::{Code, Failure};
 
 /// A folder where a recording may grow to this size is as good as any, in bytes.
 const PLENTY: u64 = 256 << 20;
+/// The longest text of a time in seconds.
+const MAX_UNTIL: u64 = 20;
 
 /// Where the library may be put, as the JVM sees it, best first: where it is loaded from already, then the usual
 /// places.
@@ -160,7 +163,7 @@ impl Entry<'_> {
         let (pid, findings) = (self.target.pid, self.findings);
         let (namespaces, sampled) = (&self.looked.namespaces, findings.sampled);
         if findings.writes_recording == Some(true) {
-            return Err(already_profiled(pid));
+            return Err(self.already_profiled());
         }
         let folder = library_folder(
             &ASYNC_PROFILER,
@@ -194,14 +197,14 @@ impl Entry<'_> {
                 },
             };
             match (busy, ours) {
-                (true, true) => return Err(already_profiled(pid)),
+                (true, true) => return Err(self.already_profiled()),
                 (true, false) => return Err(others_profile(pid, library)),
                 (false, _) => {}
             }
         }
         match self.run {
             None if is_in_use(namespaces, &recording_file(self.target)).unwrap_or(false) => {
-                Err(already_profiled(pid))
+                Err(self.already_profiled())
             }
             _ => Ok(()),
         }
@@ -233,11 +236,41 @@ impl Entry<'_> {
         let (held, status) = loaded.map_err(cannot_load)?;
         let failure = match status {
             Ok(status) if plan::is_idle(&status) => return Ok(Some(held)),
-            Ok(_) => already_profiled(pid),
+            Ok(_) => self.already_profiled(),
             Err(failure) => failure,
         };
         let _ = let_library_go(held, self.findings.loaded.musl);
         Err(failure)
+    }
+
+    /// Says which session records the JVM, and until when, as far as its run folder shows that.
+    fn already_profiled(&self) -> Failure {
+        let (pid, namespaces) = (self.target.pid, &self.looked.namespaces);
+        let name = until_file(self.target);
+        let (folders, _) = users_of(namespaces, &name);
+        let until = folders.first().and_then(|folder| {
+            let dir = open_private(folder, namespaces.uid).ok()?;
+            let text = read_regular(&dir, &name, Some(namespaces.uid), MAX_UNTIL).ok()?;
+            let until: u64 = String::from_utf8(text).ok()?.parse().ok()?;
+            Some((agent_of(folder)?, until))
+        });
+        let which = match &until {
+            Some((agent, until)) => {
+                let left = until.saturating_sub(since_1970().as_secs());
+                format!(" (agent {agent}), for about {left} s more")
+            }
+            None => String::new(),
+        };
+        let failure = Failure::new(
+            format!("process {pid} is being recorded by another hprofiler session{which}"),
+            "wait for its end; if that session was killed, run `hprofiler cleanup`",
+        )
+        .coded(Code::OtherSession)
+        .with("frame_pointers", self.looked.frame_pointers);
+        match until {
+            Some((agent, until)) => failure.with("agent", agent).with("until", until),
+            None => failure,
+        }
     }
 
     /// Load a library and ask for its status. Loading it again does no harm.
@@ -276,12 +309,4 @@ fn out_of_reach(pid: i32, library: &str) -> Failure {
         format!("process {pid} seems to be or to have been sampled by another async-profiler, which cannot be asked: {library} was deleted or replaced"),
         "wait for its end, or restart the JVM",
     ).coded(Code::OtherProfiler)
-}
-
-fn already_profiled(pid: i32) -> Failure {
-    Failure::new(
-        format!("process {pid} is being profiled by another hprofiler session"),
-        "wait for its end; if that session was killed, run `hprofiler cleanup`",
-    )
-    .coded(Code::OtherSession)
 }

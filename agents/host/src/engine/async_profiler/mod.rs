@@ -16,12 +16,12 @@ use self::jvm::{start_failure, Jvm};
 use self::plan::{Choice, Plan};
 use self::thread_names::{unread, ThreadNames};
 use crate::engine::api::{
-    Engine, Folded, Job, Library, Note, Prepared, Raw, Shared, Started, Stopped,
+    is_taken_anywhere, Engine, Folded, Job, Library, Note, Prepared, Raw, Shared, Started, Stopped,
 };
 use crate::engine::kernel_events::may_sample_itself;
 use crate::jvm::hsperf;
 use crate::jvm::pauses::PauseLog;
-use crate::jvm::preflight::{refuse_disabled, Findings};
+use crate::jvm::preflight::{last_set, refuse_disabled, Findings};
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::wire::outcome::{Code, Failure};
@@ -37,6 +37,10 @@ pub struct Looked<'a> {
     left_out: Vec<Failure>,
     agent_filtered: bool,
     names: Result<Option<ThreadNames>, Failure>,
+    /// Whether perf could follow its stacks too.
+    frame_pointers: bool,
+    /// Whether all compiled code has debug information, not only what is compiled once the profiler is loaded.
+    debug_info: bool,
 }
 
 /// Check everything that can be seen from outside. Err: the JVM cannot be recorded.
@@ -73,7 +77,9 @@ fn look<'a>(
     let agent_filtered = Target::own_status().is_some_and(|own| own.filtered);
     let namespaces = Namespaces::enter(target)?;
     let (named, data) = (&namespaces.named, &findings.performance_data);
-    refuse_disabled(target.pid, &findings.options(named))?;
+    let options = findings.options(named);
+    refuse_disabled(target.pid, &options)?;
+    let is_set = |flag| last_set(&options, flag) == Some(true);
     let version = hsperf::jvm_version(named, findings.library.as_deref(), data);
     let (events, unable) = events::of_jvm(events, version.as_deref());
     left_out.extend(unable);
@@ -87,6 +93,8 @@ fn look<'a>(
             left_out,
             agent_filtered,
             names,
+            frame_pointers: is_set("PreserveFramePointer"),
+            debug_info: is_set("DebugNonSafepoints"),
         }),
     }
 }
@@ -107,6 +115,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         notes.push(unread(failure));
         None
     });
+    let debug_info = looked.debug_info;
     let plan = Plan::new(events, intervals, shared.sampling.duration, findings.kernel);
     let Some(entered) = entered else {
         let filtered = looked.agent_filtered;
@@ -121,6 +130,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         jvm: Jvm::new(target, looked.namespaces, entered, musl, shared, names),
         notes,
         pauses,
+        debug_info,
         begin: Instant::now(),
         seconds: 0.0,
     })))
@@ -173,6 +183,7 @@ struct AsyncProfiler {
     plan: Plan,
     notes: Vec<Note>,
     pauses: Option<PauseLog>,
+    debug_info: bool,
     /// What uses the profiler's only `event=`; the first choice until one has worked.
     used: Choice,
     /// When the profiler was started, and for how many seconds it sampled.
@@ -232,6 +243,9 @@ impl Engine for AsyncProfiler {
     fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure> {
         let (slices, note) = self.jvm.slices();
         let mut folded = results::fold(self, stopped, slices)?;
+        for recorded in &mut folded.profiles {
+            recorded.callers_unsure = !self.debug_info && is_taken_anywhere(&recorded.event);
+        }
         folded.notes.extend(note);
         Ok(folded)
     }

@@ -53,7 +53,7 @@ pub struct Plan {
     pub events: Vec<String>,
     pub choices: Vec<Choice>,
     pub intervals: Intervals,
-    seconds: u64,
+    pub seconds: u64,
 }
 
 impl Plan {

@@ -232,6 +232,7 @@ fn one(
         source,
         interval: plan.interval(event),
         taken,
+        callers_unsure: false,
     })
 }
 
@@ -292,6 +293,7 @@ mod tests {
                 source: "perf_events".to_owned(),
                 interval: 1000,
                 taken: whole as u64,
+                callers_unsure: false,
             };
             let note = super::broken(&recorded, named).unwrap();
             note.map(|note| (note.text, note.parameters["share"].as_f64()))

@@ -22,7 +22,8 @@ pub use self::record::Shared as PerfShared;
 use self::record::{names, Command};
 use self::recording::Recording;
 use crate::engine::api::{
-    Engine, EventProfile, Folded, Job, Note, Prepared, Raw, Shared, Started, Stopped,
+    is_taken_anywhere, Engine, EventProfile, Folded, Job, Note, Prepared, Raw, Shared, Started,
+    Stopped,
 };
 use crate::jvm::pauses::PauseLog;
 use crate::jvm::preflight::Findings;
@@ -278,7 +279,9 @@ impl Engine for PerfRecord {
         }
         notes.extend(missing.map(Note::degraded));
         let profiles = there.into_iter().zip(recorded.events);
+        let unsure = self.java.is_hotspot && !self.java.debug_non_safepoints;
         let profiles = profiles.map(|(event, recorded)| EventProfile {
+            callers_unsure: unsure && is_taken_anywhere(&recorded.event),
             source: event.source(self.rights.kernel),
             interval: self.command.interval(event),
             event: recorded.event,

@@ -437,6 +437,7 @@ impl Samples {
             let times = times.map(|times| times.times(0, start, slices.all.clone(), Some));
             sampled.profile.set_times(times);
             Ok(EventProfile {
+                callers_unsure: false,
                 event: sampled.event.name.to_owned(),
                 source: source.to_owned(),
                 interval,

@@ -1,0 +1,150 @@
+"""Profiles that cannot be trusted: what is said, what is left out, and the exit status."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from hprofiler.report import make_report
+from tests.unit.command import exit_code, hprofiler
+from tests.viewer.made_run import MadeHost, changed, make_run
+
+RUN = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
+GOOD = f"{RUN};com/acme/Job.parse_[j];com/acme/Job.hash_[j] 600\n{RUN};com/acme/Job.sum_[j] 400\n"
+# What perf makes of the same without frame pointers: what runs is right, its callers are not.
+BROKEN = "com/acme/Job.sum_[j];com/acme/Job.hash_[j] 600\n[libc.so];com/acme/Job.sum_[j] 400\n"
+
+
+def run_of(path, good=0, broken=0, share=1.0, code="no-frame-pointers"):
+    """A run of so many processes of either kind."""
+    texts = {pid + 1: BROKEN if pid < broken else GOOD for pid in range(good + broken)}
+    host = MadeHost("h", texts)
+    for pid in range(1, broken + 1):
+        host.fails("degraded", "any words", "restart it", pid=pid)
+        note = {"code": code, "reason": "any words", "remedy": "restart it"}
+        host.outcomes[-1]["notes"] = [{**note, "parameters": {"event": "cpu", "share": share}}]
+    return make_run(path, [host]).path
+
+
+def event_of(path):
+    (event,) = make_report(path).events
+    return event
+
+
+def costs(event):
+    return {
+        one.name: (one.self_value / event.attributed, one.total_value / event.attributed)
+        for one in event.methods
+    }
+
+
+@pytest.mark.parametrize("code", ["no-frame-pointers", "broken-stacks"])
+def test_of_broken_stacks_only_self_costs_are_shown(tmp_path, code):
+    event = event_of(run_of(tmp_path / "run", broken=1, code=code))
+    assert event.self_only
+    answer = event.findings[0]
+    assert (answer.code, answer.method) == ("self-only", "com/acme/Job.hash")
+    assert "60.0" in answer.text and not any("is spent in" in one.text for one in event.findings)
+    assert {name: own for name, (own, _) in costs(event).items() if own} == {
+        "com/acme/Job.hash": 0.6,
+        "com/acme/Job.sum": 0.4,
+    }
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "(broken stacks)" in page and '"by_total":[]' in page.replace(" ", "")
+
+
+@pytest.mark.parametrize(("share", "trusted"), [(0.33, True), (0.34, False)])
+def test_a_third_of_the_stacks_may_be_broken(tmp_path, share, trusted):
+    run = run_of(tmp_path / "run", broken=1, share=share)
+    assert event_of(run).self_only != trusted
+    assert exit_code(["report", run]) == (0 if trusted else 3)
+
+
+def test_few_broken_processes_are_left_out_of_the_others_totals(tmp_path):
+    event = event_of(run_of(tmp_path / "run", good=3, broken=1))
+    assert not event.self_only and "broken stacks" in event.share_of
+    assert costs(event)["com/acme/Job.parse"] == (0, 0.6)
+    (caveat,) = [one for one in event.findings if one.code == "broken-left-out"]
+    assert "1 process with broken stacks, 25.0" in caveat.text
+    assert event_of(run_of(tmp_path / "many", good=1, broken=1)).self_only
+
+
+def diff(*words):
+    done = hprofiler("diff", *words)
+    return done.returncode, done
+
+
+def test_a_difference_to_broken_stacks_has_no_totals(tmp_path):
+    good, broken = run_of(tmp_path / "good", good=3), run_of(tmp_path / "broken", broken=3)
+    code, done = diff(good, broken, "--fail-over", "5%")
+    first = done.stdout.splitlines()[0]
+    assert code == 3 and "broken stacks" in first and "totals are not compared" in first
+    assert "total cost" not in done.stdout and "appeared" not in done.stdout
+    assert "cannot tell whether a total grew" in done.stderr
+    code, done = diff(good, broken, "--json")
+    answer = json.loads(done.stdout)
+    assert (code, answer["self_only"], answer["after"]["broken"]) == (3, True, 1.0)
+    assert [one["pid"] for one in answer["after"]["untrusted"]] == [1, 2, 3]
+    assert all(one["total"] is None for one in answer["methods"])
+    # The files that the report writes say it too.
+    for run in (good, broken):
+        make_report(run)
+    code, done = diff(good / "cluster" / "cpu.pb.gz", broken / "cluster" / "cpu.pb.gz")
+    assert code == 3 and "totals are not compared" in done.stdout.splitlines()[0]
+
+
+def test_a_difference_leaves_few_broken_processes_out(tmp_path):
+    good, mixed = run_of(tmp_path / "good", good=4), run_of(tmp_path / "mixed", good=4, broken=1)
+    code, done = diff(good, mixed)
+    assert code == 3 and "20.0% of all, are left out" in done.stdout
+    assert "nothing changed" in done.stdout
+
+
+def test_an_archive_refuses_broken_stacks(tmp_path):
+    pytest.importorskip("pyarrow")
+    broken, mixed = run_of(tmp_path / "broken", broken=2), run_of(tmp_path / "mixed", good=4, broken=1)
+    place = tmp_path / "archive"
+    done = hprofiler("archive", "add", broken, "--to", place)
+    assert done.returncode == 4 and "100 % of its cpu stacks are broken" in done.stderr
+    done = hprofiler("archive", "add", mixed, "--to", place, "--json")
+    (problem,) = json.loads(done.stdout)["runs"][0]["problems"]
+    assert (done.returncode, problem["pid"], problem["code"]) == (3, 1, "no-frame-pointers")
+    assert problem["parameters"] == {"event": "cpu", "share": 1.0}
+    done = hprofiler("history", "Job.parse", "--in", place, "--json")
+    (point,) = json.loads(done.stdout)["points"]
+    assert point["total"] == pytest.approx(0.6)
+
+
+def unsure_run(path, *texts):
+    host = MadeHost("h", dict(enumerate(texts, 1)))
+    folder = make_run(path, [host])
+    with changed(folder) as run:
+        for recording in run["hosts"][0]["recordings"]:
+            recording["callers_unsure"] = True
+    return folder.path
+
+
+def start(caller):
+    """A start of a program: where md5 and the clock stand depends on what was inlined."""
+    inlined = f"com/acme/Job.hash_[j];{caller}_[i]"
+    return f"{RUN};{inlined};md5 500\n{RUN};{inlined};os::javaTimeNanos;vdso 300\n{RUN} 200\n"
+
+
+def test_unsure_callers_are_a_caveat_and_no_difference(tmp_path):
+    one = unsure_run(tmp_path / "one", *[start("java/lang/String.getBytes")] * 3)
+    two = unsure_run(tmp_path / "two", *[start("java/util/Arrays.copyOf")] * 3)
+    event = event_of(one)
+    assert (event.unsure_callers.processes, event.unsure_callers.share) == (3, pytest.approx(0.8))
+    caveat = event.findings[-1]
+    assert caveat.code == "callers-unsure" and "80.0" in caveat.text
+    assert "-XX:+DebugNonSafepoints" in caveat.text
+    code, done = diff(one, two, "--fail-over", "5%")
+    assert code == 0 and "nothing changed" in done.stdout and "3 processes of" in done.stdout
+    answer = json.loads(diff(one, two, "--json")[1].stdout)
+    assert answer["callers_left_out"] and answer["before"]["callers_unsure"] == 3
+    # What is known for sure is compared as it is.
+    sure = make_run(tmp_path / "sure", [MadeHost("h", {1: start("java/lang/String.getBytes")})]).path
+    assert 'callers_left_out": false' in diff(sure, sure, "--json")[1].stdout
+    assert Profile.open(one / "hosts" / "h" / "1" / "cpu.pb.gz").unsure_callers() == 2400 / 3
