@@ -264,6 +264,9 @@ def test_the_json_has_everything_that_changed(before, after):
         "processes": 4,
         "unusable": 0,
         "partial": None,
+        "broken": 0.0,
+        "untrusted": [],
+        "callers_unsure": 0,
     }
     assert told["failed"] == [HOT]
     hot = next(one for one in told["methods"] if one["method"] == HOT)

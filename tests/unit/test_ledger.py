@@ -167,6 +167,7 @@ def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
                 **{"pid": 1, "event": "cpu", "engine": "perf", "source": "cycles", "interval": 10},
                 **{"seconds": 1.0, "samples": {"expected": 3, "taken": 2, "lost": 1}},
                 **{"attach_seconds": 0.2, "bytes_received": 99, "times": {"start": 5, "width": 20_000}},
+                "callers_unsure": False,
             }
         ],
     }

@@ -51,8 +51,7 @@ def test_of_broken_stacks_only_self_costs_are_shown(tmp_path, code):
         "com/acme/Job.hash": 0.6,
         "com/acme/Job.sum": 0.4,
     }
-    page = (tmp_path / "run" / "report.html").read_text()
-    assert "(broken stacks)" in page and '"by_total":[]' in page.replace(" ", "")
+    assert "(broken stacks)" in costs(event)
 
 
 @pytest.mark.parametrize(("share", "trusted"), [(0.33, True), (0.34, False)])
@@ -114,7 +113,7 @@ def test_an_archive_refuses_broken_stacks(tmp_path):
     assert problem["parameters"] == {"event": "cpu", "share": 1.0}
     done = hprofiler("history", "Job.parse", "--in", place, "--json")
     (point,) = json.loads(done.stdout)["points"]
-    assert point["total"] == pytest.approx(0.6)
+    assert point["total"]["share"] == pytest.approx(0.6)
 
 
 def unsure_run(path, *texts):

@@ -115,7 +115,7 @@ fn first(
             // Two recordings of one JVM: perf's is of use only where it can follow the stacks.
             Err(failure)
                 if failure.code == Code::OtherSession
-                    && failure.parameters.get("frame_pointers") != Some(&true.into()) =>
+                    && failure.parameters.get("frame_pointers") != Some(&1.into()) =>
             {
                 return Err(failure)
             }

@@ -266,7 +266,7 @@ impl Entry<'_> {
             "wait for its end; if that session was killed, run `hprofiler cleanup`",
         )
         .coded(Code::OtherSession)
-        .with("frame_pointers", self.looked.frame_pointers);
+        .with("frame_pointers", u8::from(self.looked.frame_pointers));
         match until {
             Some((agent, until)) => failure.with("agent", agent).with("until", until),
             None => failure,
