@@ -86,10 +86,8 @@ def replace(duckdb: Database, place: Place, files: Sequence[LiveFile], runs: Col
         for table in sorted(TABLES.values(), key=lambda table: table.name == "runs"):
             if table.name in tables:
                 _join(duckdb, place, files, table, new, None if whole else runs)
-    except BaseException as error:
+    except BaseException:
         delete(place, new)  # it has no file of `runs` yet
-        if isinstance(error, OSError):
-            raise ArchiveError(f"cannot write to {place.address}: {error.strerror or error}") from error
         raise
     for one in files:
         delete(place, one.file)

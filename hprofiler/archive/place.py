@@ -32,6 +32,8 @@ from hprofiler.base.paths import at_home
 VARIABLE = "HPROFILER_ARCHIVE"
 COMPACT = "compact-"
 _LOCK = "compact.lock"
+# Seconds that no compaction takes.
+_LONGEST_LOCK = 86_400.0
 PART = ".part"
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*(?=://)", re.IGNORECASE)
 # A name of a file has at most 255 bytes on most file systems.
@@ -128,15 +130,27 @@ class Place:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """One process at a time may replace files."""
-        with (self._root / _LOCK).open("w") as file:
+        """One process at a time may replace files. What cannot be written meanwhile is an ArchiveError."""
+        with self._changing(), (self._root / _LOCK).open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ArchiveError(
                     f"another process compacts or prunes {self.address}", "wait for it"
                 ) from None
+            except OSError as error:
+                reason = f"cannot lock {self.path(_LOCK)}: {error.strerror}"
+                raise ArchiveError(reason, "the archive's file system must support file locks") from error
             yield
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = f"cannot write to {self.address}: {error.strerror or error}"
+            remedy = "run it as the user who owns the archive" if isinstance(error, PermissionError) else ""
+            raise ArchiveError(reason, remedy) from error
 
 
 class _Address(Place):
@@ -198,18 +212,50 @@ class _Address(Place):
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        held = self.read(_LOCK)
-        if held is not None:
-            raise ArchiveError(
-                f"another process compacts or prunes {self.address}: {held.decode(errors='replace')}",
-                f"wait for it; if it was killed, delete {self.path(_LOCK)}",
-            )
-        with self.writing(_LOCK) as path:
-            path.write_text(f"pid {os.getpid()} on {socket.gethostname()}, since {time.ctime()}")
+        with self._changing():
+            held = self.read(_LOCK)
+            if held is not None and _has_ended(held):
+                self.delete(_LOCK)
+                held = None
+            mine = json.dumps([socket.gethostname(), os.getpid(), time.time()]).encode()
+            if held is None:
+                # Libraries that cannot create a file only where there is none overwrite it.
+                with suppress(FileExistsError):
+                    self.filesystem.pipe_file(f"{self._folder}/{_LOCK}", mine, mode="create")
+                held = self.read(_LOCK)
+            if held != mine:
+                host, pid, since = _holder(held or b"")
+                raise ArchiveError(
+                    f"another process compacts or prunes {self.address}: pid {pid} on {host}, "
+                    f"since {time.ctime(since)}",
+                    f"wait for it; if it was killed, delete {self.path(_LOCK)}",
+                )
+            try:
+                yield
+            finally:
+                self.delete(_LOCK)
+
+
+def _holder(lock: bytes) -> tuple[str, int, float]:
+    """Host, pid and start of who wrote a lock's file."""
+    try:
+        host, pid, since = json.loads(lock)
+        return str(host), int(pid), float(since)
+    except (ValueError, TypeError):
+        return "an unknown host", 0, 0.0
+
+
+def _has_ended(lock: bytes) -> bool:
+    """Whether who wrote it was killed. Two processes at once do no harm, only the same work twice."""
+    host, pid, since = _holder(lock)
+    if host == socket.gethostname() and pid:
         try:
-            yield
-        finally:
-            self.delete(_LOCK)
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # it is another user's
+            pass
+    return time.time() - since > _LONGEST_LOCK
 
 
 def _writer() -> str:

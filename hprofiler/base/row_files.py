@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from io import TextIOWrapper
 from itertools import islice
-from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from hprofiler.base.errors import UsageError
 
@@ -22,44 +23,49 @@ def check_parquet(option: str, remedy: str) -> None:
         raise UsageError(f"{option} needs the library pyarrow", remedy) from error
 
 
-def write_csv(path: Path, rows: Iterable[Row]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        print_csv(file, rows)
+@dataclass(frozen=True)
+class Table:
+    """Rows, which can be read several times. `alike`: all have the columns and types of the first."""
+
+    rows: Callable[[], Iterable[Row]]
+    alike: bool = False
 
 
-def print_csv(file: TextIO, rows: Iterable[Row]) -> None:
-    """The columns are those of the first rows."""
-    writer = None
-    for part in _parts(rows):
-        if writer is None:
-            writer = csv.DictWriter(file, _names(part), extrasaction="ignore")
-            writer.writeheader()
+def write_csv(file: BinaryIO, table: Table) -> None:
+    text = TextIOWrapper(file, "utf-8", newline="")
+    print_csv(text, table)
+    text.detach()
+
+
+def print_csv(file: TextIO, table: Table) -> None:
+    names = _names(next(_parts(table), []) if table.alike else table.rows())
+    writer = csv.DictWriter(file, names)
+    if names:
+        writer.writeheader()
+    for part in _parts(table):
         writer.writerows(part)
 
 
-def write_parquet(path: Path, rows: Iterable[Row]) -> None:
-    """The columns and their types are those of the first rows."""
+def write_parquet(file: BinaryIO, table: Table) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    writer = None
-    try:
-        for part in _parts(rows):
-            names = _names(part)
-            columns = {name: [row.get(name) for row in part] for name in names}
-            table = pyarrow.table(columns) if writer is None else pyarrow.table(columns, schema=writer.schema)
-            writer = writer or pyarrow.parquet.ParquetWriter(path, table.schema)
-            writer.write_table(table)
-        if writer is None:
-            pyarrow.parquet.write_table(pyarrow.table({}), path)
-    finally:
-        if writer is not None:
-            writer.close()
+    def arrow(part: list[Row], names: Iterable[str], schema: Any = None) -> Any:
+        columns = {name: [row.get(name) for row in part] for name in names}
+        return pyarrow.table(columns, schema=schema)
+
+    schemas = (arrow(part, _names(part)).schema for part in _parts(table))
+    if table.alike:
+        schemas = islice(schemas, 1)
+    schema = pyarrow.unify_schemas([pyarrow.schema([]), *schemas], promote_options="permissive")
+    with pyarrow.parquet.ParquetWriter(file, schema) as writer:
+        for part in _parts(table):
+            writer.write_table(arrow(part, schema.names, schema))
 
 
-def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def _parts(table: Table) -> Iterator[list[Row]]:
     """Rows, so many at a time; tables may be long."""
-    rows = iter(rows)
+    rows = iter(table.rows())
     while part := list(islice(rows, _ROWS)):
         yield part
 

@@ -114,7 +114,7 @@ class _RecordingVisit(Visit):
         self.outcomes += doubts(self.host.name, found)
         if not found.processes:
             self._end(session)
-            self.report("idle", idle_reason(found, self.host))
+            self.report("idle", idle_reason(found, self.host, self._selector))
             return None
         self._ledger.found(found.processes)
         try:

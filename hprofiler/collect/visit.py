@@ -17,6 +17,7 @@ from hprofiler.agent.messages import Ignored, Listed
 from hprofiler.agent.pipe import pids_of_pipe
 from hprofiler.agent.session import AgentSession, Found
 from hprofiler.base.errors import AgentEnded, HostError, HprofilerError, TimedOut
+from hprofiler.base.text import some
 from hprofiler.collect.audit import VisitAudit
 from hprofiler.collect.containers import Contained, with_parents
 from hprofiler.collect.visit_group import HostProgress, VisitGroup
@@ -25,6 +26,7 @@ from hprofiler.transport.base import NoShell, Transport
 from hprofiler.transport.local import LocalTransport
 
 _LAST_WORDS = 3.0
+_SHOWN = 3
 _PIPE_IS_HERE = "it runs here, on the list of the container's processes; test it with: ps -ef | {}"
 
 _log = logging.getLogger(__name__)
@@ -248,7 +250,11 @@ class Visit(ABC):
         found = replace(found, processes=processes, ignored=tuple(doubtful_first))
         self.processes = len(processes)
         if not processes:
-            self.note(Status.IDLE, "find", idle_reason(found, self.host), code="no-match")
+            self.note(Status.IDLE, "find", idle_reason(found, self.host, selector), code="no-match")
+        elif selector.kind == "pids" and self._group.alone:  # of several hosts, another may have it
+            missing = [one for one in found.ignored if not one.doubtful]
+            if missing:
+                self.note(Status.DEGRADED, "find", _one_by_one(missing), code="no-match")
         return found
 
     def left_to_others(self) -> list[Outcome]:
@@ -394,8 +400,10 @@ class Visit(ABC):
             _log.debug("closing %s", self.host.name, exc_info=True)
 
 
-def idle_reason(found: Found, host: Host) -> str:
-    """Why nothing on a host matches, with the first process that was left out."""
+def idle_reason(found: Found, host: Host, selector: Selector) -> str:
+    """Why nothing on a host matches, with the first process that was left out, or those that were named."""
+    if selector.kind == "pids" and found.ignored:
+        return _one_by_one(found.ignored)
     count = len(host.containers)
     where = f" in {'its container' if count == 1 else f'any of its {count} containers'}" if count else ""
     ignored = f"; left out: {found.ignored[0].pid} ({found.ignored[0].reason})" if found.ignored else ""
@@ -403,3 +411,8 @@ def idle_reason(found: Found, host: Host) -> str:
     if not found.searched:
         looked = "it has no other processes than those of this connection"
     return f"no process matches{where} ({looked}{ignored})"
+
+
+def _one_by_one(ignored: Sequence[Ignored]) -> str:
+    """ "process 7: there is no such process"."""
+    return some([f"process {one.pid}: {one.reason}" for one in ignored], _SHOWN, "processes")

@@ -167,6 +167,7 @@ class VisitGroup:
         self._listener = listener
         self._progress: queue.SimpleQueue[HostProgress | None] = queue.SimpleQueue()
         self._running = 0
+        self.alone = False
         self._lock = threading.Lock()
         self._finished = threading.Event()
 
@@ -179,6 +180,7 @@ class VisitGroup:
         allow_many_open_files()
         allow_many_threads(len(visits))
         self._running = len(visits)
+        self.alone = len(visits) == 1
         if not visits:
             return
         with on_interrupt(self.stop.request), _many_threads(len(visits)):

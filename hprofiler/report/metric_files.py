@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from hprofiler.analysis.metrics import HostMetrics
-from hprofiler.base.row_files import Row
+from hprofiler.base.errors import RunFolderError
+from hprofiler.base.row_files import Row, Table
 from hprofiler.model.metrics import Series
+from hprofiler.runfolder import RunFolder
 from hprofiler.runfolder.metrics_file import read_metrics
 
 # Units of OpenMetrics are seconds and bytes; a name ends with its unit.
@@ -17,12 +21,27 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
 def host_of(path: Path) -> str:
-    """The host whose folder the file is in."""
-    return path.absolute().parent.name
+    """The host whose folder in a run the file is in; without the run's record, the name of the folder."""
+    folder = path.absolute().parent
+    return _names_of(folder.parent.parent).get(folder.name, folder.name)
 
 
-def rows_of(paths: Iterable[Path]) -> Iterator[Row]:
+@lru_cache(maxsize=1)
+def _names_of(run: Path) -> Mapping[str, str]:
+    """The hosts of a run by the names of their folders."""
+    try:
+        folder = RunFolder.open(run)
+        return {folder.host_dir(host.name).name: host.name for host in folder.record.hosts}
+    except RunFolderError:
+        return {}
+
+
+def table_of(paths: Sequence[Path]) -> Table:
     """A row for each value of each column; `time` in seconds since 1970. One host is in memory at a time."""
+    return Table(lambda: _rows_of(paths), alike=True)
+
+
+def _rows_of(paths: Iterable[Path]) -> Iterator[Row]:
     for path in paths:
         metrics = HostMetrics(read_metrics(path))
         for column in metrics.columns():
@@ -39,17 +58,22 @@ def rows_of(paths: Iterable[Path]) -> Iterator[Row]:
 
 
 def open_metrics(paths: Sequence[Path]) -> Iterator[str]:
-    """Lines of OpenMetrics text: the readings of all hosts, family by family."""
-    hosts = [(host_of(path), HostMetrics(read_metrics(path))) for path in paths]
-    families: dict[tuple[str, str], list[tuple[str, HostMetrics, str, Series]]] = {}
-    for host, metrics in hosts:
-        for (_, id), series in metrics.things.items():
-            for one in series.values():
-                families.setdefault((_family(one), one.kind), []).append((host, metrics, id, one))
-    for (family, kind), members in families.items():
-        yield f"# TYPE {family} {kind}\n"
-        for host, metrics, id, one in members:
-            yield from _samples(family, host, metrics, id, one)
+    """OpenMetrics text: the readings of all hosts, family by family. One host is in memory at a time, and the
+    text in a temporary file."""
+    families: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    with tempfile.TemporaryFile() as text:
+        for path in paths:
+            host, metrics = host_of(path), HostMetrics(read_metrics(path))
+            for (_, id), series in metrics.things.items():
+                for one in series.values():
+                    family, begin = _family(one), text.tell()
+                    text.writelines(line.encode() for line in _samples(family, host, metrics, id, one))
+                    families.setdefault((family, one.kind), []).append((begin, text.tell()))
+        for (family, kind), places in families.items():
+            yield f"# TYPE {family} {kind}\n"
+            for begin, end in places:
+                text.seek(begin)
+                yield text.read(end - begin).decode()
     yield "# EOF\n"
 
 

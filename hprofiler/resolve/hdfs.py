@@ -77,7 +77,7 @@ def hdfs_path(address: str, environment: Mapping[str, str] = os.environ) -> Hdfs
     start, slash, path = address.partition("://")[2].partition("/")
     try:
         parts = urlsplit(f"//{start}")
-        host, port = parts.hostname or "", parts.port
+        host, port = _host(parts.netloc), parts.port
     except ValueError:
         raise UsageError(f"{shown_url(address)} is not an address", _EXAMPLE) from None
     scheme = _SCHEMES[address.partition("://")[0].lower()]
@@ -92,6 +92,12 @@ def hdfs_path(address: str, environment: Mapping[str, str] = os.environ) -> Hdfs
     return HdfsPath((f"{scheme}://{login}{at}{name}:{web}",), slash + path or "/")
 
 
+def _host(place: str) -> str:
+    """The host of `user@host:port`, in upper and lower case as it is written: names of services have both."""
+    name = place.rpartition("@")[2]
+    return name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
+
+
 def _configured(service: str, scheme: str, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Web addresses of a name service's NameNodes, or of the only one, by the files of HADOOP_CONF_DIR."""
     from hprofiler.base.paths import is_file
@@ -102,7 +108,7 @@ def _configured(service: str, scheme: str, environment: Mapping[str, str]) -> tu
     for name in ("core-site.xml", "hdfs-site.xml"):
         if is_file(folder / name):
             properties.update(properties_of(folder / name))
-    default = urlsplit(value_of(properties, "fs.defaultFS")).hostname or ""
+    default = _host(urlsplit(value_of(properties, "fs.defaultFS")).netloc)
     nodes = value_of(properties, f"dfs.ha.namenodes.{service or default}").split(",")
     key = f"dfs.namenode.{scheme}-address"
     names = [f"{key}.{service or default}.{node.strip()}" for node in nodes if node.strip()]

@@ -84,8 +84,11 @@ def _lines(path: str, option: str, remedy: str) -> list[tuple[str, str]]:
     """The lines of a file, each with its place. `#` starts a comment, `-` is standard input."""
     shown = "standard input" if path == "-" else path
     try:
-        with sys.stdin.buffer if path == "-" else at_home(path).open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
+        if path == "-":
+            content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)  # a question may still read it
+        else:
+            with at_home(path).open("rb") as file:
+                content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{option} {shown}: cannot be read: {error.strerror}", remedy) from error
     if len(content) > MAX_FILE_BYTES:

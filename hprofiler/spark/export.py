@@ -7,13 +7,14 @@ tasks have the names of TASK_COLUMNS and of the derived columns.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from hprofiler.base import row_files
 from hprofiler.base.errors import writing
-from hprofiler.base.row_files import Row, check_parquet
+from hprofiler.base.row_files import Row, Table, check_parquet
+from hprofiler.runfolder import replacing
 from hprofiler.spark.application import DERIVED_COLUMNS, LOCALITIES, TASK_COLUMNS, Application, Stage
 from hprofiler.spark.figures import Figures, executor_records, job_records, stage_records
 
@@ -24,8 +25,8 @@ _STATUSES = ("RUNNING", "SUCCESS", "FAILED", "KILLED")
 def write_csv(application: Application, found: Figures, folder: Path) -> list[Path]:
     """Write NAME.csv for every table. Raises UsageError if the folder cannot be written."""
     return [
-        _write(folder / f"{name}.csv", rows, row_files.write_csv)
-        for name, rows in _tables(application, found)
+        _write(folder / f"{name}.csv", table, row_files.write_csv)
+        for name, table in _tables(application, found).items()
     ]
 
 
@@ -34,17 +35,19 @@ def write_parquet(application: Application, found: Figures, folder: Path) -> lis
     for it is not installed."""
     check_parquet("--parquet", "install hprofiler[parquet], or use --csv")
     return [
-        _write(folder / f"{name}.parquet", rows, row_files.write_parquet)
-        for name, rows in _tables(application, found)
+        _write(folder / f"{name}.parquet", table, row_files.write_parquet)
+        for name, table in _tables(application, found).items()
     ]
 
 
-def _tables(application: Application, found: Figures) -> Iterator[tuple[str, Iterable[Row]]]:
-    yield "application", [_flat(found.record())]
-    yield "jobs", map(_flat, job_records(application, found))
-    yield "stages", stage_rows(found)
-    yield "executors", map(_flat, executor_records(application))
-    yield "tasks", task_rows(application)
+def _tables(application: Application, found: Figures) -> dict[str, Table]:
+    return {
+        "application": Table(lambda: [_flat(found.record())]),
+        "jobs": Table(lambda: map(_flat, job_records(application, found))),
+        "stages": Table(lambda: stage_rows(found)),
+        "executors": Table(lambda: map(_flat, executor_records(application))),
+        "tasks": Table(lambda: task_rows(application)),
+    }
 
 
 def stage_rows(found: Figures) -> Iterator[Row]:
@@ -82,8 +85,7 @@ def _flat(record: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     return found
 
 
-def _write(path: Path, rows: Iterable[Row], write: Any) -> Path:
-    with writing(path, "choose another folder"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(path, rows)
+def _write(path: Path, table: Table, write: Any) -> Path:
+    with writing(path, "choose another folder"), replacing(path) as file:
+        write(file, table)
     return path

@@ -282,10 +282,14 @@ class _Stage:
         return self._among(slow, like) if 2 * len(like) < len(locality) else set()
 
     def _by_host(self, slow: Sequence[int]) -> set[int]:
-        """Tasks of hosts whose median is that of a straggler among the other hosts'."""
+        """Tasks of hosts whose median is that of a straggler among the other hosts'.
+
+        Tasks without a rate, which read nothing, say nothing of their host.
+        """
         hosts: dict[str, list[int]] = {}
         for place, executor in enumerate(self.executors):
-            hosts.setdefault(self._where(executor)[1], []).append(place)
+            if self.rates[place]:
+                hosts.setdefault(self._where(executor)[1], []).append(place)
         if len(hosts) < 2:
             return set()
         slow_hosts = set()

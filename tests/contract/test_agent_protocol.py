@@ -140,17 +140,20 @@ def test_list_masks_secrets_and_leaves_the_session_out(agent):
         assert os.getpid() not in listed and agent.process.pid not in listed
 
 
-def test_the_coordinators_own_processes_never_match(new_agent, untouched):
-    pids, host = [untouched.outer.pid], new_agent().greeting["host"]
+def test_the_coordinators_own_processes_match_only_if_they_are_jvms(new_agent, untouched):
+    host = new_agent().greeting["host"]
     here = {"boot_id": host["boot_id"], "pid_namespace": host["pid_namespace"]}
-    for exclude, expected in [
-        ({**here, "pids": pids}, 0),
-        ({**here, "boot_id": "another machine", "pids": pids}, 1),
-        ({**here, "pid_namespace": "pid:[1]", "pids": pids}, 1),
-    ]:
-        answer = new_agent(**exclude).find(kind="pids", pids=pids)
-        assert len(answer["processes"]) == expected
-        assert len(answer["ignored"]) == 1 - expected
+    jvm = untouched.outer.pid
+    with running("sleep", "600.25") as sleeper:
+        pids = [sleeper.pid, jvm]
+        for exclude, expected in [
+            ({**here, "pids": pids}, {jvm}),
+            ({**here, "boot_id": "another machine", "pids": pids}, set(pids)),
+            ({**here, "pid_namespace": "pid:[1]", "pids": pids}, set(pids)),
+        ]:
+            answer = new_agent(**exclude).find(True, kind="pids", pids=pids)
+            assert {one["pid"] for one in answer["processes"]} == expected
+            assert {one["pid"] for one in answer["ignored"]} == set(pids) - expected
 
 
 def test_processes_that_are_no_jvms(agent, untouched):
@@ -176,11 +179,25 @@ def test_processes_that_are_no_jvms(agent, untouched):
 
 def test_pids_without_a_process(agent, untouched):
     (process,) = agent.found(untouched)
-    answer = agent.find(kind="pids", pids=[process["pid"], 4194303, agent.process.pid])
+    thread = max(int(task.name) for task in Path(f"/proc/{process['pid']}/task").iterdir())
+    pids = [process["pid"], 4194303, agent.process.pid, os.getpid(), thread]
+    answer = agent.find(kind="pids", pids=pids)
     assert [p["pid"] for p in answer["processes"]] == [process["pid"]]
     reasons = {ignored["pid"]: ignored["reason"] for ignored in answer["ignored"]}
     assert reasons[4194303] == "there is no such process"
-    assert "part of this hprofiler session" in reasons[agent.process.pid]
+    assert reasons[thread] == f"it is a thread of process {process['pid']}"
+    assert "is a part of hprofiler, or started it" in reasons[agent.process.pid]
+    assert "is a part of hprofiler, or started it" in reasons[os.getpid()]
+
+
+def test_processes_that_differ_in_case_are_named(agent, untouched):
+    (process,) = agent.found(untouched)
+    text = process["main_class"].swapcase()
+    for selector in ({"kind": "text", "text": text}, {"kind": "regex", "regex": f"{text}( |$)"}):
+        answer = agent.find(**selector)
+        assert not answer["processes"]
+        reasons = {one["pid"]: one["reason"] for one in answer["ignored"]}
+        assert reasons[process["pid"]] == f"{process['label']} differs in case"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: processes of other users")

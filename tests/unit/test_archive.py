@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import json
 import os
 import random
 import re
 import shutil
+import socket
+import subprocess
+import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +25,7 @@ from hprofiler.analysis.diff_sides import RunSource
 from hprofiler.archive.add import Added, add
 from hprofiler.archive.check import Checked, check
 from hprofiler.archive.compact import compact
-from hprofiler.archive.place import ArchiveError, open_place
+from hprofiler.archive.place import ArchiveError, open_place, place_of
 from hprofiler.archive.prune import prune
 from hprofiler.archive.reading import opened
 from hprofiler.archive.schema import MARKER, TABLES, TYPES, VERSION
@@ -463,6 +469,59 @@ def test_an_archive_in_an_object_store(tmp_path: Path):
     assert check(address) == Checked(2, (), ())
     assert prune(address, timedelta(0)) == 2
     assert check(address) == Checked(0, (), ())
+
+
+def test_a_lock_of_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    fsspec = pytest.importorskip("fsspec")
+    address = f"memory://{tmp_path.name}/archive"
+    list(add([random_run(tmp_path / "run", 1)], address))
+    files, lock = fsspec.filesystem("memory"), f"/{tmp_path.name}/archive/compact.lock"
+    with (
+        place_of(address).lock(),
+        pytest.raises(ArchiveError, match=f"another process .*: pid {os.getpid()} on"),
+    ):
+        list(compact(address))
+    assert not files.exists(lock)
+    another = ["another-host", 1, time.time()]
+    files.pipe_file(lock, json.dumps(another).encode())
+    with pytest.raises(ArchiveError, match="pid 1 on another-host"), place_of(address).lock():
+        pass
+    # One that looks before the other has written: only one of them makes the file.
+    monkeypatch.setattr(place_of(address).__class__, "read", after_a_look(place_of(address).__class__.read))
+    with pytest.raises(ArchiveError, match="pid 1 on another-host"), place_of(address).lock():
+        pass
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    for over in ([socket.gethostname(), ended.pid, time.time()], ["another-host", 1, time.time() - 100_000]):
+        files.pipe_file(lock, json.dumps(over).encode())
+        with place_of(address).lock():
+            assert json.loads(files.cat_file(lock))[:2] == [socket.gethostname(), os.getpid()]
+        assert not files.exists(lock)
+
+
+def after_a_look(read: Callable[..., bytes | None]) -> Callable[..., bytes | None]:
+    """Reading that finds nothing at first."""
+    answers = iter([None])
+    return lambda place, name: next(answers, read(place, name))
+
+
+@pytest.mark.parametrize("verb", [["compact"], ["prune", "--older-than", "1d"]])
+def test_an_archive_that_cannot_be_written(
+    archive: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, verb: list[str]
+):
+    words = ["archive", verb[0], str(archive), *verb[1:]]
+    (archive / "compact.lock").mkdir()
+    assert main(words) == 4
+    assert f"cannot write to {archive}: Is a directory" in capsys.readouterr().err
+    (archive / "compact.lock").rmdir()
+
+    def refuse(*_: object) -> None:  # as NFS without its lock daemon does
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert main(words) == 4
+    said = capsys.readouterr().err
+    assert f"cannot lock {archive}/compact.lock: No locks available" in said and "Traceback" not in said
 
 
 def test_the_commands(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any):

@@ -453,7 +453,23 @@ def test_what_metrics_cannot_be_is_an_error(
     assert says in capsys.readouterr().err
 
 
-def test_a_damaged_input_leaves_no_file(stored: list[Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["csv", "txt", "parquet"])
+def test_a_damaged_input_leaves_the_file_as_it_was(stored: list[Path], tmp_path: Path, ending: str) -> None:
     stored[1].write_bytes(b"no gzip")
-    assert exit_code(["convert", *stored, "-o", tmp_path / "x.csv"]) != 0
-    assert not (tmp_path / "x.csv").exists()
+    output = tmp_path / f"x.{ending}"
+    output.write_text("before")
+    assert exit_code(["convert", *stored, "-o", output]) != 0
+    assert output.read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [output.name]
+
+
+def test_the_host_has_its_name_not_that_of_its_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "ops@node1:2222"
+    run = make_run(tmp_path / "run", [MadeHost(name, {7: "main;work 100"})])
+    write_metrics(run.metrics_path(name), metrics(gauge("host", "", "runnable", "count", 1)))
+    assert run.host_dir(name).name != name
+    for format, shown in (("openmetrics", f'host="{name}"'), ("csv", f",{name},")):
+        assert exit_code(["convert", run.metrics_path(name), "--to", format, "-o", "-"]) == 0
+        assert shown in capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,15 @@ def names(text: str) -> list[str]:
 def test_no_option_means_this_machine() -> None:
     name = socket.gethostname()
     assert resolve(TargetOptions()) == Located(Target("local", name), [Host(name, "localhost")])
+
+
+def test_hosts_from_stdin_leave_it_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else its descriptor would be given to a connection, and a question could not be answered."""
+    (tmp_path / "hosts").write_text("a\nb  # a comment\n")
+    with (tmp_path / "hosts").open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert [host.name for host in resolve(TargetOptions(hosts_file="-")).hosts] == ["a", "b"]
+        assert not stdin.closed and stdin.read() == ""
 
 
 def test_host_list() -> None:

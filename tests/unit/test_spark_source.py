@@ -15,6 +15,7 @@ import pytest
 
 from hprofiler.app.spark_source import read_source
 from hprofiler.base.errors import HprofilerError, UsageError
+from hprofiler.base.row_files import Table, write_csv, write_parquet
 from hprofiler.resolve import YarnOptions
 from hprofiler.resolve.hdfs import HdfsPath, hdfs_path
 from hprofiler.resolve.yarn.rest import Rest
@@ -185,19 +186,20 @@ def test_addresses_of_hdfs(address: str, base: str) -> None:
     assert (found.bases, found.path) == ((base,), "/x")
 
 
-def test_name_services(tmp_path: Path) -> None:
+@pytest.mark.parametrize("service", ["prod", "NameService1"])
+def test_name_services(tmp_path: Path, service: str) -> None:
     def written(name: str, properties: dict[str, str]) -> None:
         (tmp_path / name).write_text(site(properties))
 
-    written("core-site.xml", {"fs.defaultFS": "hdfs://prod"})
-    nodes = {f"dfs.namenode.http-address.prod.{node}": f"{node}:9870" for node in ("nn1", "nn2")}
-    written("hdfs-site.xml", {"dfs.ha.namenodes.prod": "nn1, nn2", **nodes})
+    written("core-site.xml", {"fs.defaultFS": f"hdfs://{service}"})
+    nodes = {f"dfs.namenode.http-address.{service}.{node}": f"{node}:9870" for node in ("nn1", "nn2")}
+    written("hdfs-site.xml", {f"dfs.ha.namenodes.{service}": "nn1, nn2", **nodes})
     environment = {"HADOOP_CONF_DIR": str(tmp_path)}
-    for address in ("hdfs://prod/x", "hdfs:///x"):
+    for address in (f"hdfs://{service}/x", "hdfs:///x"):
         assert hdfs_path(address, environment).bases == ("http://nn1:9870", "http://nn2:9870")
-    assert hdfs_path("swebhdfs:///x", environment).bases == ("https://prod:9871",)
+    assert hdfs_path("swebhdfs:///x", environment).bases == (f"https://{service}:9871",)
     written("hdfs-site.xml", {})
-    assert hdfs_path("hdfs:///a?b#c d", environment) == HdfsPath(("http://prod:9870",), "/a?b#c d")
+    assert hdfs_path("hdfs:///a?b#c d", environment) == HdfsPath((f"http://{service}:9870",), "/a?b#c d")
     with pytest.raises(UsageError, match="names no NameNode"):
         hdfs_path("hdfs:///x", {})
 
@@ -242,6 +244,23 @@ def test_names_of_local_files_are_taken_as_they_are(tmp_path: Path) -> None:
     path.write_bytes(LOG.read_bytes())
     for source in (str(path), f"file://{path}", f"file://localhost{path}"):
         assert rows(read(source)) == KNOWN
+
+
+def test_tables_have_columns_and_types_of_late_rows(tmp_path: Path) -> None:
+    """As of stages: only some have accumulators, or figures with fractions."""
+
+    def made() -> Iterator[dict[str, object]]:
+        for number in range(20_001):
+            late = {"late": "x"} if number == 20_000 else {}
+            yield {"id": number, "share": 1.5 if late else 1, "none": 3 if late else None, **late}
+
+    for ending, write in (("csv", write_csv), ("parquet", write_parquet)):
+        with (tmp_path / f"x.{ending}").open("wb") as file:
+            write(file, Table(made))
+    last = {"id": 20_000, "share": 1.5, "none": 3, "late": "x"}
+    assert pyarrow.parquet.read_table(tmp_path / "x.parquet").to_pylist()[-1] == last
+    with (tmp_path / "x.csv").open(newline="") as file:
+        assert list(csv.DictReader(file))[-1] == {name: str(value) for name, value in last.items()}
 
 
 def test_tables(tmp_path: Path) -> None:

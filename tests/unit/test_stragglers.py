@@ -145,6 +145,13 @@ def test_a_slow_host() -> None:
     assert all("host" in task.causes and task.host == "host-c" for task, _ in found.worst)
 
 
+def test_a_host_is_not_slow_because_the_tasks_of_another_read_nothing() -> None:
+    tasks = [(0, 1000, {"executor": 0, "input_bytes": 1000}) for _ in range(9)]
+    nothing = [(0, 1000, {"executor": 1, "input_bytes": 0}) for _ in range(4)]
+    found = one_stage([*tasks, *nothing, slow(executor=0)])
+    assert [("host" in task.causes, task.host) for task, _ in found.worst] == [(False, "host-a")]
+
+
 def test_few_tasks_and_tasks_without_input() -> None:
     assert one_stage([(0, 100, {}), (0, 900, {})]).count == 0
     found = one_stage([*usual(), slow(), (0, 5000, {"input_bytes": 0})])

@@ -79,7 +79,7 @@ def seconds(text: str) -> float:
 
 def age(text: str) -> timedelta:
     """How long "90d" is."""
-    ns = _length(text, "", 1, _OLDEST, "an age such as 90d, 12w, 48h or 30m")
+    ns = _length(text, "", 0, _OLDEST, "an age such as 90d, 12w, 48h or 30m")
     return timedelta(microseconds=ns / 1000)
 
 
@@ -97,7 +97,7 @@ def _length(text: str, usual: str, least: int, most: int, meaning: str) -> int:
     try:
         found = nanoseconds(text, usual)
     except ValueError:
-        found = 0
+        found = -1
     if not least <= found <= most:
         raise argparse.ArgumentTypeError(f"{text!r} is not {meaning}")
     return found

@@ -100,6 +100,8 @@ def why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> s
         return f"none of {found} matching processes could be recorded"
     missed = [one.name for one in result.results if one.name not in searched]
     if searched:
+        if selector.kind == "pids" and len(result.results) == 1:
+            return "; ".join(line.reason for line in result.results[0].outcomes)
         where = some(searched, _HOSTS_SHOWN, "hosts")
         where += f"; not searched: {some(missed, _HOSTS_SHOWN, 'hosts')}" if missed else ""
         return f"no process matches {selector.text!r}; searched {where}"
@@ -108,7 +110,7 @@ def why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> s
 
 def _next_steps(result: RunResult, selector: Selector, searched: list[str]) -> Iterator[str]:
     """Why no process was found."""
-    if searched and selector.kind == "pids":
+    if searched and selector.kind == "pids" and len(result.results) > 1:
         yield "the process may have ended; it must run on the host that is searched"
     elif searched:
         yield SEE_WHAT_IS_THERE

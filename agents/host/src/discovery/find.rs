@@ -7,7 +7,7 @@ use rustix::process::geteuid;
 
 use crate::discovery::containers::{helper, is_wrapper, Containers, Evidence, Membership};
 use crate::discovery::rivals::{self, TrustedFacts};
-use crate::discovery::scan::{Overlooked, Scanned, Seen, MOST_PARENTS};
+use crate::discovery::scan::{self, Overlooked, Scanned, Seen, MOST_PARENTS};
 use crate::discovery::selector::Selector;
 use crate::wire::events::{split_off_excess, Event, Ignored, Process};
 use crate::wire::outcome::{Code, Failure};
@@ -83,12 +83,16 @@ impl Finding {
         });
         let mut near_misses = Vec::new();
         let mut processes = Vec::new();
+        let mut in_other_case = Vec::new();
         let memberships = self.memberships(&seen);
         let judged = seen.iter().zip(memberships);
         let judged: Vec<_> = judged
             .map(|(process, membership)| self.judge(process, membership))
             .collect();
         let parents = self.parents(&seen, &judged);
+        if judged.iter().all(Result::is_err) {
+            in_other_case = self.in_other_case(&seen);
+        }
         for (process, judged) in seen.into_iter().zip(judged) {
             match (parents.get(&process.pid), judged) {
                 (Some(parent), _) => {
@@ -106,6 +110,7 @@ impl Finding {
                 (None, Err(ignored)) => near_misses.extend(ignored),
             }
         }
+        ignored.splice(0..0, in_other_case);
         near_misses.truncate(FEW);
         ignored.extend(near_misses);
         let (processes, left_out) = fit_into_line(processes, MOST);
@@ -144,6 +149,24 @@ impl Finding {
             .collect()
     }
 
+    /// Processes that would match if upper and lower case were the same.
+    fn in_other_case(&self, seen: &[Seen]) -> Vec<Ignored> {
+        let Some(selector) = &self.selector else {
+            return Vec::new();
+        };
+        let wanted = |process: &&Seen| process.jvm.is_some() || self.native;
+        let near = seen
+            .iter()
+            .filter(wanted)
+            .filter(|process| selector.nearly_matches(process));
+        near.take(FEW)
+            .map(|process| {
+                let reason = format!("{} differs in case", process.plain_label());
+                Ignored::new(process.pid, reason, false)
+            })
+            .collect()
+    }
+
     fn missing(
         &self,
         seen: &[Seen],
@@ -153,13 +176,13 @@ impl Finding {
         let pids = seen.iter().map(|process| process.pid);
         let pids = pids.chain(overlooked.iter().map(|process| process.pid));
         let there: HashSet<i32> = pids.collect();
-        let reason = |pid: &i32| match excluded.contains(pid) {
-            true => "part of this hprofiler session",
-            false => "there is no such process",
+        let reason = |pid: i32| match excluded.contains(&pid) {
+            true => "it is a part of hprofiler, or started it, and is not a JVM".to_owned(),
+            false => scan::why_unseen(pid),
         };
         let missing = self.asked.iter().filter(|pid| !there.contains(pid));
         missing
-            .map(|pid| Ignored::new(*pid, reason(pid), false))
+            .map(|pid| Ignored::new(*pid, reason(*pid), false))
             .collect()
     }
 

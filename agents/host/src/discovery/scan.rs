@@ -4,6 +4,9 @@ use std::io::ErrorKind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::process::{test_kill_process, Pid};
+
 use super::attempt::Attempt;
 use crate::jvm::command_line::{self, Launch};
 use crate::jvm::hsperf;
@@ -62,17 +65,19 @@ pub struct Scanned {
     pub overlooked: Vec<Overlooked>,
 }
 
-/// Every process except the excluded ones. Kernel threads and zombies have no command line and are left out.
+/// Every process except the excluded ones that are not JVMs: a JVM may have started hprofiler. Kernel threads and
+/// zombies have no command line and are left out.
 pub fn processes(excluded: &HashSet<i32>) -> Scanned {
     let mut scanned = Scanned::default();
     let mut pids = pids();
     pids.sort_unstable();
-    pids.retain(|pid| !excluded.contains(pid));
     let room = AtomicUsize::new(ALL_COMMANDS);
     let memories = worker_pool::map(pids.clone(), PATIENCE, move |&pid| Memory::read(pid, &room));
     let mut memories_read = Vec::new();
     for (pid, memory) in pids.into_iter().zip(memories) {
         match memory {
+            Ok(Some(memory)) if memory.signs.is_none() && excluded.contains(&pid) => {}
+            Err(_) if excluded.contains(&pid) => {}
             Ok(memory) => memories_read.extend(memory),
             Err(why) => scanned.overlooked.extend(overlooked(pid, why)),
         }
@@ -307,6 +312,23 @@ pub fn own_ancestry() -> HashSet<i32> {
         pid = stat::of(pid).map_or(0, |stat| stat.ppid);
     }
     pids
+}
+
+/// Why a process is not among those that `processes` returns.
+pub fn why_unseen(pid: i32) -> String {
+    let status = read_text(format!("/proc/{pid}/status"), 1 << 20).unwrap_or_default();
+    let leader = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    let leader = leader.and_then(|leader| leader.trim().parse::<i32>().ok());
+    let is_there = Pid::from_raw(pid).is_some_and(|pid| {
+        !matches!(test_kill_process(pid), Err(Errno::SRCH)) // another user's: PERM
+    });
+    match (leader, stat::of(pid)) {
+        (Some(leader), _) if leader != pid => format!("it is a thread of process {leader}"),
+        (_, Some(stat)) if !stat.lives() => "it has ended".to_owned(),
+        (_, Some(_)) => "it is a thread of the kernel".to_owned(),
+        (_, None) if is_there => "the agent may not see it in /proc".to_owned(),
+        (_, None) => "there is no such process".to_owned(),
+    }
 }
 
 #[cfg(any(test, feature = "fuzz"))]

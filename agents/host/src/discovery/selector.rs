@@ -82,6 +82,17 @@ impl Selector {
         }
     }
 
+    /// Whether the process would match if upper and lower case were the same.
+    pub fn nearly_matches(&self, process: &Seen) -> bool {
+        let ignoring_case = |regex: &str| RegexBuilder::new(regex).case_insensitive(true).build();
+        let regex = match self {
+            Self::Text(text) => ignoring_case(&regex::escape(text)),
+            Self::Regex(regex) => ignoring_case(regex.as_str()),
+            _ => return false,
+        };
+        regex.is_ok_and(|regex| regex.is_match(&shown(process)))
+    }
+
     /// The process's short name and labels.
     pub fn label(&self, process: &Seen) -> (String, BTreeMap<String, String>) {
         let Self::Rule {

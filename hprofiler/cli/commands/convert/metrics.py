@@ -6,12 +6,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
 
 from hprofiler.base.errors import UsageError, writing
-from hprofiler.base.row_files import check_parquet, print_csv, write_parquet
+from hprofiler.base.row_files import check_parquet, print_csv, write_csv, write_parquet
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.runfolder import METRICS_FILE
+from hprofiler.runfolder import METRICS_FILE, replacing
 from hprofiler.runfolder.metrics_file import read_metrics
 
 _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".txt": "openmetrics"}
@@ -30,8 +29,9 @@ def is_asked(options: argparse.Namespace) -> bool:
 def command(options: argparse.Namespace) -> int:
     format = _check(options)
     paths = [Path(name) for name in options.inputs]
-    for path in paths:  # what cannot be read is an error before anything is written
-        read_metrics(path)
+    if options.output == "-":  # what cannot be read is an error before anything is printed
+        for path in paths:
+            read_metrics(path)
     with writing("to stdout" if options.output == "-" else options.output):
         _write(paths, options.output, format)
     return Exit.OK
@@ -58,21 +58,18 @@ def _check(options: argparse.Namespace) -> str:
 
 
 def _write(paths: Sequence[Path], output: str, format: str) -> None:
-    from hprofiler.report.metric_files import rows_of  # not needed to convert profiles
+    from hprofiler.report.metric_files import open_metrics, table_of  # not needed to convert profiles
 
-    if format == "parquet":
-        write_parquet(Path(output), rows_of(paths))
+    table = table_of(paths)
+    if output == "-" and format == "csv":
+        print_csv(sys.stdout, table)
     elif output == "-":
-        _print(sys.stdout, paths, format)
+        sys.stdout.writelines(open_metrics(paths))
     else:
-        with Path(output).open("w", newline="", encoding="utf-8") as file:
-            _print(file, paths, format)
-
-
-def _print(file: TextIO, paths: Sequence[Path], format: str) -> None:
-    from hprofiler.report.metric_files import open_metrics, rows_of
-
-    if format == "csv":
-        print_csv(file, rows_of(paths))
-    else:
-        file.writelines(open_metrics(paths))
+        with replacing(Path(output)) as file:
+            if format == "parquet":
+                write_parquet(file, table)
+            elif format == "csv":
+                write_csv(file, table)
+            else:
+                file.writelines(line.encode() for line in open_metrics(paths))
