@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from hprofiler._flamegraph import WAIT_FRAMES, Profile
 from hprofiler.analysis.attribution import Attribution
 from hprofiler.analysis.coverage import CoverageText
 from hprofiler.analysis.facts import RunFacts
+from hprofiler.analysis.faults import Faults
 from hprofiler.analysis.outliers import Compared, Unlike, shares_of, who
 from hprofiler.analysis.subject import Finding, Part, Subject, Work, says, share_of_work
 from hprofiler.analysis.trust import NO_FRAME_POINTERS, broken_share
@@ -63,18 +63,18 @@ def findings(
     compared: Compared,
     work: EventWork,
     coverage: CoverageText,
-    problems: Sequence[Outcome] = (),
+    problems: Sequence[Outcome],
+    faults: Faults,
 ) -> list[Finding]:
     """What stands out in an event that has samples: the answer first, then at most `MOST` - 1 more.
 
     `cluster` is all processes' profile, the value shown first; `problems` are stored profiles that could
-    not be used.
+    not be used; `faults` gets the rules that failed.
     """
     subject = Subject(facts, cluster, compared, work, coverage, problems, attribution)
     found = [answer(subject)]
     for rule in RULES:
-        # Data of a hostile host that no rule expects cost a sentence, not the report.
-        with suppress(ArithmeticError, LookupError, RuntimeError, ValueError):
+        with faults.within(f"the finding {rule.__name__.replace('_', ' ')} of {facts.event}"):
             found += rule(subject)
     return [_bounded(one) for one in chosen(found)]
 

@@ -13,6 +13,7 @@ from hprofiler._flamegraph import MeanMerger, Method, Profile
 from hprofiler.analysis.attribution import Attribution, attribute
 from hprofiler.analysis.coverage import CoverageText, coverage, recorded_for
 from hprofiler.analysis.facts import RunFacts, read_facts
+from hprofiler.analysis.faults import Faults
 from hprofiler.analysis.findings import chosen, findings
 from hprofiler.analysis.machines import Machines, MetricFinding, read_machines
 from hprofiler.analysis.outliers import Compared
@@ -155,6 +156,16 @@ class AnalysisResult:
         return not any(event.facts.untrusted for event in self.events)
 
     @property
+    def faults(self) -> tuple[Outcome, ...]:
+        """Parts of the report that are missing because of a bug."""
+        return tuple(note for note in self.notes if note.code == Faults.code)
+
+    @property
+    def whole(self) -> bool:
+        """Nothing of what was recorded is missing, and all of it can be trusted."""
+        return self.trusted and not self.problems and not self.faults
+
+    @property
     def cut_off(self) -> bool:
         """The run ended before anything of it was written."""
         return not self.facts.hosts
@@ -198,15 +209,20 @@ def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolde
     run_folder = RunFolder.open(folder)
     facts = replace(read_facts(run_folder.record), trimmed=trim, slices=slices)
     if slices:
+        host = facts.hosts[0].name if facts.hosts else ""
+        faults = Faults(host)
         try:
-            application = saved_application(run_folder.path)
-            replay = Replay(application) if application else None
-            job = judge(application, replay) if application and replay else None
-            facts = replace(facts, spark=read_spark_facts(run_folder.path), job=job, replay=replay)
+            with faults.within("what Spark did in each stage"):
+                facts = replace(facts, spark=read_spark_facts(run_folder.path))
+            with faults.within("the analysis of the Spark application"):
+                application = saved_application(run_folder.path)
+                replay = Replay(application) if application else None
+                job = judge(application, replay) if application and replay else None
+                facts = replace(facts, job=job, replay=replay)
         except SparkError as error:
-            host = facts.hosts[0].name if facts.hosts else ""
             note = Outcome(host, Status.DEGRADED, "report", error.reason, error.remedy, code=error.code)
             facts = replace(facts, notes=(note,))
+        facts = replace(facts, notes=(*facts.notes, *faults.outcomes))
     if facts.spark and "driver" in facts.spark.tasks and (facts.spark.driver_pid or facts.drivers):
         facts = replace(facts, notes=(*facts.notes, *_about_drivers(facts, facts.spark)))
     return run_folder, facts
@@ -237,7 +253,11 @@ def _about_drivers(facts: RunFacts, spark: SparkFacts) -> Iterator[Outcome]:
 def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink) -> AnalysisResult:
     """Everything that a report says of a run. Events with samples are read first."""
     # What hosts did is known of the whole run.
-    machines = read_machines(folder, facts.hosts) if facts.time is None else Machines()
+    machines = Machines()
+    faults = Faults(facts.hosts[0].name if facts.hosts else "")
+    with faults.within("what hosts did"):
+        machines = read_machines(folder, facts.hosts) if facts.time is None else machines
+    machines = replace(machines, notes=(*machines.notes, *faults.outcomes))
     by_name = {
         event: analyze_event(folder, facts.of(event), names, sink, machines.findings)
         for event in sorted(
@@ -306,8 +326,11 @@ def analyze_event(
     )
     of_cluster = attribute(facts, cluster) if cluster is not None else None
     unsure = UnsureCallers(len(unsure_of), sum(unsure_of) / cluster.total() if cluster else 0.0)
+    faults = Faults(facts.hosts[0].name if facts.hosts else "")
     if cluster is not None and of_cluster is not None:
-        found = findings(facts, cluster, of_cluster, compared, analysis.work, analysis.coverage, problems)
+        found = findings(
+            facts, cluster, of_cluster, compared, analysis.work, analysis.coverage, problems, faults
+        )
         of_job = facts.job.findings if facts.job else ()
         more = [says("spark", sentence(of_job))] if of_job else []
         of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)
@@ -321,6 +344,7 @@ def analyze_event(
         found = chosen([found[0], *more, *found[1:]])
         analysis = replace(
             analysis,
+            notes=(*analysis.notes, *faults.outcomes),
             hosts=tuple(hosts),
             total=cluster.total(),
             totals=totals_of(cluster),

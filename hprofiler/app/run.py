@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hprofiler.base.background import TooLate, result_within, start
-from hprofiler.base.errors import HprofilerError, PicturesError, RunFolderError
+from hprofiler.base.errors import Defect, HprofilerError, PicturesError, RunFolderError
 from hprofiler.base.version import __version__
 from hprofiler.collect.ledger import with_causes
 from hprofiler.collect.limits import USUAL, Care
@@ -87,7 +87,8 @@ def run(request: RunRequest, reach: Reach, listener: Listener, stop: Stop | None
     """Record, keep and draw. With `stop`, another thread may end the recording.
 
     Raises RunFolderError if nothing can be written (before anything is touched), RecordLost if run.json
-    cannot be written, PicturesError if the recordings are kept but the report cannot be made.
+    cannot be written, PicturesError or (for a bug) Defect if the recordings are kept but the report cannot
+    be made.
     """
     folder = RunFolder.create(request.output, request.force)
     try:
@@ -147,12 +148,17 @@ def _run_into(
             folder.write(msgspec.structs.replace(record, hosts=results))
         names = (request.raw_names, request.threads, request.trim)
         report = make_report(folder.path, *names, slices=request.slices)
-        results = _with_lines(results, report.analysis.facts.notes)
-    except (RunFolderError, OSError) as error:
+        notes = report.analysis.facts.notes
+        faults = [fault for fault in report.analysis.faults if fault not in notes]
+        results = _with_lines(results, (*notes, *faults))
+    except (HprofilerError, OSError) as error:
         raise PicturesError(f"cannot make the report: {error}", later) from error
     except KeyboardInterrupt as interrupt:
         interrupt.args = (later,)
         raise
+    except Exception as error:
+        reason = f"cannot make the report: a bug in hprofiler ({type(error).__name__}: {error})"
+        raise Defect(reason, later) from error
     return RunResult(folder, record.coverage, results, interrupted, report, stop.signal)
 
 

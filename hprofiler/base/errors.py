@@ -101,6 +101,10 @@ class PicturesError(HprofilerError):
     """The recordings are kept, but the report could not be made (exit code 3)."""
 
 
+class Defect(HprofilerError):
+    """A bug in hprofiler, its cause, where something is kept nevertheless (exit code 70)."""
+
+
 @contextmanager
 def writing(path: object, remedy: str = "choose another file with -o") -> Iterator[None]:
     """Makes an error of the operating system a UsageError: it is about a path that the user chose."""

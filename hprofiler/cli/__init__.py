@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from hprofiler.base.errors import HprofilerError, PicturesError, UsageError
+from hprofiler.base.errors import Defect, HprofilerError, PicturesError, UsageError
 from hprofiler.base.text import printable
 from hprofiler.cli.terminal import signals, streams
 from hprofiler.cli.terminal.exit_codes import Exit
@@ -57,6 +57,8 @@ def _commanded(options: argparse.Namespace) -> tuple[int, str]:
             return code or Exit.USAGE, lost
         return code, next((exit.name.lower() for exit in Exit if exit == code), "")
     except HprofilerError as error:
+        if isinstance(error, Defect):
+            traceback.print_exception(error.__cause__)
         print_error(error)
         return exit_code(error), error.reason
     except KeyboardInterrupt as interrupt:
@@ -78,6 +80,8 @@ def _lost() -> str:
 def exit_code(error: HprofilerError) -> Exit:
     if isinstance(error, UsageError):
         return Exit.USAGE
+    if isinstance(error, Defect):
+        return Exit.DEFECT
     return Exit.PARTIAL if isinstance(error, PicturesError) else Exit.NOTHING
 
 

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from hprofiler import runfolder as store
-from hprofiler.base.errors import PicturesError
-from hprofiler.cli import main
+from hprofiler.base.errors import Defect, PicturesError
+from hprofiler.cli import exit_code, main
+from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.run_text import print_json, print_summary
 from hprofiler.model import Outcome, Selector, Status
 from hprofiler.runfolder import RunFolder, RunRecord
@@ -109,6 +110,46 @@ def test_a_full_disk_still_prints_the_ledger(
     assert "the run ended before its outcome was written: the profiles are" in told
     (kept,) = folder.glob("hosts/*/*/cpu.pb.gz")
     assert main(["convert", str(kept), "-o", str(tmp_path / "out.html")]) == 0
+
+
+def fails(*_: object, **__: object) -> None:
+    """A bug, which cannot be had for real."""
+    return {}["nothing"]  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("hprofiler.analysis.result.read_machines", "what hosts did is missing"),
+        ("hprofiler.analysis.result.read_spark_facts", "what Spark did in each stage is missing"),
+        ("hprofiler.analysis.findings.RULES", "the finding fails of cpu is missing"),
+    ],
+)
+def test_a_bug_costs_a_part_of_the_report(
+    fleet: MakeFleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, name: str, part: str
+) -> None:
+    whole = RECORDED.replace("(7, 8)", "(7)").replace(
+        "outcome(8, 'failed', 'prepare', 'refuses attach'); ", ""
+    )
+    monkeypatch.setattr(name, (fails,) if name.endswith("RULES") else fails)
+    assert fleet(n1=whole).record(tmp_path / "run") is Exit.PARTIAL
+    said = f"{part}: a bug in hprofiler (KeyError: 'nothing')"
+    assert said in capsys.readouterr().err
+    assert main(["report", str(tmp_path / "run")]) == Exit.PARTIAL
+    assert f"not in the report:\n  n1: {said}" in capsys.readouterr().err
+    assert said in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_a_bug_in_the_report_leaves_the_recordings_and_says_where(
+    fleet: MakeFleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hprofiler.report.make_report", fails)
+    with pytest.raises(Defect) as caught:
+        fleet(n1=RECORDED).record(tmp_path / "run")
+    assert exit_code(caught.value) is Exit.DEFECT and isinstance(caught.value.__cause__, KeyError)
+    assert f"the recordings are kept; run `hprofiler report {tmp_path}/run`" in caught.value.remedy
+    monkeypatch.undo()
+    assert main(["report", str(tmp_path / "run")]) == Exit.OK
 
 
 def test_what_changed_during_the_recording_is_in_run_json(tmp_path, fleet, monkeypatch):

@@ -39,6 +39,7 @@ def _make(options: argparse.Namespace) -> int:
     report = make_report(Path(options.folder), *how)
     print(report.page)
     print_problems("not in the pictures", report.analysis.problems)
+    print_problems("not in the report", report.analysis.faults)
     _show(report.page, options)
     if report.empty:
         reason = f"no samples to show ({report.coverage}); there are no pictures, and the page says why"
@@ -48,8 +49,7 @@ def _make(options: argparse.Namespace) -> int:
             reason = f"the run ended before {before}: {kept or 'record it again'}"
         print(f"hprofiler: {reason}", file=sys.stderr)
         return Exit.NOTHING
-    whole = not report.analysis.problems and report.analysis.trusted
-    return Exit.OK if whole else Exit.PARTIAL
+    return Exit.OK if report.analysis.whole else Exit.PARTIAL
 
 
 def _show(page: Path, options: argparse.Namespace) -> None:

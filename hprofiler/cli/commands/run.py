@@ -107,5 +107,5 @@ def exit_code(result: RunResult) -> Exit:
     if result.report.empty:
         return Exit.NOTHING
     analysis = result.report.analysis
-    complete = result.coverage.complete and not analysis.problems and analysis.trusted
+    complete = result.coverage.complete and analysis.whole
     return Exit.OK if complete else Exit.PARTIAL

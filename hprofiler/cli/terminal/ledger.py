@@ -29,11 +29,12 @@ _OF_RECORDING = (
 
 
 def print_problems(what: str, problems: Sequence[Outcome]) -> None:
-    """Stored profiles that could not be used, below the heading `what`."""
+    """What could not be used or made, below the heading `what`."""
     if problems:
         print(f"{what}:", file=sys.stderr)
     for problem in problems[:PROBLEMS_SHOWN]:
-        say("  ", printable(f"{problem.host} pid {problem.pid}: {problem.reason}"), sys.stderr)
+        who = problem.host if problem.pid is None else f"{problem.host} pid {problem.pid}"
+        say("  ", printable(f"{who}: {problem.reason}"), sys.stderr)
     if len(problems) > PROBLEMS_SHOWN:
         more = len(problems) - PROBLEMS_SHOWN
         print(f"  … and {more} more: see the page", file=sys.stderr)
