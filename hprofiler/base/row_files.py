@@ -54,9 +54,8 @@ def write_parquet(file: BinaryIO, table: Table) -> None:
         columns = {name: [row.get(name) for row in part] for name in names}
         return pyarrow.table(columns, schema=schema)
 
-    schemas = (arrow(part, _names(part)).schema for part in _parts(table))
-    if table.alike:
-        schemas = islice(schemas, 1)
+    parts = islice(_parts(table), 1 if table.alike else None)
+    schemas = (arrow(part, _names(part)).schema for part in parts)
     schema = pyarrow.unify_schemas([pyarrow.schema([]), *schemas], promote_options="permissive")
     with pyarrow.parquet.ParquetWriter(file, schema) as writer:
         for part in _parts(table):

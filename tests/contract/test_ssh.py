@@ -150,6 +150,69 @@ def test_keys_of_the_ssh_agent(site, tmp_path, monkeypatch, locked):
         connect_together([connector.transport(site.host(server)) for _ in range(4)])
 
 
+def test_an_agent_and_certificates_of_ssh_config(site, tmp_path, monkeypatch):
+    """The server trusts only an authority; the key is in an agent that ssh_config names, then in a file."""
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    authority, key = make_key(tmp_path / "authority"), make_key(tmp_path / "key")
+    sign(authority, key, "-n", site.user)
+    certificate = shutil.move(tmp_path / "key-cert.pub", tmp_path / "certificate.pub")
+    site.authorized.write_text("")
+    server = site.server(extra=f"TrustedUserCAKeys {authority}.pub")
+    path = tmp_path / "agent.sock"
+    with ssh_agent(path, key):
+        site.config.write_text(f"IdentityAgent {path}\n")
+        assert "tried agent key test" in refused(site, server, identity=None).reason
+        site.config.write_text(f"IdentityAgent {path}\nCertificateFile {certificate}\n")
+        assert connected(site, server, identity=None).run("echo in", b"", procs.PATIENCE).stdout == b"in\n"
+    site.config.write_text(f"CertificateFile {certificate}\n")
+    assert connected(site, server, identity=key).run("echo in", b"", procs.PATIENCE).stdout == b"in\n"
+
+
+def sign(authority: Path, key: Path, *how: str) -> None:
+    command = ["ssh-keygen", "-q", "-s", str(authority), "-I", "test", *how, f"{key}.pub"]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
+def test_an_authority_of_known_hosts_vouches_for_a_host(site, tmp_path, kind):
+    authority, key = make_key(tmp_path / "authority", kind), make_key(tmp_path / "host", kind)
+    sign(authority, key, "-h", "-n", "other,127.0.0.*")
+    server = site.server(extra=f"HostKey {key}\nHostCertificate {key}-cert.pub", known=False)
+    site.known_hosts.write_text(f"@cert-authority * {authority.with_suffix('.pub').read_text()}")
+    connected(site, server)
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        (None, "it shows no certificate, which "),
+        (["-h", "-n", "other"], "it is for other, not for 127.0.0.1"),
+        (["-n", "127.0.0.1"], "it is for users, not for hosts"),
+        (["-h", "-V", "-2d:-1d"], "it is not valid now"),
+        (["-h"], "another authority signed it"),
+    ],
+)
+def test_what_no_authority_vouches_for_is_refused(site, tmp_path, how, why):
+    """sshd itself refuses to show a certificate for users: it goes on with its plain key."""
+    authority, another, key = (make_key(tmp_path / name) for name in ("authority", "another", "host"))
+    extra = f"HostKey {key}"
+    if how is not None:
+        sign(another if how == ["-h"] else authority, key, *how)
+        extra += f"\nHostCertificate {key}-cert.pub"
+    server = site.server(extra=extra, known=False)
+    site.known_hosts.write_text(f"@cert-authority * {authority.with_suffix('.pub').read_text()}")
+    error = refused(site, server)
+    assert why in error.reason and error.code == "host-key-unknown"
+    assert "give the host a valid certificate" in error.remedy
+    site.knows(server)  # a plain key is good enough
+    site.known_hosts.write_text(site.known_hosts.read_text() + host_line(server, key))
+    connected(site, server)
+
+
+def host_line(server, key: Path) -> str:
+    return f"[{server.address}]:{server.port} {key.with_suffix('.pub').read_text()}"
+
+
 # Jump hosts and proxies
 
 

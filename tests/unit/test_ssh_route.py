@@ -72,6 +72,24 @@ def test_match_exec_has_no_input_and_a_time_limit(find, tmp_path):
         find('Match exec "exec sleep 5"\n  Port 2200\n', timeout=0.2)
 
 
+@pytest.mark.parametrize(
+    ("config", "agent"),
+    [
+        ("", "/env"),
+        ("IdentityAgent SSH_AUTH_SOCK", "/env"),
+        ("IdentityAgent $OTHER", "/other"),
+        ("IdentityAgent none", ""),
+        ("IdentityAgent /a/%r.sock", "/a/eve.sock"),
+    ],
+)
+def test_the_agent_and_certificates(find, monkeypatch, config, agent):
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/env")
+    monkeypatch.setenv("OTHER", "/other")
+    found = find(f"User eve\n{config}\nCertificateFile /c/one-cert.pub\nCertificateFile /c/two-cert.pub\n")
+    assert found.agent == agent
+    assert found.certificates == (Path("/c/one-cert.pub"), Path("/c/two-cert.pub"))
+
+
 def test_default_keys_are_not_named_ones(find):
     """`ssh -G` prints them where ssh_config names none."""
     assert find("").identities == ()

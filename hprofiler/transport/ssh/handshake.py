@@ -14,8 +14,9 @@ import paramiko
 
 from hprofiler.base.errors import HostError
 from hprofiler.transport.ssh import failures
+from hprofiler.transport.ssh.certificates import SUFFIX, why_not_trusted
 from hprofiler.transport.ssh.keys import KeyRing
-from hprofiler.transport.ssh.known_hosts import KnownHosts, Verdict
+from hprofiler.transport.ssh.known_hosts import KnownHosts, Verdict, without_port
 from hprofiler.transport.ssh.route import Route
 from hprofiler.transport.ssh.sockets import Attempt
 
@@ -40,7 +41,11 @@ def shake_hands(
         for kind in known
         for name in (("rsa-sha2-512", "rsa-sha2-256", kind) if kind == "ssh-rsa" else (kind,))
     )
-    if wanted := [name for name in names if name in offered]:
+    if known_hosts.authorities(route.known_hosts, route.known_as):
+        # Before plain keys, even known ones, as ssh does.
+        offered = [*(f"{name}{SUFFIX}" for name in offered if name != "ssh-rsa"), *offered]
+        options.key_types = offered
+    elif wanted := [name for name in names if name in offered]:
         options.key_types = (*wanted, *(name for name in offered if name not in wanted))
     finished = threading.Event()
     attempt.on_close(finished.set)  # paramiko does not set it for a connection that we close
@@ -69,6 +74,9 @@ def check_host_key(link: paramiko.Transport, route: Route, known_hosts: KnownHos
     revoked = known_hosts.revoked(route.revoked, key)
     if revoked:
         raise failures.revoked_key(route, str(revoked))
+    why = _why_not_certified(shown, route, known_hosts)
+    if why == "":
+        return
     verdict, place = known_hosts.check(route.known_hosts, route.known_as, key)
     if verdict is Verdict.REVOKED:
         raise failures.revoked_key(route, place)
@@ -90,6 +98,9 @@ def check_host_key(link: paramiko.Transport, route: Route, known_hosts: KnownHos
                 f" (adds it to {route.known_hosts[0]}) or ssh there once"
             )
         reason = f"the host key of {route.known_as} is not known ({kind} {fingerprint})"
+        if why:
+            reason += f", and {why}"
+            remedy = "give the host a valid certificate of this authority, or add its key to known_hosts"
         raise HostError("connect", reason, remedy, code="host-key-unknown")
     try:
         known_hosts.add(route.known_hosts[0], route.known_as, kind, key)
@@ -99,6 +110,25 @@ def check_host_key(link: paramiko.Transport, route: Route, known_hosts: KnownHos
             f"cannot add the host's key to {route.known_hosts[0]}: {error.strerror}",
             "make it writable",
         ) from error
+
+
+def _why_not_certified(shown: paramiko.PKey, route: Route, known_hosts: KnownHosts) -> str | None:
+    """Why no certificate vouches for the host's key; "" if one does, None if there is no authority."""
+    known = known_hosts.authorities(route.known_hosts, route.known_as)
+    if not known:
+        return None
+    place = next(iter(known.values()))
+    certificate = getattr(shown, "public_blob", None)
+    if certificate is None:
+        return f"it shows no certificate, which {place} asks for"
+    trusted = [
+        authority
+        for authority in known
+        if not known_hosts.revoked(route.revoked, authority)
+        and known_hosts.check(route.known_hosts, route.known_as, authority)[0] is not Verdict.REVOKED
+    ]
+    why = why_not_trusted(certificate.key_blob, without_port(route.known_as), trusted)
+    return f"its certificate is not accepted ({place}): {why}" if why else ""
 
 
 def log_in(link: paramiko.Transport, route: Route, keys: KeyRing, seconds: float, attempt: Attempt) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import paramiko
 
 from hprofiler.base.paths import is_file, usual
+from hprofiler.transport.ssh.certificates import Certificate, read_certificate
 from hprofiler.transport.ssh.route import Route
 
 AskPassphrase = Callable[[str], str | None]
@@ -35,11 +37,24 @@ class KeyRing:
         self._lock = threading.Lock()
         self._file_locks: dict[Path, threading.Lock] = {}
         self._files: dict[Path, Credential] = {}
-        self._agent: list[Credential] | None = None
+        self._agents: dict[str, list[Credential]] = {}
+        self._certificates: dict[Path, tuple[Certificate, bytes] | None] = {}
 
     def credentials(self, route: Route) -> Iterator[Credential]:
-        """The credentials to offer to a host, in ssh's order. A key file is opened only when it is needed."""
-        agent = {credential.key.asbytes(): credential for credential in self._agent_keys() if credential.key}
+        """The credentials to offer to a host, in ssh's order. A key file is opened only when it is needed.
+
+        A key with a certificate (CertificateFile) is offered with it first.
+        """
+        for credential in self._keys(route):
+            for path in route.certificates:
+                known = self._certificate(path)
+                if known and credential.key and credential.key.asbytes() == known[0].key:
+                    yield Credential(f"{credential.name} with {path}", _certified(credential.key, known[1]))
+            yield credential
+
+    def _keys(self, route: Route) -> Iterator[Credential]:
+        held_keys = self._agent_keys(route.agent) if route.agent else []
+        agent = {credential.key.asbytes(): credential for credential in held_keys if credential.key}
         for path in route.identities:
             held = agent.pop(_public_key(path), None)
             yield held or self._file_key(path)
@@ -50,11 +65,21 @@ class KeyRing:
                 if is_file(path) and _public_key(path) not in agent:
                     yield self._file_key(path)
 
-    def _agent_keys(self) -> list[Credential]:
+    def _agent_keys(self, socket_path: str) -> list[Credential]:
         with self._lock:
-            if self._agent is None:
-                self._agent = _ask_agent()
-            return self._agent
+            if socket_path not in self._agents:
+                self._agents[socket_path] = _ask_agent(socket_path)
+            return self._agents[socket_path]
+
+    def _certificate(self, path: Path) -> tuple[Certificate, bytes] | None:
+        """None for a file that cannot be read, or is none."""
+        with self._lock:
+            if path not in self._certificates:
+                try:
+                    self._certificates[path] = read_certificate(path)
+                except (OSError, ValueError):
+                    self._certificates[path] = None
+            return self._certificates[path]
 
     def _file_key(self, path: Path) -> Credential:
         with self._lock:
@@ -107,9 +132,21 @@ def _with_certificate(key: paramiko.PKey, path: Path) -> paramiko.PKey:
     return key
 
 
-def _ask_agent() -> list[Credential]:
+def _certified(key: paramiko.PKey, certificate: bytes) -> paramiko.PKey:
+    """The same private key with a certificate."""
+    made: paramiko.PKey = object.__new__(type(key))
+    made.__dict__.update(key.__dict__)
+    made.load_certificate(paramiko.Message(certificate))
+    return made
+
+
+def _ask_agent(socket_path: str) -> list[Credential]:
+    agent = paramiko.agent.AgentSSH()
     try:
-        keys = paramiko.Agent().get_keys()
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.connect(socket_path)
+        agent._connect(connection)  # type: ignore[attr-defined]
+        keys = agent.get_keys()
     except (paramiko.SSHException, OSError):
         return []
     one_at_a_time = threading.Lock()  # all hosts share the agent's socket
@@ -130,9 +167,10 @@ def _locked(key: paramiko.AgentKey, lock: threading.Lock) -> paramiko.AgentKey:
 
 
 def _public_key(path: Path) -> bytes:
-    """The public key beside a private one; b"" if there is none."""
+    """The public key beside a private one, or in its place; b"" if there is none."""
     try:
-        words = path.with_name(path.name + ".pub").read_text(encoding="utf-8", errors="replace").split()
+        public = path if path.suffix == ".pub" else path.with_name(path.name + ".pub")
+        words = public.read_text(encoding="utf-8", errors="replace").split()
         return base64.b64decode(words[1])
     except (OSError, IndexError, binascii.Error, ValueError):
         return b""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from hprofiler.base.errors import HostError
 
+_AUTHORITY = "@cert-authority"
 _KRL = b"SSHKRL\n\0"
 _REVOKED_REMEDY = "correct the file that RevokedHostKeys names in ssh_config"
 
@@ -55,7 +56,7 @@ class KnownHosts:
                 if entry.marker == "@revoked" and entry.key == key and _matches(entry, name):
                     return Verdict.REVOKED, entry.place
             known = self._of(files, name)
-            for entry in known or self._of(files, _without_port(name)):
+            for entry in known or self._of(files, without_port(name)):
                 if entry.key == key:
                     return Verdict.KNOWN, entry.place
         return (Verdict.CHANGED, known[0].place) if known else (Verdict.UNKNOWN, "")
@@ -70,10 +71,21 @@ class KnownHosts:
                     return file
         return None
 
+    def authorities(self, files: Sequence[Path], name: str) -> dict[bytes, str]:
+        """The keys that sign certificates of `name` (@cert-authority), and the place of each."""
+        with self._lock:
+            entries = self._entries(files)
+            for one in dict.fromkeys((name, without_port(name))):
+                if found := [
+                    entry for entry in entries if entry.marker == _AUTHORITY and _matches(entry, one)
+                ]:
+                    return {entry.key: entry.place for entry in found}
+        return {}
+
     def kinds(self, files: Sequence[Path], name: str) -> list[str]:
         """The types of the keys known for `name`; a server with several keys should show one of these."""
         with self._lock:
-            entries = self._of(files, name) or self._of(files, _without_port(name))
+            entries = self._of(files, name) or self._of(files, without_port(name))
             return list(dict.fromkeys(entry.kind for entry in entries))
 
     def add(self, file: Path, name: str, kind: str, key: bytes) -> None:
@@ -159,7 +171,7 @@ def _glob_matches(pattern: str, name: str) -> bool:
     return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
 
 
-def _without_port(name: str) -> str:
+def without_port(name: str) -> str:
     """Like ssh, accept a key known for the default port at any port."""
     return name[1:].partition("]:")[0] if name.startswith("[") else name
 

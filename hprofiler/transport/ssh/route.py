@@ -32,6 +32,7 @@ _JUMP = re.compile(
     r"(?:ssh://)?(?:(?P<user>.*)@)?"
     r"(?:\[(?P<v6>[^]]*)\]|(?P<host>[^:]+|.*:.*:.*))(?::(?P<port>[^:]*))?/?"
 )
+_AGENT = "SSH_AUTH_SOCK"
 _CONFIG_REMEDY = "correct the ssh_config file, or name another one with --ssh-config"
 
 Settings = Mapping[str, "list[str]"]
@@ -59,13 +60,18 @@ class SshOptions:
 
 @dataclass(frozen=True)
 class Route:
-    """One connection to make. `jumps` are the hosts to go through, in order, as ssh_config writes them."""
+    """One connection to make. `jumps` are the hosts to go through, in order, as ssh_config writes them.
+
+    `agent` is the socket of the ssh-agent, "" for none.
+    """
 
     hostname: str
     port: int
     user: str
     identities: tuple[Path, ...]
     identities_only: bool
+    certificates: tuple[Path, ...]
+    agent: str
     jumps: tuple[str, ...]
     proxy_command: str | None
     known_hosts: tuple[Path, ...]
@@ -148,6 +154,12 @@ class RouteFinder:
             user=user,
             identities=tuple(dict.fromkeys(map(_at_home, identities))),
             identities_only=value("identitiesonly") in ("yes", "true"),
+            certificates=tuple(
+                _at_home(_expand(name, tokens))
+                for name in settings.get("certificatefile", [])
+                if name.lower() != "none"
+            ),
+            agent=_agent(value("identityagent", _AGENT), tokens),
             jumps=jumps,
             proxy_command=None if jumps or command.lower() == "none" else _expand(command, tokens),
             known_hosts=files(known_hosts) + files(value("globalknownhostsfile", _SYSTEM_KNOWN_HOSTS)),
@@ -211,6 +223,13 @@ def _account() -> pwd.struct_passwd | None:
         return pwd.getpwuid(os.getuid())
     except KeyError:
         return None
+
+
+def _agent(name: str, tokens: Mapping[str, str]) -> str:
+    """The socket of IdentityAgent: a path, `$VARIABLE`, SSH_AUTH_SOCK or none."""
+    if name == _AGENT or name.startswith("$"):
+        return os.environ.get(name.removeprefix("$").strip("{}"), "")
+    return "" if name.lower() == "none" else str(_at_home(_expand(name, tokens)))
 
 
 def _expand(text: str, tokens: Mapping[str, str]) -> str:
