@@ -12,7 +12,7 @@ from hprofiler.model import Process
 
 TRIES = 5
 """Canaries of one kind, on all hosts, that may fail before anything is recorded."""
-NO_CANARY = "examine that process, or record without a canary: --no-canary"
+NO_CANARY = "examine that process, or record without a canary: leave out --canary"
 
 
 class Kind(NamedTuple):

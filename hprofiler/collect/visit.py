@@ -243,7 +243,8 @@ class Visit(ABC):
         # Processes that another visit has: the machine is known under several names.
         self.left = self._group.machines.claim(self.facts, self.host.name, processes)
         others = (
-            Ignored(pid, f"{name} is the same machine and records it") for pid, name in self.left.items()
+            Ignored(pid, f"it is left to {name}, which is the same machine")
+            for pid, name in self.left.items()
         )
         processes = tuple(one for one in processes if one.pid not in self.left)
         doubtful_first = sorted((*others, *ignored), key=lambda one: not one.doubtful)
@@ -264,7 +265,7 @@ class Visit(ABC):
                 self.host.name,
                 Status.DEGRADED,
                 "find",
-                f"{'1 process is' if count == 1 else f'{count} processes are'} recorded as {other}, "
+                f"{'1 process is' if count == 1 else f'{count} processes are'} left to {other}, "
                 "which is the same machine",
                 "to avoid this, name the machine only once",
                 code="recorded-elsewhere",

@@ -84,8 +84,8 @@ class Machines:
         self._holders: dict[tuple[str, str, str, int, int, int], str] = {}
 
     def claim(self, facts: HostFacts | None, host: str, processes: Sequence[Process]) -> dict[int, str]:
-        """Register the processes that a visit found; returns the hosts of those that another visit
-        records."""
+        """Register the processes that a visit found; returns the hosts of those that another visit found
+        first."""
         if facts is None or not facts.boot_id or not facts.pid_namespace:
             return {}
         machine = facts.boot_id, facts.pid_namespace, facts.name

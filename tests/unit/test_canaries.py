@@ -104,7 +104,7 @@ def test_a_canary_decides_for_all_hosts(stand_ins, well, recorded):
     lines = [line for line in result.outcomes if line.stage != "clean"]
     assert {line.status for line in lines} == {Status.FAILED}
     assert all("ended while it was recorded" in line.reason for line in lines)
-    assert all("--no-canary" in line.remedy for line in lines)
+    assert all("leave out --canary" in line.remedy for line in lines)
     own, others = sorted(lines, key=lambda line: "the canary for" in line.reason)
     assert own.reason == f"it was the canary: process 7 of {own.host} ended while it was recorded"
     assert others.reason.startswith("the canary for JDK 17 on") and others.host != own.host

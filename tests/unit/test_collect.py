@@ -326,8 +326,8 @@ def test_a_machine_with_two_names_is_recorded_once(fleet):
     assert len(first.recordings) == 1 and [one.status for one in first.outcomes] == [Status.OK]
     note, idle = other.outcomes
     assert (note.status, idle.status) == (Status.DEGRADED, Status.IDLE) and not other.recordings
-    assert note.reason == f"1 process is recorded as {first.name}, which is the same machine"
-    assert f"{first.name} is the same machine and records it" in idle.reason
+    assert note.reason == f"1 process is left to {first.name}, which is the same machine"
+    assert f"it is left to {first.name}, which is the same machine" in idle.reason
     coverage = coverage_of(*results.values())
     assert coverage.complete and (coverage.hosts.idle, coverage.processes.found) == (1, 1)
 

@@ -47,6 +47,24 @@ def plugin(folder: Path, body: str) -> dict[str, Any]:
     return {"apiVersion": "client.authentication.k8s.io/v1", "command": "./login", "args": ["a"]}
 
 
+def test_a_token_file_is_read_again_when_its_token_is_refused(server: ApiServer, tmp_path: Path) -> None:
+    """As that of a pod's service account, which the kubelet replaces every hour."""
+    token = tmp_path / "token"
+    token.write_text("old\n")
+    refused: list[str] = []
+    server.replies[PATH[1:]] = lambda _: (
+        (401, status(401, "Unauthorized", "expired"))
+        if server.tokens[-1] in refused
+        else (200, {"items": []})
+    )
+    made = connect(Access(server.kubeconfig(tmp_path, tokenFile=str(token))))
+    assert made.list(PATH, {}, PODS) == []
+    refused.append("Bearer old")
+    token.write_text("new\n")
+    assert made.list(PATH, {}, PODS) == [] and made.list(PATH, {}, PODS) == []
+    assert server.tokens == ["Bearer old", "Bearer old", "Bearer new", "Bearer new"]
+
+
 def test_a_plugin_logs_in_again_when_its_token_is_refused(server: ApiServer, tmp_path: Path) -> None:
     count = tmp_path / "count"
     body = (

@@ -26,9 +26,10 @@ def busy() -> HostReading:
     return HostReading(host, (), Metrics(1.0, (1_000_000, 1_000_000), facts, series))
 
 
-def lines(width: int) -> list[str]:
-    table = TopTable([busy().host.name])
-    table.add(busy())
+def lines(width: int, name: str = "a-host-with-a-long-name.example.com") -> list[str]:
+    reading = replace(busy(), host=Host(name, "127.0.0.1"))
+    table = TopTable([name])
+    table.add(reading)
     console = Console(width=width, height=20)
     with console.capture() as captured:
         console.print(table.table(console.width, console.height))
@@ -39,6 +40,10 @@ def test_a_wide_terminal_shows_all_columns() -> None:
     heads, row = lines(200)
     assert heads.split("  ")[0] == "host" and all(head in heads for head in TopTable([]).heads)
     assert "a-host-with-a-long-name.example.com" in row and "236 KiB/s" in row
+
+
+def test_letters_of_two_columns_are_not_cut() -> None:
+    assert any("計算機番号一号" in row for row in lines(200, "計算機番号一号"))
 
 
 def test_a_narrow_terminal_has_fewer_columns_and_whole_figures() -> None:

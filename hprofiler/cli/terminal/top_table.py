@@ -180,7 +180,10 @@ class TopTable:
 
 def _fitting(heads: Row, rows: Sequence[Row], width: int) -> dict[int, int]:
     """The columns that fit, by number, with their widths. The names of hosts and the notes may be cut."""
-    columns = {number: max(map(len, cells)) for number, cells in enumerate(zip(heads, *rows, strict=True))}
+    from rich.cells import cell_len  # names may have letters that are two columns wide
+
+    cells = enumerate(zip(heads, *rows, strict=True))
+    columns = {number: max(map(cell_len, column)) for number, column in cells}
 
     def too_wide() -> int:
         return sum(columns.values()) + _GAP * (len(columns) - 1) - width
