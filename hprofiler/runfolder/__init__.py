@@ -106,7 +106,8 @@ class RunFolder:
                 "use the hprofiler version that made it",
             ) from error
         except (OSError, ValueError) as error:
-            raise RunFolderError(f"cannot read {file}: {error}") from error
+            reason = getattr(error, "strerror", None) or error
+            raise RunFolderError(f"cannot read {file}: {reason}") from error
 
     def write(self, record: RunRecord) -> None:
         """Replace run.json atomically. Raises RunFolderError."""

@@ -123,7 +123,7 @@ def test_a_folder_is_an_error_that_names_a_profile_in_it(job, tmp_path, option):
     assert f"cannot read {run}: it is a folder" in says(run)
     (run / "run.json").write_text("{}")
     assert f"its profiles are in {run}/hosts" in says(run)
-    for name in ("alloc-mean.pb.gz", "alloc.pb.gz", "cpu.pb.gz", "cpu.svg"):
+    for name in ("alloc-mean.pb.gz", "alloc.pb.gz", "lock.pb.gz", "cpu.pb.gz", "cpu.svg"):
         (run / "cluster" / name).write_bytes(b"")
     assert f"the profile of all its processes is {run}/cluster/cpu.pb.gz" in says(run)
     (run / "cluster/cpu.pb.gz").unlink()

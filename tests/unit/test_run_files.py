@@ -36,6 +36,21 @@ def test_files_that_are_not_profiles_are_refused(tmp_path):
             assert "not a profile" in done.stderr and "name the profile it was made from" in done.stderr
 
 
+def test_a_run_of_one_event_is_converted_as_a_profile(tmp_path):
+    folder = run_in(tmp_path / "run").path
+    for name in (folder, folder / "cluster/cpu.pb.gz"):
+        done = hprofiler("convert", name, "-o", "-", "--to", "folded")
+        assert (done.returncode, done.stdout) == (0, "main;work 42\n")
+
+
+def test_an_error_of_the_system_names_the_file_once(tmp_path):
+    folder = run_in(tmp_path / "run").path
+    (folder / "run.json").unlink()
+    (folder / "run.json").symlink_to("run.json")  # like a file that may not be read, also for root
+    done = hprofiler("outliers", folder)
+    assert done.returncode != 0 and done.stderr.count("run.json") == 1
+
+
 @pytest.mark.parametrize("named", ["report.html", "run.json", "cluster", "hosts"])
 def test_files_of_a_run_name_its_folder(tmp_path, named):
     folder = run_in(tmp_path / "run").path

@@ -22,6 +22,7 @@ from hprofiler.cli.commands.convert.errors import about, warn, warn_of
 from hprofiler.cli.commands.convert.steps import check_patterns
 from hprofiler.cli.options import pictures
 from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.runfolder.input_checks import only_profile_of
 
 # Formats that hold one value.
 _OF_ONE_VALUE = ("folded", "svg")
@@ -31,6 +32,8 @@ _ENDINGS_OF_ONE = tuple(f".{name}" for name in _OF_ONE_VALUE)
 def command(options: argparse.Namespace) -> int:
     if convert_metrics.is_asked(options):
         return convert_metrics.command(options)
+    options.inputs = [*map(only_profile_of, options.inputs)]
+    options.diff = options.diff and only_profile_of(options.diff)
     _check(options)
     picture = pictures.keywords(options)
     if options.flamechart:
