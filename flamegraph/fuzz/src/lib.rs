@@ -11,7 +11,7 @@ mod readers;
 type Target = fn(&[u8]);
 
 /// The targets by name.
-pub const TARGETS: [(&str, Target); 16] = [
+pub const TARGETS: [(&str, Target); 17] = [
     ("jfr", readers::jfr),
     ("perf_live", live::perf_live),
     ("compact", readers::compact),
@@ -25,6 +25,7 @@ pub const TARGETS: [(&str, Target); 16] = [
     ("async_html", readers::async_html),
     ("firefox", readers::firefox),
     ("bpf", readers::bpf),
+    ("otlp", readers::otlp),
     ("perf_script", readers::perf_script),
     ("rules", parts::rules),
     ("mangled", parts::mangled),

@@ -104,6 +104,15 @@ pub fn firefox(bytes: &[u8]) {
     read_with(bytes, &threads);
 }
 
+pub fn otlp(bytes: &[u8]) {
+    read_as(bytes, Some(Format::Otlp));
+    let threads = ReadOptions {
+        threads: Threads::Groups,
+        ..options(Some(Format::Otlp))
+    };
+    read_with(bytes, &threads);
+}
+
 pub fn bpf(bytes: &[u8]) {
     read_as(bytes, Some(Format::Bpftrace));
     read_as(bytes, Some(Format::Bcc));

@@ -45,6 +45,9 @@ pub enum Format {
     Pprof,
     /// Our own, in the fewest bytes.
     Compact,
+    /// OTLP profiles.
+    #[cfg(feature = "formats")]
+    Otlp,
     /// A flame graph of async-profiler, as HTML.
     #[cfg(feature = "formats")]
     AsyncHtml,
@@ -107,6 +110,8 @@ const FORMATS: &[Entry] = &[
         compact::detect,
         compact::read_input,
     ),
+    #[cfg(feature = "formats")]
+    entry(Format::Otlp, "otlp", otlp::detect, otlp::read_input),
     entry(Format::Pprof, "pprof", pprof::detect, pprof::read_input),
     #[cfg(feature = "formats")]
     entry(

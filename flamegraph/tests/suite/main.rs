@@ -16,6 +16,7 @@ mod operations;
 mod operations_filter;
 mod operations_properties;
 mod other_tools;
+mod otlp;
 mod perf_data;
 mod perf_live;
 mod perf_maker;

@@ -152,7 +152,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn pprof_and_speedscope_lose_nothing(mut stacks in stacks(), labels in labels()) {
+    fn formats_that_are_read_and_written_lose_nothing(mut stacks in stacks(), labels in labels()) {
         // A stack without any value leaves names behind, which samples cannot carry.
         stacks.retain(|&(_, one, other)| one > 0 || other > 0);
         let profile = profile(&stacks, &labels);
@@ -162,6 +162,7 @@ proptest! {
         prop_assert_eq!(content(&speedscope), content(&profile));
         let compact = through(&profile, WriteFormat::Compact);
         prop_assert_eq!(content(&compact), content(&profile));
+        prop_assert_eq!(content(&through(&profile, WriteFormat::Otlp)), content(&profile));
         prop_assert_eq!(written(&compact, WriteFormat::Compact, 0), written(&profile, WriteFormat::Compact, 0));
         let back = through(&through(&speedscope, WriteFormat::Pprof), WriteFormat::Speedscope);
         prop_assert_eq!(content(&back), content(&profile));

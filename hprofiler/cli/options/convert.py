@@ -69,7 +69,7 @@ def _reading(parser: argparse.ArgumentParser) -> None:
         dest="from_format",
         metavar="FORMAT",
         help="input format (default: by content): folded pprof speedscope compact jfr perf-data perf-script "
-        "async-profiler-html firefox bpftrace bcc",
+        "async-profiler-html firefox bpftrace bcc otlp",
     )
     group.add_argument(
         "--threads",

@@ -16,4 +16,6 @@ mod write;
 const THREAD: &str = "thread";
 
 pub(crate) use read::{detect, read_input};
+#[cfg(feature = "formats")]
+pub(crate) use tables::intern_function;
 pub(crate) use write::{Stack, Strings};

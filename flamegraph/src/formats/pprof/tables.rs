@@ -312,7 +312,7 @@ fn read_functions(
             parts.strings.bytes(function.system_name)?,
         );
         let dropped = !name.is_empty() && dropped.is_some_and(|dropped| dropped.has(name));
-        let frame = intern(name, system_name, profile)?;
+        let frame = intern_function(name, system_name, profile)?;
         if !functions.insert(function.id, Function { frame, dropped }) {
             return Err(damaged(format!("function {} stands twice", function.id)));
         }
@@ -321,7 +321,11 @@ fn read_functions(
 }
 
 /// The system name sets the kind only if it is the name with an annotation.
-fn intern(name: &[u8], system_name: &[u8], profile: &mut Profile) -> Result<Frame> {
+pub(crate) fn intern_function(
+    name: &[u8],
+    system_name: &[u8],
+    profile: &mut Profile,
+) -> Result<Frame> {
     let (plain, kind) = Kind::split(system_name);
     if plain == name && kind != Kind::Plain {
         return Ok(Frame::new(profile.frames.intern_name(name)?, kind));

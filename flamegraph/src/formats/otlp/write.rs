@@ -1,98 +1,16 @@
-//! Writing OTLP profiles, the signal of OpenTelemetry: `ProfilesData` of opentelemetry-proto 1.10 (v1development).
-//!
-//! One profile for each value, because each has one sample type. All share a dictionary, whose tables begin with an
-//! entry without content: index 0 means none. Later versions may number fields otherwise, so the version is part of
-//! the format's name.
+//! Writing OTLP profiles.
 
 use std::collections::HashMap;
 use std::io::Write;
 
-use super::pprof::{Stack, Strings};
-use crate::profile::{Kind, Order, Profile, Result, Step, ROOT};
+use super::messages::{
+    field, AnyValue, Attribute, Function, KeyValue, Line, Location, Mapping, Resource, Scope,
+    ValueType,
+};
+use super::RESOURCE_NAMES;
+use crate::formats::pprof::{Stack, Strings};
+use crate::profile::{Kind, Order, Profile, Result, Step, Times, ROOT};
 use crate::source::wire::{put_bytes, put_message, put_varint};
-
-/// Field numbers of messages that are written without prost.
-mod field {
-    pub(super) const RESOURCE_PROFILES: u64 = 1;
-    pub(super) const DICTIONARY: u64 = 2;
-
-    pub(super) const SCOPE_PROFILES: u64 = 2;
-    pub(super) const SCOPE: u64 = 1;
-    pub(super) const PROFILES: u64 = 2;
-
-    pub(super) const SAMPLE_TYPE: u64 = 1;
-    pub(super) const SAMPLES: u64 = 2;
-    pub(super) const ATTRIBUTE_INDICES: u64 = 11;
-
-    pub(super) const STACK_INDEX: u64 = 1;
-    pub(super) const VALUES: u64 = 4;
-
-    pub(super) const LOCATION_INDICES: u64 = 1;
-
-    pub(super) const MAPPING_TABLE: u64 = 1;
-    pub(super) const LOCATION_TABLE: u64 = 2;
-    pub(super) const FUNCTION_TABLE: u64 = 3;
-    pub(super) const STRING_TABLE: u64 = 5;
-    pub(super) const ATTRIBUTE_TABLE: u64 = 6;
-    pub(super) const STACK_TABLE: u64 = 7;
-}
-
-#[derive(Clone, PartialEq, ::prost::Message)]
-struct Scope {
-    #[prost(string, tag = "1")]
-    name: String,
-}
-
-#[derive(Clone, PartialEq, ::prost::Message)]
-struct ValueType {
-    #[prost(int32, tag = "1")]
-    type_string: i32,
-    #[prost(int32, tag = "2")]
-    unit_string: i32,
-}
-
-#[derive(Clone, PartialEq, ::prost::Message)]
-struct Mapping {
-    #[prost(int32, tag = "4")]
-    filename_string: i32,
-}
-
-#[derive(Clone, PartialEq, ::prost::Message)]
-struct Location {
-    #[prost(int32, tag = "1")]
-    mapping: i32,
-    #[prost(message, repeated, tag = "3")]
-    lines: Vec<Line>,
-}
-
-#[derive(Clone, PartialEq, ::prost::Message)]
-struct Line {
-    #[prost(int32, tag = "1")]
-    function: i32,
-}
-
-#[derive(Clone, PartialEq, ::prost::Message)]
-struct Function {
-    #[prost(int32, tag = "1")]
-    name_string: i32,
-    #[prost(int32, tag = "2")]
-    system_name_string: i32,
-}
-
-#[derive(Clone, PartialEq, ::prost::Message)]
-struct Attribute {
-    #[prost(int32, tag = "1")]
-    key_string: i32,
-    #[prost(message, optional, tag = "2")]
-    value: Option<AnyValue>,
-}
-
-#[derive(Clone, PartialEq, ::prost::Message)]
-struct AnyValue {
-    /// One of several kinds, so an empty text is written, too.
-    #[prost(string, optional, tag = "1")]
-    text: Option<String>,
-}
 
 impl Profile {
     /// Writes OTLP profiles, the same bytes for the same profile. Labels are attributes of each profile.
@@ -110,14 +28,20 @@ impl Profile {
         let mut scope = Vec::new();
         let name = String::from("hprofiler");
         put_message(&mut scope, field::SCOPE, &Scope { name });
-        for (value, samples) in self.values().iter().zip(samples) {
+        for (value, (meaning, samples)) in self.values().iter().zip(samples).enumerate() {
             let sample_type = ValueType {
-                type_string: strings.id(&value.name) as i32,
-                unit_string: strings.id(&value.unit) as i32,
+                type_string: strings.id(&meaning.name) as i32,
+                unit_string: strings.id(&meaning.unit) as i32,
             };
             let mut profile = Vec::new();
             put_message(&mut profile, field::SAMPLE_TYPE, &sample_type);
             profile.extend(samples);
+            put_times(&mut profile, self.times());
+            if let Some(period) = self.period(value) {
+                put_message(&mut profile, field::PERIOD_TYPE, &sample_type);
+                put_varint(&mut profile, field::PERIOD << 3);
+                put_varint(&mut profile, period);
+            }
             if !attributes.is_empty() {
                 put_bytes(&mut profile, field::ATTRIBUTE_INDICES, &attributes);
             }
@@ -127,6 +51,7 @@ impl Profile {
             put_bytes(&mut dictionary, field::STRING_TABLE, text.as_bytes());
         }
         let mut resource = Vec::new();
+        put_message(&mut resource, field::RESOURCE, &self.resource());
         put_bytes(&mut resource, field::SCOPE_PROFILES, &scope);
         let mut message = Vec::new();
         put_bytes(&mut message, field::RESOURCE_PROFILES, &resource);
@@ -135,6 +60,52 @@ impl Profile {
         out.flush()?;
         Ok(())
     }
+
+    /// What made the profile, by the names of OpenTelemetry's conventions.
+    fn resource(&self) -> Resource {
+        let labels = RESOURCE_NAMES.iter().filter_map(|(label, key)| {
+            let text = self.labels().get(*label)?;
+            let whole = (*label == "pid").then(|| text.parse().ok()).flatten();
+            let value = AnyValue {
+                text: whole.is_none().then(|| text.clone()),
+                whole,
+                ..AnyValue::default()
+            };
+            Some(KeyValue {
+                key: (*key).to_string(),
+                value: Some(value),
+                key_string: 0,
+            })
+        });
+        Resource {
+            attributes: labels.collect(),
+        }
+    }
+
+    /// How much of a value each sample stands for, if it is the same for all: the first value counts samples.
+    fn period(&self, value: usize) -> Option<u64> {
+        let is_count = self.values().first()?.unit == "count";
+        if value == 0 || !is_count {
+            return None;
+        }
+        let mut pairs = self.selves(0).iter().zip(self.selves(value));
+        let (&count, &amount) = pairs.clone().find(|(&count, _)| count > 0)?;
+        let period = amount.checked_div(count).filter(|&period| period > 0)?;
+        let fits = pairs.all(|(&count, &amount)| count.checked_mul(period) == Some(amount));
+        fits.then_some(period as u64)
+    }
+}
+
+/// When the profile began, and how long it lasted, if that is known.
+fn put_times(profile: &mut Vec<u8>, times: Option<&Times>) {
+    let Some(times) = times else { return };
+    let buckets = times.rows().iter().map(|row| u64::from(row.bucket) + 1);
+    let duration = buckets.max().unwrap_or(0).saturating_mul(times.width);
+    let start = u64::try_from(times.start).unwrap_or(0).saturating_mul(1000);
+    put_varint(profile, field::TIME_UNIX_NANO << 3 | 1);
+    profile.extend_from_slice(&start.to_le_bytes());
+    put_varint(profile, field::DURATION_NANO << 3);
+    put_varint(profile, duration.saturating_mul(1000));
 }
 
 /// One function and one location, of the same index, for each frame in name order; returns the indices by frame index.
@@ -179,7 +150,11 @@ fn put_frames<'a>(
         put_message(
             dictionary,
             field::LOCATION_TABLE,
-            &Location { mapping, lines },
+            &Location {
+                mapping,
+                address: 0,
+                lines,
+            },
         );
     }
     indices
@@ -197,6 +172,7 @@ fn put_attributes<'a>(
             key_string: strings.id(name) as i32,
             value: Some(AnyValue {
                 text: Some(text.clone()),
+                ..AnyValue::default()
             }),
         };
         put_message(dictionary, field::ATTRIBUTE_TABLE, &attribute);
