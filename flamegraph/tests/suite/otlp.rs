@@ -1,9 +1,11 @@
 //! OTLP profiles: those of other programs, of two versions, and messages that contradict themselves.
 
-use flamegraph::{read, Format, Profile, ReadOptions, Threads, ValueType, WriteFormat};
+use flamegraph::{
+    read, Format, Profile, ReadOptions, Row, Threads, Times, ValueType, WriteFormat, BUCKET,
+};
 
 use crate::pprof_maker::{bytes, number};
-use crate::support::{detected, error, folded, samples, written};
+use crate::support::{detected, error, folded, written};
 
 /// A text as an `AnyValue`.
 fn text(text: &str) -> Vec<u8> {
@@ -190,12 +192,21 @@ fn what_is_written_names_its_resource_and_period() {
     // Each sample stands for 10 ns.
     let period = number(6, 10);
     assert!(has(&period));
-    let uneven = samples("a 1\n");
-    assert_eq!(
-        detected(&written(&uneven, WriteFormat::Otlp))
-            .unwrap()
-            .total(0)
-            .unwrap(),
-        1
-    );
+    // Two buckets of 20 ms from the 5th microsecond of 1970 on.
+    let row = |bucket| Row {
+        node: 1,
+        bucket,
+        slice: 0,
+        band: 0,
+        samples: 1,
+        amount: 0,
+    };
+    let times = Times::new(5, BUCKET, Vec::new(), vec![row(0), row(1)]);
+    profile.set_times(Some(times));
+    let message = written(&profile, WriteFormat::Otlp);
+    let start = [&[3 << 3 | 1][..], &5000u64.to_le_bytes()].concat();
+    let expected = [start, number(4, 40_000_000)].concat();
+    assert!(message
+        .windows(expected.len())
+        .any(|window| window == expected));
 }
