@@ -19,9 +19,7 @@ pub(super) mod field {
     pub(crate) const ATTRIBUTE_INDICES: u64 = 11;
 
     pub(crate) const STACK_INDEX: u64 = 1;
-    pub(crate) const SAMPLE_ATTRIBUTES: u64 = 2;
     pub(crate) const VALUES: u64 = 4;
-    pub(crate) const TIMES: u64 = 5;
 
     pub(crate) const LOCATION_INDICES: u64 = 1;
 

@@ -23,6 +23,8 @@ const MOST_ENTRIES: usize = 1 << 22;
 const MOST_INNER_BYTES: usize = 16 << 20;
 /// More values than any real file has.
 const MOST_VALUES: usize = 32;
+/// The field of a sample that has its timestamps.
+const TIMES: u64 = 5;
 /// The attribute of a sample that names its thread.
 const THREAD: &str = "thread.name";
 
@@ -474,7 +476,7 @@ impl Reader<'_, '_> {
 
     fn add_sample(&mut self, sample: &[u8], value: usize) -> Result<()> {
         let (values_at, attributes_at) = match self.layout {
-            Layout::V1_10 => (field::VALUES, field::SAMPLE_ATTRIBUTES),
+            Layout::V1_10 => (field::VALUES, 2),
             Layout::V1_9 => (2, 3),
         };
         let (mut stack, mut root, mut amount, mut times) = (0, ROOT, None, 0);
@@ -497,8 +499,8 @@ impl Reader<'_, '_> {
                         root = self.thread(index?)?.unwrap_or(root);
                     }
                 }
-                (field::TIMES, Value::Bytes(packed)) => times += packed.len() as i64 / 8,
-                (field::TIMES, Value::Fixed) => times += 1,
+                (TIMES, Value::Bytes(packed)) => times += packed.len() as i64 / 8,
+                (TIMES, Value::Fixed) => times += 1,
                 _ => {}
             }
         }
