@@ -6,7 +6,8 @@ count and in which unit is in `Profile.values`. Where a function takes a value, 
 Errors of readers, writers and operations are ValueError with a reason (for a file: its name and the place
 in it), and an OptionError where what was asked for is wrong: a value or a format that there is not, a pattern
 that is none; a number out of bounds is a ValueError. Errors of the core have the attribute `code`:
-"unknown-format", "pprof-damaged", "merge-overflow", "unlike-values", "usage" or "other". A
+"foreign" (the file is something else, which the message names), "unknown-format", "merge-overflow",
+"unlike-values", "usage" or "other". A
 file that cannot be written is an OSError. Regular expressions are those of Rust's `regex`: no look-around,
 no back-references, linear time. The interpreter is let go in every long call, and profiles may be shared
 between threads.

@@ -8,6 +8,7 @@ mod compact;
 #[cfg(feature = "formats")]
 mod firefox;
 pub(crate) mod folded;
+mod foreign;
 mod jfr;
 mod json;
 #[cfg(feature = "formats")]
@@ -222,9 +223,15 @@ fn add_a_value(profile: &mut Profile) -> Result<()> {
     Ok(())
 }
 
-fn detect(head: &[u8]) -> Format {
-    let found = FORMATS.iter().find(|entry| (entry.detect)(head));
-    found.map_or(Format::Folded, |entry| entry.format)
+/// The format of a file that begins so. What is no profile is an error that says what it is.
+fn detect(head: &[u8]) -> Result<Format> {
+    foreign::refuse_binary(head)?;
+    let (folded, others) = FORMATS.split_last().unwrap_or((&FORMATS[0], FORMATS));
+    if let Some(entry) = others.iter().find(|entry| (entry.detect)(head)) {
+        return Ok(entry.format);
+    }
+    foreign::refuse_text(head)?;
+    Ok(folded.format)
 }
 
 /// Takes compression off, and finds the format.
@@ -233,6 +240,6 @@ pub(crate) fn recognise<'a>(
     options: &ReadOptions,
 ) -> Result<(Format, Input<'a>)> {
     let input = uncompressed(input)?;
-    let format = options.format.unwrap_or_else(|| detect(input.head()));
+    let format = options.format.map_or_else(|| detect(input.head()), Ok)?;
     Ok((format, input))
 }

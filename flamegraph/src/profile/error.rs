@@ -11,11 +11,13 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// The underlying reader or writer failed.
     Io(io::Error),
-    /// A text whose format was not named has no line of folded text.
+    /// A file is no profile that can be read. It has what the file is, and what to do with it.
+    Foreign(String),
+    /// Most lines of a text whose format was not named are not folded text.
     UnknownFormat {
-        /// The number of the first line with words.
+        /// The number of the first line that is not.
         line: u64,
-        /// What is wrong with it, and the formats that can be read.
+        /// What is wrong with the text, and the formats that can be read.
         reason: String,
     },
     /// A text broke a rule at this line (the first line is 1).
@@ -76,8 +78,8 @@ impl Error {
     /// A stable code for callers that act on the kind of error. Most errors are `other`.
     pub fn code(&self) -> &'static str {
         match self {
+            Error::Foreign(_) => "foreign",
             Error::UnknownFormat { .. } => "unknown-format",
-            Error::Damaged("pprof", _) => "pprof-damaged",
             Error::Negative(..) => "negative",
             Error::MergeOverflow(_) => "merge-overflow",
             Error::UnlikeValues { .. } => "unlike-values",
@@ -117,6 +119,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Io(error) => write!(f, "{error}"),
+            Error::Foreign(what) => write!(f, "not a profile that can be read, but {what}"),
             Error::UnknownFormat { line, reason } => {
                 write!(f, "{}, line {line}: {reason}", Error::FOLDED)
             }

@@ -1,4 +1,4 @@
-//! Compression of any format: gzip and, with the feature `formats`, zstd.
+//! Compression of any format: gzip and, with the feature `formats`, zstd. Text in UTF-16 is decoded, too.
 //!
 //! Decoders are streams of bounded memory; each reader limits their output.
 
@@ -15,7 +15,7 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// The most layers of compression: a pprof file, which is gzipped, may be compressed again.
 const MOST_LAYERS: usize = 3;
 
-/// The decompressed input, or the same input if it is not compressed.
+/// The decompressed input, or the same input if it is not compressed. Text in UTF-16 becomes UTF-8.
 pub(crate) fn uncompressed(mut input: Input<'_>) -> Result<Input<'_>> {
     for _ in 0..MOST_LAYERS {
         if input.head().starts_with(GZIP) {
@@ -28,6 +28,10 @@ pub(crate) fn uncompressed(mut input: Input<'_>) -> Result<Input<'_>> {
             continue;
         }
         break;
+    }
+    #[cfg(feature = "formats")]
+    if super::utf16::detect(input.head()) {
+        input = decoded("UTF-16", super::utf16::Decoder::new(input))?;
     }
     Ok(input)
 }

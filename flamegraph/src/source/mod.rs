@@ -2,6 +2,8 @@
 
 mod compression;
 mod input;
+#[cfg(feature = "formats")]
+mod utf16;
 mod writer_thread;
 #[cfg(feature = "formats")]
 mod zstd;

@@ -91,6 +91,16 @@ fn each_format_is_recognised_plain_and_compressed() {
 }
 
 #[test]
+fn text_in_utf_16_is_read_compressed_or_not() {
+    let text = "\u{feff}main;ä 5\r\nmain;b 3\r\n";
+    let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for bytes in [gzip(&utf16), utf16] {
+        let profile = detected(&bytes).unwrap();
+        assert_eq!(folded(&profile, 0), "main;b 3\nmain;ä 5\n");
+    }
+}
+
+#[test]
 fn a_named_format_is_not_detected() {
     let options = ReadOptions::of(Some(Format::Folded));
     let profile = read(b"java 1 2.5: 10 cycles: 3\n", &options).unwrap();
@@ -148,7 +158,7 @@ fn a_profile_always_has_a_value() {
 
 #[test]
 fn the_error_of_unknown_input_lists_the_formats() {
-    let error = detected(b"<html>\n").err().unwrap().to_string();
+    let error = detected(b"hello\n").err().unwrap().to_string();
     assert!(
         error.starts_with("folded text, line 1: not a stack and a count"),
         "{error}"
@@ -157,7 +167,7 @@ fn the_error_of_unknown_input_lists_the_formats() {
         error.contains("formats that can be read are jfr, perf-data, "),
         "{error}"
     );
-    let named = read(b"<html>\n", &ReadOptions::of(Some(Format::Folded)));
+    let named = read(b"hello\n", &ReadOptions::of(Some(Format::Folded)));
     let error = named.err().unwrap().to_string();
     assert!(!error.contains("formats"), "{error}");
 }

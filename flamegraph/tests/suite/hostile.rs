@@ -64,7 +64,7 @@ fn a_bomb_is_refused_at_the_limit() {
         ..Limits::default()
     };
     let bomb = gzip(&vec![0; 2 << 20]);
-    let error = read(&bomb, &within(&limits, None))
+    let error = read(&bomb, &within(&limits, Some(Format::Pprof)))
         .err()
         .unwrap()
         .to_string();

@@ -20,6 +20,7 @@ mod otlp;
 mod perf_data;
 mod perf_live;
 mod perf_maker;
+mod perf_script;
 mod pprof_dropped;
 mod pprof_maker;
 mod pprof_threads;

@@ -47,7 +47,7 @@ fn begin(line: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// The last part of a key and the number of the map, if the key ends in this line.
 fn end(line: &[u8]) -> Option<(&[u8], i64)> {
-    let (key, count) = split_count(line)?;
+    let (key, count) = split_count(line, 1)?;
     Some((key.strip_suffix(b"]:")?, count))
 }
 

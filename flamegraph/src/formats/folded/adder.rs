@@ -1,21 +1,21 @@
 //! Adds lines of folded text to a profile.
 
-use memchr::{memchr, memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter, memrchr2};
 
 use crate::formats::shared::shared_prefix;
 use crate::profile::{Error, Limits, Node, Profile, Result, ROOT};
 
 /// The number of good and malformed lines.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     pub(super) good: u64,
-    pub(super) malformed: u64,
+    pub(crate) malformed: u64,
     /// The number of the first malformed line, if there is one.
     pub(super) first_malformed: u64,
 }
 
 impl Tally {
-    fn count(&mut self, good: bool, line: u64) {
+    pub(crate) fn count(&mut self, good: bool, line: u64) {
         if good {
             self.good += 1;
             return;
@@ -43,17 +43,20 @@ pub(super) struct Adder<'a> {
     pub(super) profile: &'a mut Profile,
     pub(super) tally: Tally,
     has_two_counts: bool,
+    /// The parts of 1 that are counted.
+    scale: i64,
     limits: &'a Limits,
     /// The last added stack: the end of each frame, and its node.
     path: Vec<(usize, Node)>,
 }
 
 impl<'a> Adder<'a> {
-    pub(super) fn new(profile: &'a mut Profile, limits: &'a Limits) -> Adder<'a> {
+    pub(super) fn new(profile: &'a mut Profile, scale: i64, limits: &'a Limits) -> Adder<'a> {
         Adder {
             has_two_counts: profile.values().len() == 2,
             profile,
             tally: Tally::default(),
+            scale,
             limits,
             path: Vec::new(),
         }
@@ -69,7 +72,7 @@ impl<'a> Adder<'a> {
             let end = memchr(b'\n', rest).unwrap_or(rest.len());
             let (line, behind) = rest.split_at(end);
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            if !line.is_empty() {
+            if !line.is_empty() && !is_comment(line) {
                 let good = self.add_line(line, &mut before);
                 self.tally
                     .count(good.map_err(|error| error.at_line(number))?, number);
@@ -82,14 +85,14 @@ impl<'a> Adder<'a> {
 
     /// Adds one line; false if it has no count. `before` is the stack of `path`.
     fn add_line<'t>(&mut self, line: &'t [u8], before: &mut &'t [u8]) -> Result<bool> {
-        let Some((stack, last)) = split_count(line) else {
+        let Some((stack, last)) = split_count(line, self.scale) else {
             return Ok(false);
         };
         if !self.has_two_counts {
             self.add_stack(stack, before, &[last])?;
             return Ok(true);
         }
-        let Some((stack, first)) = split_count(stack) else {
+        let Some((stack, first)) = split_count(stack, self.scale) else {
             return Ok(false);
         };
         self.add_stack(stack, before, &[first, last])?;
@@ -155,15 +158,67 @@ impl<'a> Adder<'a> {
     }
 }
 
-/// Splits `stack count`, if a number of at most 63 bits follows the last space.
-pub(crate) fn split_count(line: &[u8]) -> Option<(&[u8], i64)> {
-    let space = memrchr(b' ', line)?;
-    let (stack, digits) = (&line[..space], &line[space + 1..]);
-    let number = digits.iter().try_fold(0i64, |number, digit| {
-        let digit = digit.is_ascii_digit().then(|| i64::from(digit - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    })?;
-    (!digits.is_empty()).then_some((stack, number))
+/// Whether a line is a comment: `#` alone or before a space. A frame may begin with it: `#<Class:A>`.
+pub(crate) fn is_comment(line: &[u8]) -> bool {
+    matches!(line.trim_ascii_end(), [b'#'] | [b'#', b' ', ..])
+}
+
+/// Splits `stack count`; see [`Line::count`].
+#[inline]
+pub(crate) fn split_count(line: &[u8], scale: i64) -> Option<(&[u8], i64)> {
+    let line = Line::of(line)?;
+    Some((line.stack, line.count(scale)?))
+}
+
+/// A line of folded text: the stack, and the digits of its count before and after the point.
+pub(super) struct Line<'a> {
+    pub(super) stack: &'a [u8],
+    whole: &'a [u8],
+    fraction: &'a [u8],
+}
+
+impl<'a> Line<'a> {
+    /// Splits a line at its last space or tab, if a number follows.
+    pub(super) fn of(line: &'a [u8]) -> Option<Line<'a>> {
+        let blank = memrchr2(b' ', b'\t', line)?;
+        let (stack, number) = (&line[..blank], &line[blank + 1..]);
+        let point = memchr(b'.', number).unwrap_or(number.len());
+        let (whole, fraction) = (
+            &number[..point],
+            number.get(point + 1..).unwrap_or_default(),
+        );
+        let is_digits = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
+        let is_number = !whole.is_empty() && is_digits(whole) && is_digits(fraction);
+        is_number.then_some(Line {
+            stack,
+            whole,
+            fraction,
+        })
+    }
+
+    pub(super) fn has_fraction(&self) -> bool {
+        self.fraction.iter().any(|&digit| digit != b'0')
+    }
+
+    /// The count in parts of 1: `scale` of them, a power of ten. None if it does not fit in 63 bits, or if it has a
+    /// fraction but there are no parts.
+    fn count(&self, scale: i64) -> Option<i64> {
+        let value = |digit: &u8| i64::from(digit - b'0');
+        let mut count = 0i64;
+        for digit in self.whole {
+            count = count.checked_mul(10)?.checked_add(value(digit))?;
+        }
+        count = count.checked_mul(scale)?;
+        if scale == 1 && self.has_fraction() {
+            return None;
+        }
+        let mut part = scale;
+        for digit in self.fraction {
+            part /= 10;
+            count = count.checked_add(value(digit) * part)?;
+        }
+        Some(count)
+    }
 }
 
 #[cfg(test)]
@@ -174,7 +229,7 @@ mod tests {
     fn folded(text: &str) -> String {
         let mut profile = Profile::new(vec![ValueType::samples()]);
         let limits = Limits::default();
-        let mut adder = Adder::new(&mut profile, &limits);
+        let mut adder = Adder::new(&mut profile, 1, &limits);
         adder.add_lines(text.as_bytes(), 1).unwrap();
         let mut out = Vec::new();
         profile.write_folded(&mut out, 0, true).unwrap();

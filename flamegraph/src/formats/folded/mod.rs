@@ -9,5 +9,5 @@ mod read;
 mod shared;
 mod write;
 
-pub(crate) use adder::split_count;
+pub(crate) use adder::{is_comment, split_count, Tally};
 pub(crate) use read::{is_differential, read_input};

@@ -16,6 +16,7 @@ struct Shared<'a, R> {
     /// The profile that the first thread extends; the others begin with `empty`.
     begun: Mutex<Option<Profile>>,
     empty: Profile,
+    scale: i64,
     limits: &'a Limits,
 }
 
@@ -23,6 +24,7 @@ struct Shared<'a, R> {
 pub(super) fn add_rest(
     profile: Profile,
     blocks: Blocks<impl Read + Send>,
+    scale: i64,
     limits: &Limits,
 ) -> Result<(Profile, Tally)> {
     let shared = Shared {
@@ -30,6 +32,7 @@ pub(super) fn add_rest(
         failure: Mutex::new(None),
         empty: Profile::bounded(profile.values().to_vec(), limits.cells),
         begun: Mutex::new(Some(profile)),
+        scale,
         limits,
     };
     let parts = on_all_processors(usize::MAX, || shared.work());
@@ -52,7 +55,7 @@ impl<R: Read + Send> Shared<'_, R> {
     fn work(&self) -> Result<(Profile, Tally)> {
         let begun = lock(&self.begun).take();
         let mut profile = begun.unwrap_or_else(|| self.empty.clone());
-        let mut adder = Adder::new(&mut profile, self.limits);
+        let mut adder = Adder::new(&mut profile, self.scale, self.limits);
         let mut block = Vec::new();
         while let Some(first) = self.next(&mut block) {
             if let Err(error) = adder.add_lines(&block, first) {

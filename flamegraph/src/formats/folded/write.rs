@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::{is_differential, split_count};
+use super::adder::Line;
+use super::is_differential;
 use crate::profile::{Order, Profile, Result, Step, ROOT};
 use crate::source::HEAD_BYTES;
 
@@ -133,8 +134,8 @@ fn push_name(stack: &mut Vec<u8>, separate: bool, name: &str) -> usize {
 
 /// Turns the name `thread 12` into `thread [12]`.
 fn close_number(stack: &mut Vec<u8>, name: usize) {
-    if let Some((before, _)) = split_count(&stack[name..]) {
-        let number = name + before.len() + 1;
+    if let Some(line) = Line::of(&stack[name..]) {
+        let number = name + line.stack.len() + 1;
         stack.insert(number, b'[');
         stack.push(b']');
     }

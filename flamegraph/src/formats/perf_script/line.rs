@@ -20,10 +20,18 @@ pub(super) struct Header<'a> {
     pub(super) rest: &'a [u8],
 }
 
+impl Header<'_> {
+    /// Whether a line of other text would hardly look like this. Without an event and a time it is only a word and a
+    /// number.
+    pub(super) fn is_sure(&self) -> bool {
+        self.event.is_some() || self.timed
+    }
+}
+
 /// Parses the first line of a sample.
 ///
 /// A command's name may contain numbers, so the process is the number right before the CPU or the time. If neither is
-/// printed, it is the first number.
+/// printed, it is the first number, and only a period and the event follow: perf's messages contain numbers, too.
 pub(super) fn header(line: &[u8]) -> Option<Header<'_>> {
     let before_time = position(line);
     let (at, token) = match before_time {
@@ -53,6 +61,9 @@ pub(super) fn header(line: &[u8]) -> Option<Header<'_>> {
             break;
         }
         header.period = number(token);
+        if header.period.is_none() && !header.timed {
+            return None;
+        }
     }
     Some(header)
 }
@@ -138,7 +149,7 @@ fn number(token: &[u8]) -> Option<u64> {
 /// Parses a line of a stack.
 pub(super) fn stack_line(line: &[u8]) -> Option<StackLine<'_>> {
     let line = line.trim_ascii();
-    let space = memchr::memchr(b' ', line)?;
+    let space = memchr::memchr2(b' ', b'\t', line)?;
     let address = &line[..space];
     if !address.iter().all(u8::is_ascii_hexdigit) {
         return None;
@@ -146,8 +157,8 @@ pub(super) fn stack_line(line: &[u8]) -> Option<StackLine<'_>> {
     let body = line[space..].strip_suffix(b")")?;
     // The last bracket opens the module, unless it is part of it: `(/lib/x.so (deleted))`.
     let searched = body.strip_suffix(b" (deleted)").unwrap_or(body);
-    let open =
-        memchr::memrchr_iter(b'(', searched).find(|&at| at > 0 && searched[at - 1] == b' ')?;
+    let open = memchr::memrchr_iter(b'(', searched)
+        .find(|&at| matches!(searched[..at], [.., b' ' | b'\t']))?;
     Some(StackLine {
         address,
         symbol: match without_offset(body[..open].trim_ascii()) {
@@ -216,6 +227,9 @@ mod tests {
                 "sh||7||sched:sched_switch|prev=sh",
             ),
             ("java 12 cycles:", "java||12||cycles|"),
+            ("java\t12\t[001]\t5.6:\t7\tcycles:", "java||12|7|cycles|"),
+            ("java 12 1.5: 7", "java||12|7||"),
+            ("java 12", "java||12|||"),
         ];
         for (line, expected) in cases {
             assert_eq!(parts(line).as_deref(), Some(expected), "{line}");
@@ -226,6 +240,9 @@ mod tests {
             "12 1.2: cycles:",
             "java 1.2: cycles:",
             "main;f 12a",
+            "WARNING: The perf.data file's data size field is 0 which is unexpected.",
+            "[ perf record: Woken up 12 times to write data ]",
+            " instruction trace error type 1 time 4.5 cpu 0 pid 2 tid 2 ip 0 code 8: Lost trace data",
         ] {
             assert_eq!(parts(line), None, "{line}");
         }
@@ -250,6 +267,7 @@ mod tests {
                 ("ff", "f", "/lib/x.so (deleted)"),
             ),
             ("ff a+0xzz (m)", ("ff", "a+0xzz", "m")),
+            ("\tff\tmain+0x1f\t(/bin/a)", ("ff", "main", "/bin/a")),
             (
                 "7f1e2215d058  (/lib/libc.so)",
                 ("7f1e2215d058", " ", "/lib/libc.so"),

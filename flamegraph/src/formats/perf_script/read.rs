@@ -18,18 +18,24 @@ const MOST_EVENTS: usize = 32;
 /// Deeper than any recorded stack.
 const MOST_FRAMES: usize = 1 << 20;
 
-/// Detects perf script's text: its first line that is not a comment begins a sample.
+/// Detects perf script's text: a line begins a sample. Comments and perf's own messages may stand before it.
 pub(crate) fn detect(head: &[u8]) -> bool {
-    let mut lines = head.split(|&byte| byte == b'\n');
-    let Some(first) = lines.find(|line| !line.starts_with(b"#") && !line.trim_ascii().is_empty())
-    else {
+    let is_text = |line: &&[u8]| !line.starts_with(b"#") && !line.trim_ascii().is_empty();
+    let mut lines = head.split(|&byte| byte == b'\n').filter(is_text).peekable();
+    if lines.peek().is_none() {
         return memchr::memmem::find(head, b"# cmdline : ").is_some();
-    };
-    let Some(header) = line::header(first) else {
-        return false;
-    };
-    let followed = lines.next().and_then(line::stack_line).is_some();
-    header.event.is_some() && (header.timed || followed)
+    }
+    while let Some(line) = lines.next() {
+        let Some(header) = line::header(line) else {
+            continue;
+        };
+        let next = lines.peek().filter(|next| next[0].is_ascii_whitespace());
+        let is_followed = next.is_some_and(|next| line::stack_line(next).is_some());
+        if is_followed || (header.timed && header.event.is_some()) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Reads perf script text.
@@ -57,6 +63,8 @@ struct Sample {
     java: bool,
     /// Its stack seems to have one frame, on the sample's first line.
     single: bool,
+    /// Its first line is only a word and a number: it is a sample if a frame follows.
+    unsure: bool,
 }
 
 struct Reader<'o> {
@@ -100,27 +108,37 @@ impl<'o> Reader<'o> {
         if line.is_empty() {
             return self.end_sample();
         }
-        let indented = line[0].is_ascii_whitespace();
-        let single = self.sample.as_ref().map(|sample| sample.single);
-        // A header may follow without an empty line, and a frame may look like a header.
-        if !indented || single != Some(false) {
-            if let Some(header) =
-                line::header(line).filter(|header| header.event.is_some() || single.is_none())
-            {
-                self.end_sample()?;
-                return self.begin_sample(&header);
-            }
+        // A header may follow without an empty line, and perf indents it if the command is short.
+        if let Some(header) = line::header(line).filter(|header| self.is_header(header, line)) {
+            self.end_sample()?;
+            return self.begin_sample(&header);
         }
         match (line::stack_line(line), &mut self.sample) {
             (Some(frame), Some(sample)) => {
                 if std::mem::take(&mut sample.single) {
                     self.frames.clear();
                 }
+                if std::mem::take(&mut sample.unsure) {
+                    let value = self.value_of(None)?;
+                    self.sample = self.sample.take().map(|sample| Sample { value, ..sample });
+                }
                 self.push_frame(&frame)?;
             }
             _ => self.malformed += 1,
         }
         Ok(())
+    }
+
+    /// Whether a line that looks like the first one of a sample is one. A frame may look like it.
+    fn is_header(&self, header: &Header<'_>, line: &[u8]) -> bool {
+        if header.timed && header.event.is_some() {
+            return true;
+        }
+        let Some(sample) = &self.sample else {
+            return true;
+        };
+        let is_frame = line[0].is_ascii_whitespace() && line::stack_line(line).is_some();
+        header.is_sure() && (sample.single || !is_frame)
     }
 
     fn begin_sample(&mut self, header: &Header<'_>) -> Result<()> {
@@ -131,7 +149,11 @@ impl<'o> Reader<'o> {
             // Not a sample: the output of --show-mmap-events and similar options.
             return Ok(());
         }
-        let mut value = self.value_of(header.event)?;
+        let unsure = !header.is_sure();
+        let mut value = match unsure {
+            true => None,
+            false => self.value_of(header.event)?,
+        };
         let single = line::stack_line(header.rest);
         let period = header.period.unwrap_or(1).max(1);
         if value.is_some() && period > MOST_PERIOD {
@@ -143,6 +165,7 @@ impl<'o> Reader<'o> {
             weight: period as i64,
             java: header.comm.starts_with(b"java"),
             single: single.is_some(),
+            unsure,
         });
         self.set_roots(header)?;
         single.map_or(Ok(()), |frame| self.push_frame(&frame))
@@ -271,6 +294,7 @@ impl<'o> Reader<'o> {
 
     fn end_sample(&mut self) -> Result<()> {
         let sample = self.sample.take();
+        self.malformed += u64::from(sample.as_ref().is_some_and(|sample| sample.unsure));
         if let Some(Sample {
             value: Some(value),
             weight,

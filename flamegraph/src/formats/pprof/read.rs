@@ -9,13 +9,11 @@ use crate::profile::{Error, Labels, Limits, Profile, Result};
 use crate::source::wire::{Fields, Value};
 use crate::source::Input;
 
-/// A protobuf message always has control characters. Text seldom has any, never a zero, and does not begin like a
-/// profile.
+/// A protobuf message always has control characters. Text seldom has any, and does not begin like a profile.
 pub(crate) fn detect(head: &[u8]) -> bool {
     let control = |byte: &u8| *byte < 0x20 && !matches!(byte, b'\n' | b'\r' | b'\t');
     let begin = &head[..head.len().min(4096)];
-    begin.contains(&0)
-        || (begin.iter().any(control) && (begins_with_a_value(head) || has_known_fields(head)))
+    begin.iter().any(control) && (begins_with_a_value(head) || has_known_fields(head))
 }
 
 /// Whether the first field is a value's type and unit, as with most writers.

@@ -19,7 +19,7 @@ pub struct FlameChart {
     frames: Frames,
     spans: Vec<Span>,
     total: i64,
-    malformed_lines: u64,
+    lines: folded::Tally,
 }
 
 /// A frame and its duration; parents come before their callees.
@@ -39,16 +39,18 @@ impl FlameChart {
             frames: Frames::default(),
             spans: Vec::new(),
             total: 0,
-            malformed_lines: 0,
+            lines: folded::Tally::default(),
         };
         let mut open = Vec::new();
         for (number, line) in BufReader::new(bounded).split(b'\n').enumerate() {
             let line = line?;
             let line = line.strip_suffix(b"\r").unwrap_or(&line);
-            if !line.is_empty() {
-                chart
+            if !line.is_empty() && !folded::is_comment(line) {
+                let number = number as u64 + 1;
+                let good = chart
                     .add_line(line, reverse, limits, &mut open)
-                    .map_err(|error| error.at_line(number as u64 + 1))?;
+                    .map_err(|error| error.at_line(number))?;
+                chart.lines.count(good, number);
             }
         }
         Ok(chart)
@@ -71,12 +73,14 @@ impl FlameChart {
             ));
         }
         options.check_for(format)?;
-        FlameChart::read(text, reverse, &options.limits)
+        let chart = FlameChart::read(text, reverse, &options.limits)?;
+        chart.lines.check(options.format.is_some())?;
+        Ok(chart)
     }
 
     /// The number of malformed lines, which were left out.
     pub fn malformed_lines(&self) -> u64 {
-        self.malformed_lines
+        self.lines.malformed
     }
 
     /// The sum of all counts.
@@ -96,17 +100,16 @@ impl FlameChart {
         picture.write(out)
     }
 
-    /// Adds a line. `open` has the spans of the previous line.
+    /// Adds a line; false if it has no count. `open` has the spans of the previous line.
     fn add_line(
         &mut self,
         line: &[u8],
         reverse: bool,
         limits: &Limits,
         open: &mut Vec<usize>,
-    ) -> Result<()> {
-        let Some((stack, count)) = folded::split_count(line) else {
-            self.malformed_lines += 1;
-            return Ok(());
+    ) -> Result<bool> {
+        let Some((stack, count)) = folded::split_count(line, 1) else {
+            return Ok(false);
         };
         let end = (self.total.checked_add(count))
             .ok_or_else(|| Error::Overflow(self.value.to_string()))?;
@@ -126,7 +129,7 @@ impl FlameChart {
         }
         open.truncate(levels);
         self.total = end;
-        Ok(())
+        Ok(true)
     }
 
     fn frame(&mut self, name: &[u8], limits: &Limits) -> Result<Frame> {

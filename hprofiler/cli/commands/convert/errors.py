@@ -13,8 +13,6 @@ from hprofiler.base.errors import ProfileError, UsageError
 REMEDIES = {
     "unlike-values": "convert files of one kind at a time, or choose a --value",
     "unknown-format": "name it with --from",
-    # A file with a zero byte near its beginning is taken for pprof.
-    "pprof-damaged": "name the format with --from, or unpack the file (gzip and zstd are read)",
     "negative": "give both profiles: `hprofiler convert AFTER --diff BEFORE`",
     "merge-overflow": "use --mean",
 }
