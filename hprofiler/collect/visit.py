@@ -255,7 +255,7 @@ class Visit(ABC):
         elif selector.kind == "pids" and self._group.alone:  # of several hosts, another may have it
             missing = [one for one in found.ignored if not one.doubtful]
             if missing:
-                self.note(Status.DEGRADED, "find", _one_by_one(missing), code="no-match")
+                self.note(Status.DEGRADED, "find", _one_by_one(missing), code="pid-missing")
         return found
 
     def left_to_others(self) -> list[Outcome]:

@@ -69,13 +69,15 @@ def test_bad_usage_says_what_and_exits_2(words, says, capsys):
     assert says in said.out + said.err and "Traceback" not in said.err
 
 
-@pytest.mark.parametrize("verb", [[], ["run"], ["ps"], ["top"], ["doctor"]])
+@pytest.mark.parametrize("verb", [["run"], ["ps"], ["top"], ["doctor"]])
 @pytest.mark.parametrize("pids", [["12,34"], ["-p", "12,34"], ["-j", "12,34"], ["-j", "pid:12,34"]])
 def test_a_process_is_named_by_its_id(verb, pids):
-    assert chosen.selector(parse([*verb, *pids, "--timeout", "2m"])).query == {
-        "kind": "pids",
-        "pids": [12, 34],
-    }
+    for words in ([*verb, *pids, "--timeout", "2m"], [*verb, "--timeout", "2m", *pids]):
+        assert chosen.selector(parse(words)).query == {"kind": "pids", "pids": [12, 34]}
+
+
+def test_run_may_be_left_out_before_a_process_id():
+    assert parse(["12", "-t", "1m"]).selector == parse(["-t", "1m", "12"]).selector == "pid:12"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 from hprofiler import runfolder as store
 from hprofiler.base.errors import Defect, PicturesError
 from hprofiler.cli import exit_code, main
+from hprofiler.cli.commands.run import exit_code as run_code
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.run_text import print_json, print_summary
 from hprofiler.model import Outcome, Selector, Status
@@ -38,6 +39,23 @@ def test_no_match_names_the_hosts_that_were_searched(
     told = capsys.readouterr().err
     verdict = "hprofiler: nothing recorded: no process matches 'any'; searched a, b; not searched: c"
     assert "\n".join([verdict, *hints]) in told
+
+
+PIDS = Selector("pid:7,8", "pids", {"kind": "pids", "pids": [7, 8]}, native=True)
+GONE = 'hello(); read(); say("found", searched=9, processes={}, ignored=[dict(pid=8, reason="it has ended")])'
+
+
+def test_a_process_id_that_is_left_out_has_its_reason(tmp_path: Path, fleet: MakeFleet, capsys: Any) -> None:
+    print_summary(fleet(a=GONE.format([]) + "; read()").run(tmp_path / "none", PIDS), PIDS, outliers=False)
+    told = capsys.readouterr().err
+    assert "nothing recorded: process 8: it has ended\n" in told and "may have ended; it must run" not in told
+    rest = RECORDED.replace("hello(); found(7, 8)", GONE.format("[process(7)]")).replace(
+        "outcome(8, 'failed', 'prepare', 'refuses attach'); ", ""
+    )
+    result = fleet(b=rest).run(tmp_path / "part", PIDS)
+    assert result.coverage.complete and run_code(result) is Exit.PARTIAL
+    print_summary(result, PIDS, outliers=False)
+    assert "process 8: it has ended" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -107,5 +107,6 @@ def exit_code(result: RunResult) -> Exit:
     if result.report.empty:
         return Exit.NOTHING
     analysis = result.report.analysis
-    complete = result.coverage.complete and analysis.whole
+    missing = any(line.code == "pid-missing" for host in result.results for line in host.outcomes)
+    complete = result.coverage.complete and analysis.whole and not missing
     return Exit.OK if complete else Exit.PARTIAL

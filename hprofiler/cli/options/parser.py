@@ -35,7 +35,7 @@ _LIKE = 0.8
 SELECTORS = """\
 SELECTOR (docs/selectors.md):
   NAME                  a named selector; `hprofiler selectors` lists them
-  pid:123,456           process ids; also 123,456, -p 123,456, and a command's first word
+  pid:123,456           process ids; also 123,456 alone, without -j, and -p 123,456
   TEXT or re:REGEX      found in the command line
   'grep X | grep -v Y'  a pipe over the process list
   application_…         a YARN application
@@ -120,10 +120,14 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         job = f"to profile a job of that name: -j {shlex.quote(words[0])}"
         meant = f"did you mean {near}?" if near else job
         general_parser().error(f"unknown command {words[0]!r} ({meant}); commands are {', '.join(VERBS)}")
-    if verb in _WITH_PROCESSES and words and pids_alone(words[0]):
-        words.insert(0, "-p")
     parser = verb_parser(verb)
-    options = parser.parse_args(words)
+    options, others = parser.parse_known_args(words)
+    if verb in _WITH_PROCESSES and options.selector is None:
+        if not others or not pids_alone(others[0]):
+            parser.error("name processes with -j SELECTOR, or by their ids")
+        options.selector = f"pid:{others.pop(0)}"
+    if others:
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
     options.words = [verb, *words]
     options.command = importlib.import_module(f"hprofiler.cli.commands.{VERBS[verb].module or verb}").command
     return options
@@ -181,7 +185,7 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
 def _target_options(parser: argparse.ArgumentParser) -> None:
     """Which processes, where, and how to get there."""
     group = parser.add_argument_group("processes")
-    either = group.add_mutually_exclusive_group(required=True)
+    either = group.add_mutually_exclusive_group()
     either.add_argument(
         "-j",
         "--selector",
