@@ -301,7 +301,8 @@ def _because(subject: Subject) -> str:
     ((most, times),) = Counter(kinds).most_common(1)
     reason = reasons[kinds.index(most)].reason
     others = f", and {counted(len(set(kinds)) - 1, 'other reasons')}" if len(set(kinds)) > 1 else ""
-    often = f" ({times} times)" if times > 1 else ""
+    same = len({one.reason for one, kind in zip(reasons, kinds, strict=True) if kind == most}) == 1
+    often = "" if times == 1 else f" ({times} times)" if same else f", and {times - 1} alike"
     if len(reason) > _LONGEST_REASON:  # as many of its words as there is room for
         reason = f"{reason[: _LONGEST_REASON + 1].rsplit(' ', 1)[0][:_LONGEST_REASON]} …"
     return f": {reason}{often}{others}"

@@ -107,6 +107,35 @@ def test_reasons_of_one_code_are_one_note(
     assert capsys.readouterr().err.splitlines() == told
 
 
+def test_notes_about_other_events_are_apart_and_figures_are_from_to(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def note(pid: int, code: str, reason: str, **parameters: str | int) -> Outcome:
+        line = Outcome("n1", Status.OK, "record", reason, "", pid, code=code, parameters=parameters)
+        return replace(line, notes=(Note(code, reason, "", parameters),))
+
+    intervals = [
+        note(
+            pid,
+            "interval-chosen",
+            f"allocation interval {mebibytes} MiB",
+            event="alloc",
+            bytes=mebibytes << 20,
+        )
+        for pid, mebibytes in enumerate((4, 1, 4), 1)
+    ]
+    none = [
+        note(pid, "no-samples", f"no {event} samples", event=event)
+        for pid, event in ((4, "lock"), (5, "alloc"))
+    ]
+    print_reasons([HostRecord(name="n1", outcomes=(*intervals, *none))])
+    assert capsys.readouterr().err.splitlines() == [
+        "note: 3 alike (bytes 1 MiB to 4 MiB), such as n1 pid 1: allocation interval 4 MiB",
+        "note: n1 pid 4: no lock samples",
+        "note: n1 pid 5: no alloc samples",
+    ]
+
+
 def failed(number: int, reason: str, remedy: str = "", code: str = "", pid: int | None = None) -> Outcome:
     return Outcome(f"n{number}", Status.FAILED, "find", reason, remedy, pid, code=code)
 

@@ -6,10 +6,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 
+from hprofiler.analysis.words import percent, plain
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.cli.terminal.lines import say
-from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Status
+from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Params, Status
+from hprofiler.model.measures import duration, size
 
 SHOWN = 5
 FAILURES_SHOWN = 20
@@ -62,7 +64,14 @@ def print_degraded(results: Sequence[HostRecord]) -> None:
 def print_reasons(results: Sequence[HostRecord]) -> None:
     """Notes on recorded processes; each reason by itself, because many share it."""
     _print_notes(
-        replace(one, code=note.code, reason=note.reason, remedy=note.remedy, notes=())
+        replace(
+            one,
+            code=note.code,
+            reason=note.reason,
+            remedy=note.remedy,
+            parameters=note.parameters,
+            notes=(),
+        )
         for host in results
         for one in host.outcomes
         if one.status is Status.OK and one.pid
@@ -82,23 +91,53 @@ def _print_notes(outcomes: Iterable[Outcome]) -> None:
 
 
 def _grouped(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
-    """Groups by equal codes. An outcome with a vague code is a group of its own."""
+    """Groups by equal codes, about the same events. An outcome with a vague code is a group of its own."""
     groups: dict[object, list[Outcome]] = {}
     for number, outcome in enumerate(outcomes):
-        codes = tuple(note.code for note in outcome.every_note)
-        groups.setdefault(codes if VAGUE_CODES.isdisjoint(codes) else number, []).append(outcome)
+        notes = outcome.every_note
+        vague = any(note.code in VAGUE_CODES for note in notes)
+        key = number if vague else tuple((note.code, _words(note.parameters)) for note in notes)
+        groups.setdefault(key, []).append(outcome)
     return list(groups.values())
 
 
+def _words(parameters: Params) -> tuple[tuple[str, str], ...]:
+    """The parameters that are not figures, such as the event."""
+    return tuple(sorted((name, value) for name, value in parameters.items() if isinstance(value, str)))
+
+
 def _who(outcomes: Sequence[Outcome], some: bool = False) -> str:
-    """The names of the outcomes, or their number, with an example if the reasons differ."""
+    """The names of the outcomes, or their number; if the reasons differ, between what, with an example."""
     names = [outcome.where for outcome in outcomes]
     more = len(names) - _NAMED
     if len(names) > 1 and len({one.reason for one in outcomes}) > 1:
-        return f"{len(names)} alike, such as {names[0]}"
+        return f"{len(names)} alike{_ranges(outcomes)}, such as {names[0]}"
     if not some and len(names) > 1 and all(outcome.pid for outcome in outcomes):
         return f"{len(names)} processes"
     return ", ".join(names) if more <= 1 else f"{', '.join(names[:_NAMED])} and {more} more"
+
+
+def _ranges(outcomes: Sequence[Outcome]) -> str:
+    """ " (bytes 512 KiB to 4 MiB)": the least and the most of each figure that differs."""
+    figures: dict[str, list[float]] = {}
+    for outcome in outcomes:
+        for name, value in outcome.parameters.items():
+            if not isinstance(value, str):
+                figures.setdefault(name, []).append(value)
+    ranges = [
+        f"{name} {_figure(name, min(values))} to {_figure(name, max(values))}"
+        for name, values in figures.items()
+        if min(values) < max(values)
+    ]
+    return f" ({', '.join(ranges)})" if ranges else ""
+
+
+def _figure(name: str, value: float) -> str:
+    if name.endswith("bytes"):
+        return size(int(value))
+    if name == "share":
+        return plain(percent(value, 1))
+    return duration(value) if name == "seconds" else f"{value:,g}"
 
 
 def outcome_record(outcome: Outcome) -> dict[str, object]:

@@ -153,7 +153,11 @@ pub fn sample_count_note(head: &ProfileHead, named: bool, threads: u64) -> Optio
     } else {
         ""
     };
-    Some(Note::plain(format!("no {what}{why}")).coded(Code::NoSamples))
+    Some(
+        Note::plain(format!("no {what}{why}"))
+            .coded(Code::NoSamples)
+            .with("event", head.event.clone()),
+    )
 }
 
 /// The status of a result, and the remedies. A result of another engine than the first may be good, with a remedy for

@@ -73,7 +73,11 @@ impl Intervals {
         let wall = match sampling.wall_interval {
             None if has(["wall", "offcpu"]) && threads > MANY_THREADS => {
                 let why = format!("wall interval 50 ms ({threads} threads)");
-                chosen((50 * MILLISECOND, Note::plain(why)))
+                let note = Note::plain(why).coded(Code::IntervalChosen);
+                chosen((
+                    50 * MILLISECOND,
+                    note.with("event", "wall").with("seconds", 0.05),
+                ))
             }
             given => given.unwrap_or(10 * MILLISECOND),
         };
@@ -149,21 +153,25 @@ impl Rate {
     }
 }
 
-/// `beside`: whether allocations may have been missed.
+/// `beside`: whether allocations may have been missed. Some collectors publish what was allocated only when they
+/// collect.
 fn seen(rate: f64, beside: bool) -> String {
     if rate < 1e6 {
-        return String::from("almost no allocations seen");
+        return String::from("the JVM showed almost no allocations before the recording");
     }
     let least = if beside { "at least " } else { "" };
     format!("{least}{} allocated", amount(rate))
 }
 
-fn note(interval: u64, why: &str) -> Note {
-    let interval = match interval >> 20 {
-        0 => format!("{} KiB", interval >> 10),
+fn note(bytes: u64, why: &str) -> Note {
+    let interval = match bytes >> 20 {
+        0 => format!("{} KiB", bytes >> 10),
         mebibytes => format!("{mebibytes} MiB"),
     };
-    Note::plain(format!("allocation interval {interval} ({why})")).coded(Code::IntervalChosen)
+    Note::plain(format!("allocation interval {interval} ({why})"))
+        .coded(Code::IntervalChosen)
+        .with("event", "alloc")
+        .with("bytes", bytes)
 }
 
 /// The least power of two that gives no more than enough samples, at this rate in bytes per second.
@@ -218,7 +226,7 @@ mod tests {
             note(1 << 20, &seen(1.26e9, true)).text,
             "allocation interval 1 MiB (at least 1.3 GB/s allocated)"
         );
-        assert_eq!(seen(3e5, true), "almost no allocations seen");
+        assert!(seen(3e5, true).ends_with("before the recording"));
         assert!(note(LEAST, &seen(12e6, false))
             .text
             .contains("512 KiB (12 MB/s"));
