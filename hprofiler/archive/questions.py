@@ -131,7 +131,7 @@ class CostDay:
 class CostRow:
     """A category, an application, a user or a method: its amount in all runs, and on each of the days.
 
-    `cores` is how many processors it kept busy while it was recorded; None of other events than cpu.
+    `cores` is the CPU time divided by the recorded time of all runs; None of other events than cpu.
     """
 
     name: str
@@ -159,28 +159,25 @@ class Cost:
 # What a run adds to its day: its total, and how much a unit of it is in hours, if it is a time.
 _WEIGHTS = """
 CREATE TEMP TABLE weights AS
-WITH recorded AS (
-  SELECT application, sum(seconds) / 3600 AS hours FROM chosen GROUP BY application
-)
-SELECT run, event, application, "user", date_trunc('day', started) AS day, hours, total,
+SELECT run, event, application, "user", date_trunc('day', started) AS day, total,
   coalesce(events.seconds / 3600 / nullif(total, 0), 1) AS scale
-FROM chosen JOIN events USING (run) JOIN recorded USING (application) WHERE event = $event
+FROM chosen JOIN events USING (run) WHERE event = $event
 """
 # Each way to divide a cost: amounts by key.
 _AMOUNTS = {
     "category": """
-SELECT category AS key, day, hours, coalesce(seconds / 3600, value) AS amount
+SELECT category AS key, day, coalesce(seconds / 3600, value) AS amount
 FROM work JOIN weights USING (run, event)
 """,
     "application": """
-SELECT application AS key, day, hours, total * scale AS amount FROM weights
+SELECT application AS key, day, total * scale AS amount FROM weights
 """,
     "user": """
-SELECT processes."user" AS key, day, hours, coalesce(work.seconds / 3600, value) AS amount
+SELECT processes."user" AS key, day, coalesce(work.seconds / 3600, value) AS amount
 FROM work JOIN weights USING (run, event) JOIN processes USING (run, process)
 """,
     "method": """
-SELECT method AS key, day, hours, own_cost * scale AS amount
+SELECT method AS key, day, own_cost * scale AS amount
 FROM methods JOIN weights USING (run, event) WHERE own_cost > 0
 """,
 }
@@ -188,14 +185,12 @@ _TABLES = {"category": ["work"], "application": [], "user": ["work", "processes"
 _DAYS = """
 SELECT date_trunc('day', started) AS day, count(*), sum(seconds) FROM chosen GROUP BY day ORDER BY day
 """
-# How busy a job was is known while it was recorded; jobs that were recorded at other times add up.
 _COSTS = """
 CREATE TEMP TABLE amounts AS
-SELECT key, day, sum(amount) AS amount, sum(amount / nullif(hours, 0)) AS cores
-FROM ({amounts}) GROUP BY key, day
+SELECT key, day, sum(amount) AS amount FROM ({amounts}) GROUP BY key, day
 """
 _ROWS = f"""
-SELECT key, sum(amount) AS amount, sum(cores), map(list(day), list(amount))
+SELECT key, sum(amount) AS amount, map(list(day), list(amount))
 FROM amounts GROUP BY key ORDER BY amount DESC, key LIMIT {_MOST_NAMES}
 """
 
@@ -213,21 +208,26 @@ def cost(asked: Asked, by: str) -> Cost:
         ).fetchall()[0]
         duckdb.execute(_WEIGHTS, {"event": event})
         duckdb.execute(_COSTS.format(amounts=_AMOUNTS[by]))
-        days = duckdb.execute(_DAYS).fetchall()
+        days = [CostDay(*day) for day in duckdb.execute(_DAYS).fetchall()]
         rows = duckdb.execute(_ROWS).fetchall()
-        total, cores = duckdb.execute("SELECT sum(amount), sum(cores) FROM amounts").fetchall()[0]
+        total = duckdb.execute("SELECT sum(amount) FROM amounts").fetchall()[0][0] or 0.0
     of_cpu = in_time and event == "cpu"
+    hours = sum(day.seconds for day in days) / 3600
+
+    def cores(amount: float) -> float | None:
+        return amount / hours if of_cpu and hours else None
+
     return Cost(
         by,
         event,
         CORE_HOURS if of_cpu else HOURS if in_time else unit,
-        [CostDay(*day) for day in days],
+        days,
         [
-            CostRow(key or "", amount, cores if of_cpu else None, [of_days.get(day, 0.0) for day, *_ in days])
-            for key, amount, cores, of_days in rows
+            CostRow(key or "", amount, cores(amount), [of_days.get(one.day, 0.0) for one in days])
+            for key, amount, of_days in rows
         ],
-        total or 0.0,
-        cores if of_cpu else None,
+        total,
+        cores(total),
     )
 
 

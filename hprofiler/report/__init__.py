@@ -38,8 +38,8 @@ from hprofiler.report.pictures import (
     write_pictures,
 )
 from hprofiler.report.sections import event_of_page, event_summary, run_record
-from hprofiler.report.spark_job import curves_record, job_record, resident_memory
-from hprofiler.report.stages import gain_lines, spark_lanes
+from hprofiler.report.spark_job import curves_record, job_record, recorded
+from hprofiler.report.stages import spark_lanes
 from hprofiler.runfolder import RunFolder, safe_name
 
 __all__ = ["Report", "make_report", "write_page"]
@@ -93,9 +93,8 @@ def make_report(
         writer.add_times(facts)
         writer.data.machines = machines_view(run_folder, facts, analysis.machines, writer.data)
         if facts.job is not None:
-            divided = (one.stages for one in analysis.events if one.stages)
-            by_stacks = [line for shares in divided for line in gain_lines(shares)]
-            writer.data.job = job_record(facts.job, resident_memory(facts), by_stacks)
+            by_event = {one.event: one.stages for one in analysis.events}
+            writer.data.job = job_record(facts.job, recorded(facts, by_event))
         writer.data.write(run_folder.page_path)
     except OSError as error:
         reason = f"cannot write the report in {folder}: {error.strerror or error}"

@@ -156,7 +156,7 @@ def cost_lines(found: Cost) -> list[str]:
     lines[-1:-1] = and_more(len(found.rows) - _SHOWN)
     if of_cpu:
         lines.append(
-            "a day: of the recorded time; cores: busy then, on average (times 24: core hours of a whole day)"
+            "a day: of the recorded time; cores: CPU time divided by the recorded time of all these runs"
         )
     return lines
 

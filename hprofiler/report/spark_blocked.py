@@ -19,16 +19,19 @@ _TASKS_SHOWN = 5
 _WORTH = 0.01  # of the job
 
 
-def blocked_part(blocked: BlockedTime, by_stacks: Sequence[str] = ()) -> Part:
+def blocked_part(blocked: BlockedTime, by_stacks: Sequence[str] | None = None) -> Part:
     """How long tasks waited, and at most what the application would gain without; `by_stacks`: sentences on
-    that by wall-clock stacks."""
+    that by wall-clock stacks, None if these were not recorded."""
     replay = blocked.replay
-    by_stacks = [f"  {line[:1].upper()}{line[1:]}." for line in by_stacks]
+    needs = "not in the log; needs stacks: record the executors with -e wall"
+    if by_stacks is not None:
+        needs = f"not in the log; by stacks: {'see below' if by_stacks else 'not known'}"
+    by_stacks = [f"  {line[:1].upper()}{line[1:]}." for line in by_stacks or ()]
     if not blocked.task_time or not replay.measured:
         return Part("waits by stacks", by_stacks) if by_stacks else Part()
     error = f"{100 * replay.error:+.1f}%"
     headings = ("blocked", "task time %", "at most", "job %", "blocked on")
-    rows: list[Sequence[str]] = [headings, *(_resource_row(one, blocked) for one in blocked.resources)]
+    rows: list[Sequence[str]] = [headings, *(_resource_row(one, blocked, needs) for one in blocked.resources)]
     lines = [
         *table_lines(rows, right=range(4), indent=2),
         f"  {NEVER_ADD_UP}",
@@ -45,10 +48,9 @@ def blocked_part(blocked: BlockedTime, by_stacks: Sequence[str] = ()) -> Part:
     return Part("blocked time; the job would be shorter by at most this if no task waited", lines)
 
 
-def _resource_row(one: Blocked, blocked: BlockedTime) -> list[str]:
+def _resource_row(one: Blocked, blocked: BlockedTime, needs: str) -> list[str]:
     resource = one.resource
     if one.time is None or one.gain is None:
-        needs = "not in the log; needs stacks: record the executors with -e wall"
         return ["", "", "", "", f"{resource.name}: {needs}"]
     contains, lacks = RESOURCES[resource.name]
     without = f"; without {lacks}" if lacks else ""

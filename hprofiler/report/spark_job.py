@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.spark_findings import Judged
+from hprofiler.analysis.stages import StageShares
 from hprofiler.report.spark_blocked import blocked_part, straggler_part
 from hprofiler.report.spark_page import MOST_ROWS
 from hprofiler.report.spark_text import (
@@ -20,6 +22,7 @@ from hprofiler.report.spark_text import (
     sql_part,
     stage_rows,
 )
+from hprofiler.report.stages import gain_lines
 from hprofiler.spark.application import Application
 from hprofiler.spark.facts import SparkFacts
 from hprofiler.spark.figures import Figures, figures
@@ -27,15 +30,34 @@ from hprofiler.spark.memory import application_memory
 from hprofiler.spark.timeline import SPREAD, timeline
 from hprofiler.spark.windows import stage_name
 
+WALL = "wall"
 _BUCKETS = 400
 _CURVES = ("cpu", "gc", "shuffle read", "shuffle write")
 
 
-def job_record(
-    judged: Judged, resident: Mapping[str, int], by_stacks: Sequence[str] = ()
-) -> dict[str, object]:
-    """Ready for JSON. `resident` is the memory of executors' processes by executor, as agents measured it;
-    `by_stacks` says what the job would gain by wall-clock stacks."""
+class Recorded(NamedTuple):
+    """What a run's recordings say of its application: the memory of executors' processes by executor, as its
+    agents measured it, and samples of wall-clock stacks by stage; `wall` says whether these were recorded."""
+
+    resident: Mapping[str, int]
+    wall: bool
+    stages: StageShares | None
+
+    @property
+    def by_stacks(self) -> list[str] | None:
+        """What the job would gain by wall-clock stacks."""
+        if not self.wall:
+            return None
+        return gain_lines(self.stages) if self.stages else []
+
+
+def recorded(facts: RunFacts, stages: Mapping[str, StageShares | None]) -> Recorded:
+    """`stages` are by event."""
+    return Recorded(_resident_memory(facts), WALL in stages, stages.get(WALL))
+
+
+def job_record(judged: Judged, recorded: Recorded) -> dict[str, object]:
+    """Ready for JSON."""
     application, found = judged.application, figures(judged.application)
     rows = list(stage_rows(found, MOST_ROWS))
     return {
@@ -47,31 +69,29 @@ def job_record(
         "more_stages": max(0, len(found.by_task_time) - MOST_ROWS),
         "sections": [
             {"title": part.heading, "text": "\n".join(part.lines)}
-            for part in answer_parts(judged, found, resident, by_stacks)
+            for part in answer_parts(judged, found, recorded)
         ],
     }
 
 
-def answer_parts(
-    judged: Judged, found: Figures, resident: Mapping[str, int] | None = None, by_stacks: Sequence[str] = ()
-) -> list[Part]:
+def answer_parts(judged: Judged, found: Figures, recorded: Recorded | None = None) -> list[Part]:
     """The parts of the answer below its headline and its table of stages."""
     application = judged.application
     parts = [
         application_part(application, found),
-        blocked_part(judged.blocked, by_stacks),
+        blocked_part(judged.blocked, recorded.by_stacks if recorded else None),
         straggler_part(judged.stragglers),
         failure_part(found),
         locality_part(found),
         executor_part(application),
-        memory_part(application_memory(application, resident)),
+        memory_part(application_memory(application, recorded.resident if recorded else None)),
         sql_part(application, found),
         note_part(application),
     ]
     return [part for part in parts if part.title]
 
 
-def resident_memory(facts: RunFacts) -> dict[str, int]:
+def _resident_memory(facts: RunFacts) -> dict[str, int]:
     """The most memory that the JVM of each executor had, by its id."""
     found: dict[str, int] = {}
     for one in facts.recordings:

@@ -11,6 +11,7 @@ from typing import Any
 
 from hprofiler.analysis.spark_findings import Judged, SparkFinding
 from hprofiler.base.bounded_json import members
+from hprofiler.report.spark_job import Recorded
 from hprofiler.report.spark_words import NEVER_ADD_UP, RESOURCES, note_text, verdict_text
 from hprofiler.spark.blocked import BlockedTime, StageBlocked
 from hprofiler.spark.figures import (
@@ -26,8 +27,9 @@ from hprofiler.spark.stragglers import Stragglers
 from hprofiler.spark.timeline import timeline
 
 
-def answer_record(judged: Judged, found: Figures) -> dict[str, Any]:
+def answer_record(judged: Judged, found: Figures, recorded: Recorded | None = None) -> dict[str, Any]:
     """The whole object. Lists that may be long are iterators."""
+    gains = recorded.stages.gains if recorded and recorded.stages else None
     application = judged.application
     record = application_record(application)
     notes = ((one, note_text(one)) for one in application.notes)
@@ -37,9 +39,11 @@ def answer_record(judged: Judged, found: Figures) -> dict[str, Any]:
         "stages": stage_records(found),
         "jobs": job_records(application, found),
         "blocked": blocked_record(judged.blocked),
+        "byStacks": gains
+        and {rule: {"upperBound": one.time, "upperBoundShare": one.share} for rule, one in gains.items()},
         "stragglers": stragglers_record(judged.stragglers),
         "executors": executor_records(application),
-        "memory": _memory_record(application_memory(application)),
+        "memory": _memory_record(application_memory(application, recorded.resident if recorded else None)),
         "sql": (rest_execution(one, application.until) for one in application.sql.values()),
         "timeline": timeline(application).record(),
         "notes": [{**members(one, "code", "count", "detail"), "text": text} for one, text in notes],

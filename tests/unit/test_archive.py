@@ -551,6 +551,8 @@ def test_the_commands(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert told("sql") == told("sql", str(archive))
     code, text = told("sql")
     assert code == 0 and "stack_high" in text
+    code, text = told("sql", "nosuchplace")
+    assert code == 2 and "nosuchplace is not an archive" in text
     assert told("sql", "SELECT 1234567.891::DOUBLE AS a, 1.50 AS b") == (
         0,
         "a            b\n1234567.891  1.50\n",

@@ -206,10 +206,9 @@ def test_cost_is_what_reports_say(nights: list[Path], tmp_path: Path) -> None:
     amounts = {one.name: one.amount for one in found.rows}
     assert amounts == {APP: pytest.approx(sum(hours[:4])), "web": pytest.approx(sum(hours[4:]))}
     assert found.total == pytest.approx(sum(hours))
-    # Each run is of a minute.
-    assert found.rows[0].cores == pytest.approx(
-        found.rows[0].amount * 60 / (4 if found.rows[0].name == APP else 3)
-    )
+    # Each of the seven runs is of a minute.
+    assert [one.cores for one in found.rows] == [pytest.approx(one.amount * 60 / 7) for one in found.rows]
+    assert found.cores == pytest.approx(sum(hours) * 60 / 7)
     etl = cost(Asked(asked.place, APP), "category")
     assert [row.name for row in etl.rows] == list(
         {key: 0 for one in analyses[:4] for key in one.work.categories}

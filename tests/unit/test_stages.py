@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.stages import StageShares
 from hprofiler.app.spark_source import read_source
+from hprofiler.cli import main
 from hprofiler.model.measures import measure_of
 from hprofiler.report import Report, make_report
 from hprofiler.report.stages import spark_lanes, stages_record, stages_text
@@ -439,7 +441,7 @@ def test_lanes() -> None:
     assert len(spark_lanes(both, BEGIN * 1_000_000, 50.0)) == 3, "stages at the same time are in two lanes"
 
 
-def test_what_a_stage_is_blocked_on(tmp_path: Path) -> None:
+def test_what_a_stage_is_blocked_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stacks = (FIRST, FETCH, FETCH, FETCH)
     rows = [Row(stack, bucket) for bucket in range(60, 100) for stack in stacks]
     first, second = FACTS.stages
@@ -463,6 +465,15 @@ def test_what_a_stage_is_blocked_on(tmp_path: Path) -> None:
     assert f"  b{said}" in stages_text(shares(report))
     sections = described(report.page)["job"]["sections"]
     assert any(f"B{said}." in one["text"] for one in sections)
+    assert main(["spark", str(tmp_path / "run")]) == 0
+    printed = capsys.readouterr().out
+    assert all(one["text"] in printed for one in sections), "the command and the page say the same"
+    assert "locks: not in the log; by stacks: see below" in printed
+    assert main(["spark", str(tmp_path / "run"), "--json"]) == 0
+    gains = json.loads(capsys.readouterr().out)["byStacks"]
+    assert gains == {
+        "shuffle-fetch": {"upperBound": pytest.approx(3000), "upperBoundShare": pytest.approx(0.6)}
+    }
 
 
 def test_attempts_of_a_stage_have_one_bound(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hprofiler.archive.compact import compact
+from hprofiler.archive.place import open_place
 from hprofiler.archive.prune import prune
 from hprofiler.archive.reading import ask
 from hprofiler.archive.schema import TABLES
@@ -120,6 +121,8 @@ def _sql(options: argparse.Namespace) -> int:
     if query is None and place is not None and " " in place.strip():
         query, place = place, os.environ.get(VARIABLE)  # a query alone
     if query is None:
+        if place is not None:
+            open_place(place)
         print_table([[table.name, ", ".join(table.columns)] for table in TABLES.values()])
         return Exit.OK
     if not place:

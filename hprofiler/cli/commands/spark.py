@@ -5,17 +5,21 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from hprofiler.analysis.profiles import Names
+from hprofiler.analysis.result import ProfileSink, analyze_event, open_facts
 from hprofiler.analysis.spark_findings import judge
 from hprofiler.app.spark_source import read_source
 from hprofiler.base.errors import writing
+from hprofiler.base.paths import at_home, is_file
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json
-from hprofiler.report.spark_job import answer_parts
+from hprofiler.report.spark_job import WALL, Recorded, answer_parts, recorded
 from hprofiler.report.spark_page import write_page
 from hprofiler.report.spark_record import answer_record
 from hprofiler.report.spark_text import headline, stage_part
+from hprofiler.runfolder import RUN_FILE
 from hprofiler.spark import export
 from hprofiler.spark.application import Application
 from hprofiler.spark.figures import Figures, figures
@@ -27,20 +31,37 @@ def command(options: argparse.Namespace) -> int:
     application = read_source(options.source, yarn_options.cluster(options))
     found = figures(application)
     _export(options, application, found)
-    print_answer(application, found, options.json, page)
+    print_answer(application, found, options.json, page, _recorded(options.source))
     return exit_of(application)
 
 
-def print_answer(application: Application, found: Figures, as_json: bool, page: Path | None = None) -> None:
+def _recorded(source: str) -> Recorded | None:
+    """What the recordings of a run folder say; None for other sources."""
+    path = at_home(source)
+    if not is_file(path / RUN_FILE):
+        return None
+    folder, facts = open_facts(path, trim=False, slices=True)
+    wall = [WALL] if WALL in facts.events else []
+    stages = {one: analyze_event(folder, facts.of(one), Names(), ProfileSink()).stages for one in wall}
+    return recorded(facts, stages)
+
+
+def print_answer(
+    application: Application,
+    found: Figures,
+    as_json: bool,
+    page: Path | None = None,
+    recorded: Recorded | None = None,
+) -> None:
     judged = judge(application, Replay(application))
     if page or not as_json:
         head = headline(application, found, judged.findings)
-        parts = answer_parts(judged, found)
+        parts = answer_parts(judged, found, recorded)
     if page:
         with writing(page):
             write_page(application, found, head, parts, page)
     if as_json:
-        print_json(answer_record(judged, found))
+        print_json(answer_record(judged, found, recorded))
     else:
         first, *others = (part.text for part in parts)
         print("\n\n".join(filter(None, ["\n".join(head), first, stage_part(found).text, *others])))
