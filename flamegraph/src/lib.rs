@@ -13,6 +13,7 @@ mod symbols;
 
 pub use formats::{
     perf_data, read, read_file, read_jfr, Format, PerfOptions, ReadOptions, Recording, Sampled,
+    MOST_LIVE,
 };
 pub use ops::{
     category_label, category_patterns, frame_category, read_all, read_mean, smaller_frames, Change,

@@ -11,13 +11,14 @@ from functools import cached_property
 from hprofiler.analysis.spark_findings import Judged
 from hprofiler.analysis.trust import Untrusted, untrusted
 from hprofiler.base.time_range import TimeRange
-from hprofiler.model import HERE, HostRecord, Outcome, Process, Recording
+from hprofiler.model import HERE, HostRecord, Note, Outcome, Process, Recording
 from hprofiler.runfolder import RunRecord
 from hprofiler.spark.facts import SparkFacts
 from hprofiler.spark.replay import Replay
 
 ASYNC_PROFILER = "async-profiler"
 PERF = "perf"
+LIVE_CUT = "live-cut"
 PYSPY = "pyspy"
 """The engines of recordings."""
 # The roots of the job's stacks if the selector names none.
@@ -100,6 +101,17 @@ class RunFacts:
     def expected(self) -> int:
         """How many samples the CPU time of all recordings stands for."""
         return sum(one.samples.expected for one in self.recordings)
+
+    @property
+    def cut(self) -> list[Note]:
+        """Of the event: notes on processes that had more live objects than were kept."""
+        return [
+            note
+            for host in self.hosts
+            for outcome in host.outcomes
+            for note in outcome.every_note
+            if note.code == LIVE_CUT and note.parameters.get("event") == self.event
+        ]
 
     def of(self, event: str) -> RunFacts:
         """The facts of one event: only its recordings, and all outcomes."""

@@ -22,7 +22,7 @@ from hprofiler.analysis.words import percent, short_name
 from hprofiler.analysis.work import EventWork
 from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Recording, Status
 from hprofiler.model.event_names import is_method
-from hprofiler.model.measures import counted
+from hprofiler.model.measures import counted, duration
 
 # More are not read. The first is the answer; the others are in the order of `RULES`, the most important
 # first.
@@ -383,6 +383,43 @@ def left_out_broken(subject: Subject) -> list[Finding]:
     return [says("broken-left-out", f"{text}: {_LEFT_OUT}.", caveat=True)]
 
 
+def live_cut(subject: Subject) -> list[Finding]:
+    """Live objects of which async-profiler kept the first ones only."""
+    notes = subject.facts.cut if subject.facts else []
+    if not notes:
+        return []
+    interval = max(int(note.parameters.get("bytes", 0)) for note in notes) >> 20
+    text = f"{notes[0].reason[:1].upper()}{notes[0].reason[1:]} in {counted(len(notes), 'processes')}"
+    return [says("live-cut", f"{text}: record with --alloc-interval {interval}m.")]
+
+
+def garbage(subject: Subject) -> list[Finding]:
+    """What was not collected yet is not known to be live."""
+    if subject.event != "live":
+        return []
+    ended = {
+        (host.name, one.pid): one.times.start / 1e6 + one.seconds
+        for host in subject.hosts
+        for one in host.recordings
+        if one.times
+    }
+    since = [
+        max(0.0, ended[host.name, one.pid] - max(one.end) / 1e6) if one.end else None
+        for host in subject.hosts
+        for one in host.pauses
+        if (host.name, one.pid) in ended
+    ]
+    text = "Objects that no collection has freed yet count as live, garbage too"
+    ran = [one for one in since if one is not None]
+    if len(ran) == len(since) and ran:
+        text += f": the collectors last ran {duration(max(ran))} before the end"
+        text += " or later" if len(ran) > 1 else ""
+    elif since:
+        none = "" if len(since) == 1 else f" in {len(since) - len(ran)} of {len(since)} processes"
+        text += f": no collector ran during the recording{none}"
+    return [says("live-garbage", f"{text}.")]
+
+
 def jvms_own_work(subject: Subject) -> list[Finding]:
     """Garbage collection and the JIT compilers, which are known by their callers."""
     if subject.attribution.self_only:
@@ -455,6 +492,8 @@ def _seconds(recordings: list[Recording]) -> tuple[float, float]:
 
 
 RULES: tuple[Callable[[Subject], list[Finding]], ...] = (
+    live_cut,
+    garbage,
     kinds_of_wait,
     gil,
     few_samples,

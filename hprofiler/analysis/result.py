@@ -163,7 +163,8 @@ class AnalysisResult:
     @property
     def whole(self) -> bool:
         """Nothing of what was recorded is missing, and all of it can be trusted."""
-        return self.trusted and not self.problems and not self.faults
+        cut = any(event.facts.cut for event in self.events)
+        return self.trusted and not self.problems and not self.faults and not cut
 
     @property
     def cut_off(self) -> bool:

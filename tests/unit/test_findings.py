@@ -156,3 +156,32 @@ def test_off_cpu_time_is_split_by_kind_of_wait(tmp_path):
     host = MadeHost("h", events={"offcpu": {1: text}})
     found = texts(of(make_run(tmp_path / "run", [host], events=("offcpu",)), "offcpu"))
     assert found[1] == "By kind of wait besides idle threads: [lock] 62.5 %, [sleep] 37.5 %."
+
+
+def test_live_objects_that_may_be_garbage_or_were_cut(tmp_path):
+    stack = f"{JOB};byte[]_[i]"
+    folder = make_run(
+        tmp_path / "run", [MadeHost("h", events={"live": {7: f"{stack} 90\n"}})], events=("live",)
+    )
+    start = 1_700_000_000_000_000
+    pauses = {"pid": 7, "collectors": ["G1"], "collector": [0], "end": [start + 7_500_000], "duration": [900]}
+    with changed(folder) as record:
+        record["hosts"][0]["recordings"][0] |= {"seconds": 10.0, "times": {"start": start, "width": 20_000}}
+    plain = "Objects that no collection has freed yet count as live, garbage too"
+    assert plain + "." in texts(of(folder, "live"))
+    with changed(folder) as record:
+        record["hosts"][0]["pauses"] = [pauses]
+    assert f"{plain}: the collectors last ran 2.5 s before the end." in texts(of(folder, "live"))
+    with changed(folder) as record:
+        record["hosts"][0]["pauses"] = [{**pauses, "collector": [], "end": [], "duration": []}]
+        reason, parameters = "live objects were cut at 1024 samples", {"event": "live", "bytes": 4 << 20}
+        cut = {"host": "h", "pid": 7, "status": "degraded", "code": "live-cut", "reason": reason}
+        record["hosts"][0]["outcomes"] = [{**cut, "parameters": parameters}]
+    found = of(folder, "live")
+    assert [one.code for one in found[1:3]] == ["live-cut", "live-garbage"]
+    assert (
+        found[1].text
+        == "Live objects were cut at 1024 samples in 1 process: record with --alloc-interval 4m."
+    )
+    assert found[2].text == f"{plain}: no collector ran during the recording."
+    assert "live objects were cut" in (folder.path / "cluster/live.svg").read_text()

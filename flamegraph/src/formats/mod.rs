@@ -25,7 +25,7 @@ mod speedscope;
 mod stack;
 
 pub(crate) use compact::put_modules;
-pub use jfr::{read_jfr, Recording, Sampled};
+pub use jfr::{read_jfr, Recording, Sampled, MOST_LIVE};
 pub use options::{PerfOptions, ReadOptions};
 
 use std::fs::File;

@@ -65,6 +65,7 @@ pub enum Code {
     JdkTooOld,
     LibraryMissing,
     LibraryRefused,
+    LiveCut,
     MemoryLimit,
     NoDebugSymbols,
     NoFramePointers,

@@ -26,7 +26,7 @@ mod stacks;
 mod weights;
 
 pub(crate) use read::read_input;
-pub use read::{read_jfr, Recording, Sampled};
+pub use read::{read_jfr, Recording, Sampled, MOST_LIVE};
 
 /// What every chunk begins with.
 const MAGIC: &[u8] = b"FLR\0";

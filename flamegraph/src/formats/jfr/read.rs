@@ -34,6 +34,11 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
         };
         recording.profile.set_times(sampled.times.take());
     }
+    if recording.live_cut {
+        recording.profile.add_warnings([format!(
+            "live objects were cut at {MOST_LIVE} samples: record with a larger allocation interval"
+        )]);
+    }
     Ok(recording.profile)
 }
 
@@ -62,8 +67,8 @@ pub(super) fn read(input: Input<'_>, options: &ReadOptions) -> Result<Recording>
     reader.finish()
 }
 
-/// The places async-profiler has for live objects.
-const MOST_LIVE: u64 = 1024;
+/// The most live objects that async-profiler keeps.
+pub const MOST_LIVE: u64 = 1024;
 /// Smaller chunks are read by one thread.
 const LARGE: usize = 1 << 20;
 
@@ -79,6 +84,7 @@ struct Reader<'o> {
     first: Option<Header>,
     /// Chunks of which something could be read.
     read: u64,
+    live_cut: bool,
 }
 
 impl<'o> Reader<'o> {
@@ -101,6 +107,7 @@ impl<'o> Reader<'o> {
             lost: 0,
             first: None,
             read: 0,
+            live_cut: false,
         }
     }
 
@@ -213,13 +220,7 @@ impl<'o> Reader<'o> {
         }
         self.profile.modules.add(stacks.modules());
         let (lost, live) = (samples.lost, samples.live);
-        if live >= MOST_LIVE && self.settings.engine().is_some() {
-            let what = format_args!(
-                "has {live} live objects, the most that async-profiler keeps; there may be more than \
-                 it says (a larger allocation interval finds all)"
-            );
-            self.lose(chunk.place, what);
-        }
+        self.live_cut |= live >= MOST_LIVE && self.settings.engine().is_some();
         Ok(lost)
     }
 
@@ -280,6 +281,7 @@ impl<'o> Reader<'o> {
             wall_busiest: self.counted.wall.values().copied().max().unwrap_or(0),
             start: self.first.map_or(0, |first| first.start),
             engine: self.settings.engine().map(str::to_string),
+            live_cut: self.live_cut,
         })
     }
 }
@@ -314,6 +316,8 @@ pub struct Recording {
     pub start: i64,
     /// What async-profiler says it sampled CPU time by: `perf_events`, `ctimer`, `itimer`, `wall` ...
     pub engine: Option<String>,
+    /// Whether there may be more live objects than async-profiler keeps.
+    pub live_cut: bool,
 }
 
 /// One thing that was sampled.

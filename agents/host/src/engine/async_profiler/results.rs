@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use flamegraph::{
-    read_jfr, Error, Limits, Profile, ReadOptions, Recording, SliceOf, Threads, ValueType,
+    read_jfr, Error, Limits, Profile, ReadOptions, Recording, SliceOf, Threads, ValueType, MOST_LIVE,
 };
 
 use super::plan::{Choice, Plan};
@@ -85,6 +85,9 @@ pub fn of_recording(
         Note::degraded(format!("a damaged recording: {warning}")).coded(Code::DamagedRecording)
     });
     let mut notes: Vec<Note> = notes.collect();
+    if recording.live_cut {
+        notes.push(live_cut(plan.interval("live")));
+    }
     let profiles = plan
         .events
         .iter()
@@ -111,6 +114,18 @@ pub fn of_recording(
         notes.extend(broken(recorded, profiles.len() > 1).map_err(unreadable)?);
     }
     Ok(Folded { notes, profiles })
+}
+
+/// A note that there may be more live objects than async-profiler keeps, at this allocation interval.
+fn live_cut(interval: u64) -> Note {
+    let larger = interval.saturating_mul(4).div_ceil(1 << 20);
+    let note = Note::of(Failure::new(
+        format!("live objects were cut at {MOST_LIVE} samples"),
+        format!("record with --alloc-interval {larger}m"),
+    ));
+    note.coded(Code::LiveCut)
+        .with("event", "live")
+        .with("bytes", larger << 20)
 }
 
 /// A note about stacks that the profiler could not walk to their end. `named`: there are several events.
