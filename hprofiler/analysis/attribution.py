@@ -2,8 +2,8 @@
 
 The stack of a thread that waits ends in the scheduler, whatever it waits for. Every allocation of native
 memory ends in malloc, and every call of a counted method in that method. Pictures show these frames; tables
-and sentences name who waits, who allocates, who calls. They leave out idle threads and the profiler's own
-work.
+and sentences name who waits, who allocates, who calls. They leave out idle threads, and do not name the
+profiler's own work, which is a part of whom it interrupted.
 
 Off-CPU profiles have a frame for idle threads. A wall-clock profile has none: its stacks are judged by the
 same rules. All of them are in `flamegraph/rules/frames.yaml`.
@@ -14,8 +14,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
-from hprofiler._flamegraph import Method, Profile, category_patterns
+from hprofiler._flamegraph import Profile, category_patterns
 from hprofiler.analysis.facts import ASYNC_PROFILER, RunFacts, root_patterns
 from hprofiler.analysis.trust import BROKEN_PATTERN, MOST_BROKEN
 from hprofiler.analysis.words import and_list
@@ -27,12 +28,21 @@ _Ends = tuple[list[str], bool]
 """What stacks end in: patterns, and whether the kernel's frames are of it."""
 
 
+class Method(NamedTuple):
+    """What a method costs itself, and with all it calls."""
+
+    name: str
+    self_value: int
+    total_value: int
+
+
 @dataclass(frozen=True)
 class Attribution:
     """A profile whose stacks end where there is something to look at.
 
-    `original` is the profile as it is drawn. `idle` and `profiler` are the values of idle threads and of the
-    profiler's own work, which are left out; with `only_profiler` there is nothing else, and it stays.
+    `original` is the profile as it is drawn. `idle` is the value of idle threads, which are left out, and
+    `profiler` that of the profiler's own work: `profile` is without it, but it counts for who was interrupted
+    for it, as in the picture (`interrupted`). With `only_profiler` there is nothing else, and it stays.
     `broken` is the value of processes whose stacks are not trusted. If that is more than `MOST_BROKEN` of
     what is left, all stays, and only self costs are right (`self_only`); else these processes are left out.
     """
@@ -40,6 +50,7 @@ class Attribution:
     event: str
     original: Profile
     profile: Profile
+    interrupted: Profile
     idle: int
     profiler: int
     only_profiler: bool
@@ -49,21 +60,20 @@ class Attribution:
     @cached_property
     def methods(self) -> tuple[Method, ...]:
         """All methods, hottest by self first."""
-        return tuple(self.profile.top(_EVERYTHING))
+        top = self.profile.top(_EVERYTHING)
+        every = self.interrupted.top(_EVERYTHING) if self.profiler else top
+        totals = {one.name: one.total_value for one in every}
+        return tuple(Method(one.name, one.self_value, totals[one.name]) for one in top)
 
     @cached_property
     def attributed(self) -> int:
-        return self.profile.total()
+        """Of what methods are shares."""
+        return self.interrupted.total()
 
     @property
     def besides(self) -> str:
         """What was left out, "" for nothing: " besides idle threads"."""
-        broken = 0 if self.self_only else self.broken
-        left = {
-            "idle threads": self.idle,
-            "broken stacks": broken,
-            "the profiler’s own work": self.profiler,
-        }
+        left = {"idle threads": self.idle, "broken stacks": 0 if self.self_only else self.broken}
         named = and_list([name for name, value in left.items() if value])
         return f" besides {named}" if named else ""
 
@@ -103,10 +113,16 @@ def _attribute(event: str, profile: Profile, ends: _Ends, profiler: list[str]) -
     own = known.filter(include=profiler).total() if profiler else 0
     others = _unless_empty(known.filter(exclude=profiler), known) if own else known
     how, kernel = ends
+
+    def named(part: Profile) -> Profile:
+        return part.into_callers(how, kernel=kernel) if how else part
+
+    named_others = named(others)
     return Attribution(
         event=event,
         original=profile,
-        profile=others.into_callers(how, kernel=kernel) if how else others,
+        profile=named_others,
+        interrupted=named(known) if others is not known else named_others,
         idle=profile.total() - busy.total(),
         profiler=known.total() - others.total(),
         only_profiler=0 < own == others.total() == known.total(),

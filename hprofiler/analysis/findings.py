@@ -247,8 +247,8 @@ def profiler(subject: Subject) -> list[Finding]:
     if not own:
         return []
     share = percent(own, subject.cluster.total())
-    text = f"The profiler’s own work, {share} of all {subject.measure.wider}, is {_LEFT_OUT}."
-    return [says("profiler", text)]
+    text = f"The profiler’s own work is {share} of all {subject.measure.wider}"
+    return [says("profiler", f"{text}: sentences and tables do not name it.")]
 
 
 def missing(subject: Subject) -> list[Finding]:

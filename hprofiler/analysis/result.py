@@ -9,8 +9,8 @@ from heapq import nlargest
 from operator import attrgetter
 from pathlib import Path
 
-from hprofiler._flamegraph import MeanMerger, Method, Profile
-from hprofiler.analysis.attribution import Attribution, attribute
+from hprofiler._flamegraph import MeanMerger, Profile
+from hprofiler.analysis.attribution import Attribution, Method, attribute
 from hprofiler.analysis.coverage import CoverageText, coverage, recorded_for
 from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.analysis.faults import Faults

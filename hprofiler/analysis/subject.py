@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from hprofiler._flamegraph import Method, Profile
-from hprofiler.analysis.attribution import Attribution
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.attribution import Attribution, Method
 from hprofiler.analysis.coverage import CoverageText
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.families import Family, family_of, is_own
@@ -250,7 +250,7 @@ class Subject:
         """How many samples stand behind the cluster's shares; 0 where unknown."""
         taken = sum(one.samples for one in self.compared.hosts)
         count = next((value for value, (_, unit) in enumerate(self.cluster.values) if unit == "count"), 0)
-        every, kept = self.cluster.total(count), self.attribution.profile.total(count)
+        every, kept = self.cluster.total(count), self.attribution.interrupted.total(count)
         return taken if not taken or kept == every else max(1, round(taken * kept / every))
 
     @property

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from hprofiler._flamegraph import Distance, Method
-from hprofiler.analysis.attribution import Attribution
+from hprofiler._flamegraph import Distance
+from hprofiler.analysis.attribution import Attribution, Method
 from hprofiler.analysis.coverage import coverage_of_host, interrupted, others_missing, sampled, times_in_words
 from hprofiler.analysis.facts import PERF, RunFacts
 from hprofiler.analysis.outliers import what_differs, who

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from hprofiler._flamegraph import Method
+from hprofiler.analysis.attribution import Method
 from hprofiler.analysis.outliers import Compared, Unlike, what_differs, who
 from hprofiler.analysis.words import and_more, percent, plain
 from hprofiler.base.bounded_json import members

@@ -4,7 +4,8 @@ use std::io::Read;
 use std::sync::Arc;
 
 use flamegraph::{
-    read_jfr, Error, Limits, Profile, ReadOptions, Recording, SliceOf, Threads, ValueType, MOST_LIVE,
+    read_jfr, Error, Limits, Profile, ReadOptions, Recording, SliceOf, Threads, ValueType,
+    MOST_LIVE,
 };
 
 use super::plan::{Choice, Plan};
