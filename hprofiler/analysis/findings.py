@@ -390,7 +390,7 @@ def live_cut(subject: Subject) -> list[Finding]:
         return []
     interval = max(int(note.parameters.get("bytes", 0)) for note in notes) >> 20
     text = f"{notes[0].reason[:1].upper()}{notes[0].reason[1:]} in {counted(len(notes), 'processes')}"
-    return [says("live-cut", f"{text}: record with --alloc-interval {interval}m.")]
+    return [says("live-cut", f"{text}: record with --alloc-interval {interval}m.", caveat=True)]
 
 
 def garbage(subject: Subject) -> list[Finding]:
@@ -417,7 +417,7 @@ def garbage(subject: Subject) -> list[Finding]:
     elif since:
         none = "" if len(since) == 1 else f" in {len(since) - len(ran)} of {len(since)} processes"
         text += f": no collector ran during the recording{none}"
-    return [says("live-garbage", f"{text}.")]
+    return [says("live-garbage", f"{text}.", caveat=True)]
 
 
 def jvms_own_work(subject: Subject) -> list[Finding]:
