@@ -185,16 +185,17 @@ def _pipe(typed: str) -> str:
 
 
 def _refuse_near_name(typed: str, names: Iterable[str]) -> None:
-    if len(typed) < 3 or not NAME.fullmatch(typed):
-        return
     known = list(names)
-    near = [name for name in known if (name + "-").startswith(typed) or name.endswith("-" + typed)]
-    near += [name for name in difflib.get_close_matches(typed, known, n=5, cutoff=0.7) if name not in near]
+    if len(typed) < 3 or not (NAME.fullmatch(typed) or typed.lower() in known):
+        return
+    word = typed.lower()  # a name in other case is meant too
+    near = [name for name in known if (name + "-").startswith(word) or name.endswith("-" + word)]
+    near += [name for name in difflib.get_close_matches(word, known, n=5, cutoff=0.7) if name not in near]
     # A misspelt word of a name: `sprk` for spark-executor.
     near += [
         name
         for name in known
-        if name not in near and difflib.get_close_matches(typed, name.split("-"), n=1, cutoff=0.85)
+        if name not in near and difflib.get_close_matches(word, name.split("-"), n=1, cutoff=0.85)
     ]
     if near:
         raise SelectorError(

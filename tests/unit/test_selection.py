@@ -72,6 +72,7 @@ ERRORS = [
     ("two lines", "grep a\nrm b", "control character"),
     ("too long", "x" * 5000, "longer than"),
     ("a misspelt name", "spark-exekutor", "spark-executor"),
+    ("a name in other case", "Spark-Executor", "spark-executor"),
     ("half a name", "hdfs", "hdfs-datanode, hdfs-journalnode, hdfs-namenode"),
 ]
 
