@@ -87,8 +87,8 @@ def run(request: RunRequest, reach: Reach, listener: Listener, stop: Stop | None
     """Record, keep and draw. With `stop`, another thread may end the recording.
 
     Raises RunFolderError if nothing can be written (before anything is touched), RecordLost if run.json
-    cannot be written, PicturesError or (for a bug) Defect if the recordings are kept but the report cannot
-    be made.
+    cannot be written, PicturesError if the recordings are kept but the report cannot be made, and Defect for
+    a bug, which says what is kept.
     """
     folder = RunFolder.create(request.output, request.force)
     try:
@@ -98,6 +98,10 @@ def run(request: RunRequest, reach: Reach, listener: Listener, stop: Stop | None
             return result
         folder.remove()
         return replace(result, kept=False)
+    except HprofilerError:
+        raise
+    except Exception as error:
+        raise _defect(error, folder.how_to_read_profiles()) from error
     finally:
         folder.release()
 
@@ -157,9 +161,12 @@ def _run_into(
         interrupt.args = (later,)
         raise
     except Exception as error:
-        reason = f"cannot make the report: a bug in hprofiler ({type(error).__name__}: {error})"
-        raise Defect(reason, later) from error
+        raise _defect(error, later) from error
     return RunResult(folder, record.coverage, results, interrupted, report, stop.signal)
+
+
+def _defect(error: Exception, kept: str) -> Defect:
+    return Defect(f"a bug in hprofiler ({type(error).__name__}: {error})", kept)
 
 
 def _ask_for_new_processes(located: Located, first: str) -> Callable[[], tuple[Outcome, ...]]:

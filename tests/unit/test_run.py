@@ -166,6 +166,10 @@ def test_a_bug_in_the_report_leaves_the_recordings_and_says_where(
         fleet(n1=RECORDED).record(tmp_path / "run")
     assert exit_code(caught.value) is Exit.DEFECT and isinstance(caught.value.__cause__, KeyError)
     assert f"the recordings are kept; run `hprofiler report {tmp_path}/run`" in caught.value.remedy
+    monkeypatch.setattr("hprofiler.app.run._record", fails)
+    with pytest.raises(Defect) as caught:
+        fleet(n1=RECORDED).record(tmp_path / "early")
+    assert f"the profiles are in {tmp_path}/early/hosts" in caught.value.remedy
     monkeypatch.undo()
     assert main(["report", str(tmp_path / "run")]) == Exit.OK
 
