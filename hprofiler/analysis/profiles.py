@@ -106,8 +106,12 @@ class Reader:
         threads: Literal["groups", False] = "groups" if groups else False
         if is_there(path) and not is_file(path):
             raise ValueError("it is not a regular file")
-        timed = with_threads or self._facts.time is not None
-        profile = self._read_times(host, recording, groups) if timed and is_file(path) else None
+        timed = with_threads or self._facts.time is not None or not is_there(path)
+        profile = self._read_times(host, recording, groups) if timed else None
+        if profile is not None and not is_there(path):
+            times = self._folder.times_path(host.name, recording.pid, self._facts.event).name
+            reason = f"{path.name} is missing: read {times}, which has the same samples"
+            self._note(host, recording, reason, "damaged-profile")
         if profile is None:
             profile = Profile.open(path, "pprof", threads=threads)
         if tuple(profile.values) != measure.columns:
@@ -135,12 +139,14 @@ class Reader:
                 raise ValueError("it is of another recording")
         except (OSError, ValueError, RuntimeError) as error:
             reason = f"the times of its samples of {recording.event} cannot be used: {_reason(error)}"
-            process = recording.pid, recording.label
-            note = Outcome(host.name, Status.DEGRADED, "report", reason, "", *process, code="damaged-times")
-            self.notes.append(note)
+            self._note(host, recording, reason, "damaged-times")
             return None
         profile = divided(self._facts, host, recording, profile)
         return profile if with_threads else profile.without_threads()
+
+    def _note(self, host: HostRecord, recording: Recording, reason: str, code: str) -> None:
+        process = recording.pid, recording.label
+        self.notes.append(Outcome(host.name, Status.DEGRADED, "report", reason, "", *process, code=code))
 
     def _in_time(self, profile: Profile) -> Profile:
         """The samples of the range that is looked at."""

@@ -34,7 +34,7 @@ _WAITS = {
 }
 TEXTS = {
     "job-failed": "{failed} of {jobs} failed{where}",
-    "stage-share": "{stage} takes {share:.0%} of the job",
+    "stage-share": "{stage} takes {share:.0%} of the elapsed time",
     "stage-wait": "{share:.0%} of its task time is {what}",
     "data-skew": "its task {task} reads {times:.0f} x the median",
     "straggler": "the straggler on {host} costs {cost}",

@@ -58,7 +58,10 @@ def test_python_where_the_log_has_it() -> None:
     assert python.time == 600 and python.gain and python.gain.time == pytest.approx(600)
     assert blocked.stages[0].share_of("python") == 0.6
     findings = judge(made.application, Replay(made.application)).findings
-    assert sentence(findings) == "Stage 0.0 takes 100% of the job; 60% of its task time is Python workers."
+    assert (
+        sentence(findings)
+        == "Stage 0.0 takes 100% of the elapsed time; 60% of its task time is Python workers."
+    )
 
 
 def test_slots_are_by_the_resource_profile() -> None:
@@ -128,11 +131,14 @@ def test_sections_of_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer["findings"][0] == {
         "code": "stage-share",
         "parameters": {"stage": 1, "attempts": [0], "share": pytest.approx(2 / 3)},
-        "text": "stage 1.0 takes 67% of the job",
+        "text": "stage 1.0 takes 67% of the elapsed time",
     }
     print_answer(application, figures(application), as_json=False)
     text = capsys.readouterr().out
-    assert "Stage 1.0 takes 67% of the job; " in text and "blocked time; the job would be shorter" in text
+    assert (
+        "Stage 1.0 takes 67% of the elapsed time; " in text
+        and "blocked time; the job would be shorter" in text
+    )
 
 
 def test_long_lists_are_printed_item_by_item(capsys: pytest.CaptureFixture[str]) -> None:

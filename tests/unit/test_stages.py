@@ -165,7 +165,7 @@ def test_the_page_has_what_spark_knows(tmp_path: Path) -> None:
         record["hosts"][0]["recordings"][0]["resident_bytes"] = 3 << 29
     report = make_report(tmp_path / "run", slices=True)
     sentence = report.events[0].findings[1].text
-    assert sentence == "Stage 3.0 takes 80% of the job; 75% of its task time is shuffle fetch."
+    assert sentence == "Stage 3.0 takes 80% of the elapsed time; 75% of its task time is shuffle fetch."
     page = described(report.page)
     job, curves = page["job"], page["curves"]
     assert sentence in job["headline"]

@@ -97,6 +97,16 @@ def test_damaged_times_are_in_the_ledger(folder, damage):
     assert [(line["status"], line["host"], line["pid"]) for line in said] == [("degraded", "n2", 8)]
 
 
+def test_a_missing_profile_is_read_from_its_times(folder):
+    folder.profile_path("n2", 8, "cpu").unlink()
+    report = make_report(folder.path)
+    assert report.events[0].totals["samples"] == 600 and not report.analysis.problems
+    (line,) = [
+        one for one in described(report.page)["run"]["ledger"]["lines"] if "is missing" in one["reason"]
+    ]
+    assert (line["status"], line["pid"]) == ("degraded", 8)
+
+
 @pytest.mark.parametrize(
     "time,expected",
     [((1, 5), (2, 5)), ((5, 20), (5, 12)), ((3, 4), (3, 4)), ((13, 14), (13, 13)), (None, (2, 12))],

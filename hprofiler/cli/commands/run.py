@@ -15,6 +15,7 @@ from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.progress import display
 from hprofiler.collect.visit_group import Reach
 from hprofiler.model import Sampling, Selector
+from hprofiler.model.measures import counted
 from hprofiler.resolve import Located
 
 
@@ -40,7 +41,8 @@ def record(
 
         print_ledger(lost.results, "")  # run.json will not say it
         processes, hosts = lost.coverage.processes, lost.coverage.hosts
-        told = f"{processes.recorded} of {processes.found} processes on {hosts.recorded} of {hosts.all} hosts"
+        told = f"{processes.recorded} of {counted(processes.found, 'processes')}"
+        told += f" on {hosts.recorded} of {counted(hosts.all, 'hosts')}"
         print(f"recorded {told}", file=sys.stderr)
         kind = PicturesError if lost.coverage.processes.recorded else HprofilerError
         raise kind(lost.reason, lost.remedy) from lost

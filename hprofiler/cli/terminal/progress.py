@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hprofiler.cli.terminal.prompt import floor, makes_room
 from hprofiler.model import DOING
+from hprofiler.model.measures import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -58,8 +59,8 @@ class PlainLines:
             return
         self._said.add(step)
         words = WORDS.get(progress.stage, progress.stage)
-        counted = "1 process" if progress.processes == 1 else f"{progress.processes or 'no'} processes"
-        processes = f" {counted}" if progress.stage == "record" else ""
+        found = counted(progress.processes, "processes") if progress.processes else "no processes"
+        processes = f" {found}" if progress.stage == "record" else ""
         detail = f": {progress.detail}" if progress.detail else ""
         self._print(f"{progress.host}: {words}{processes}{detail}")
 
@@ -158,7 +159,9 @@ class LiveDisplay:
         }
         busy = sorted({f"{WORDS[s]} {stages.count(s)}" for s in stages if s in STAGES[:4]})
         self._progress.update(self._ready, completed=past["wait"], note=", ".join(busy))
-        self._progress.update(self._record, note=f"s on {sum(self._processes.values())} processes")
+        self._progress.update(
+            self._record, note=f"s on {counted(sum(self._processes.values()), 'processes')}"
+        )
         self._progress.update(self._collect, completed=past["done"])
 
     def _tick(self) -> None:

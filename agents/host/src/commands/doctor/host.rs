@@ -69,10 +69,9 @@ fn less_than_root() -> Option<Finding> {
 fn capabilities() -> Option<Finding> {
     let held = Target::own_status()?.that_matter();
     let text = match held.is_empty() {
-        true => "none".to_owned(),
-        false => held.join(", "),
+        true => "the agent has no capabilities".to_owned(),
+        false => format!("the agent has the capabilities {}", held.join(", ")),
     };
-    let text = format!("the agent has the capabilities {text}");
     Some(Finding::new(Info, "user", text))
 }
 
