@@ -88,6 +88,9 @@ def unknown(event: str) -> str | None:
     which functions there are.
     """
     name = event.strip()
+    if name.startswith(_FUNCTION):
+        is_one = is_function(name.removeprefix(_FUNCTION))
+        return None if is_one else f"{name!r} is not a function in native code"
     if name.lower() in _KNOWN or not (is_function(name) or _HYPHENED.fullmatch(name)):
         return None
     from difflib import get_close_matches

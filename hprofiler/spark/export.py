@@ -46,7 +46,7 @@ def _tables(application: Application, found: Figures) -> dict[str, Table]:
         "jobs": Table(lambda: map(_flat, job_records(application, found))),
         "stages": Table(lambda: stage_rows(found)),
         "executors": Table(lambda: map(_flat, executor_records(application))),
-        "tasks": Table(lambda: task_rows(application)),
+        "tasks": Table(lambda: task_rows(application), alike=True),
     }
 
 
