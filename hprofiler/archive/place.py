@@ -219,9 +219,7 @@ class _Address(Place):
                 held = None
             mine = json.dumps([socket.gethostname(), os.getpid(), time.time()]).encode()
             if held is None:
-                # Libraries that cannot create a file only where there is none overwrite it.
-                with suppress(FileExistsError):
-                    self.filesystem.pipe_file(f"{self._folder}/{_LOCK}", mine, mode="create")
+                self._create(_LOCK, mine)
                 held = self.read(_LOCK)
             if held != mine:
                 host, pid, since = _holder(held or b"")
@@ -234,6 +232,16 @@ class _Address(Place):
                 yield
             finally:
                 self.delete(_LOCK)
+
+    def _create(self, name: str, content: bytes) -> None:
+        """A file where there is none yet. What cannot do that overwrites it."""
+        path = f"{self._folder}/{name}"
+        try:
+            self.filesystem.pipe_file(path, content, mode="create")
+        except FileExistsError:
+            pass
+        except (TypeError, ValueError, NotImplementedError):
+            self.filesystem.pipe_file(path, content)
 
 
 def _holder(lock: bytes) -> tuple[str, int, float]:

@@ -497,6 +497,11 @@ def test_a_lock_of_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         with place_of(address).lock():
             assert json.loads(files.cat_file(lock))[:2] == [socket.gethostname(), os.getpid()]
         assert not files.exists(lock)
+    pipe_file = files.pipe_file  # of a library that knows no modes
+    monkeypatch.setattr(type(files), "pipe_file", lambda self, path, value: pipe_file(path, value))
+    with place_of(address).lock(), pytest.raises(ArchiveError), place_of(address).lock():
+        pass
+    assert not files.exists(lock)
 
 
 def after_a_look(read: Callable[..., bytes | None]) -> Callable[..., bytes | None]:
