@@ -120,6 +120,15 @@ def test_live_bytes(of_memory: Run, memory: Truth) -> None:
     assert space.of("Live.drop") < 0.2 * counted["live.dropped.bytes"]
 
 
+def test_more_live_objects_than_are_kept_are_cut(record: Runner, zoo: Zoo) -> None:
+    keeping = zoo.jvm("live=200", jdk=25)
+    cut = record([keeping], "-e", "live", "--alloc-interval", "4k", seconds=3)
+    outcome = cut.outcome(keeping)
+    assert (cut.code, outcome["status"], outcome["code"]) == (3, "degraded", "live-cut"), cut
+    assert outcome["parameters"] == {"event": "live", "bytes": 1 << 20}
+    assert outcome["remedy"] == "record with --alloc-interval 1m"
+
+
 @pytest.mark.parametrize("kind", sorted(WAITS))
 def test_waits_are_distinguished(off_cpu: Run, waiting: Truth, kind: str) -> None:
     method, counter = WAITS[kind]
