@@ -287,3 +287,191 @@ fn a_large_chunk_is_read_as_a_small_one() {
         }
     }
 }
+
+/// A chunk of an async-profiler before 3.0, which sampled this event every millisecond.
+fn of_old_profiler(sampled: &str) -> Vec<u8> {
+    let setting =
+        |id, name, value: &str| event(32, &[numbers(&[0, id]), text(name), text(value)].concat());
+    let classes = format!("{CLASSES}33 jdk.ActiveRecording\n");
+    let mut constants = constants();
+    let known = b"STATE_DEFAULT";
+    let place = constants
+        .windows(known.len())
+        .position(|text| text == known);
+    constants[place.unwrap()..][..known.len()].copy_from_slice(b"STATE_RUNNING");
+    chunk(&[
+        Metadata::event(&classes),
+        setting(33, "event", sampled),
+        setting(30, "interval", "1000000"),
+        event(30, &numbers(&[1_000, 9, 1, 1])),
+        event(30, &numbers(&[1_000, 9, 1, 2])),
+        constants,
+    ])
+}
+
+#[test]
+fn before_state_default_the_setting_says_what_samples_are() {
+    let cases = [
+        ("cpu", "samples (count), cpu (nanoseconds)", 2_000_000),
+        ("itimer", "samples (count), cpu (nanoseconds)", 2_000_000),
+        (
+            "wall",
+            "wall_samples (count), wall (nanoseconds)",
+            2_000_000,
+        ),
+        ("cache-misses", "cache-misses (count)", 2),
+    ];
+    for (sampled, values, total) in cases {
+        let profile = read(&of_old_profiler(sampled), &options(false)).unwrap();
+        assert_eq!(profile.value_list(), values);
+        let last = profile.values().len() - 1;
+        assert_eq!(profile.total(last).unwrap(), total, "{sampled}");
+    }
+}
+
+/// A chunk of the JDK with events of these classes.
+fn of_jdk(classes: &str, events: &[Vec<u8>]) -> Vec<u8> {
+    let classes = format!("{CLASSES}40 jdk.GarbageCollection startTime:3\n{classes}");
+    chunk(&[Metadata::event(&classes), events.concat(), constants()])
+}
+
+#[test]
+fn each_chunk_has_the_clock_of_who_wrote_it() {
+    let engine = [numbers(&[0, 33]), text("engine"), text("ctimer")].concat();
+    let classes = format!("{CLASSES}33 jdk.ActiveRecording\n");
+    let at = |mut chunk: Vec<u8>, nanoseconds: u64, ticks: u64| {
+        chunk[32..40].copy_from_slice(&nanoseconds.to_be_bytes());
+        chunk[48..56].copy_from_slice(&ticks.to_be_bytes());
+        chunk
+    };
+    let of_profiler = |ticks| {
+        let sample = event(30, &numbers(&[ticks, 9, 1, 1]));
+        let parts = [
+            Metadata::event(&classes),
+            event(32, &engine),
+            sample,
+            constants(),
+        ];
+        chunk(&parts)
+    };
+    const SECOND: u64 = 1_000_000_000;
+    let recording = [
+        at(of_jdk("", &[]), 100 * SECOND, 7),
+        // Its ticks are of another origin; the clock is set back before its second chunk.
+        at(of_profiler(5_002 * SECOND), 101 * SECOND, 5_001 * SECOND),
+        at(of_profiler(5_005 * SECOND), 60 * SECOND, 5_004 * SECOND),
+    ]
+    .concat();
+    let of_second = |second: f64| {
+        let options = ReadOptions {
+            time: Some((second, second + 1.0)),
+            ..options(false)
+        };
+        let profile = read(&recording, &options).unwrap();
+        profile.total(0).unwrap()
+    };
+    let found = [0.5, 1.5, 3.5, 4.5].map(of_second);
+    assert_eq!(found, [0, 1, 0, 1]);
+}
+
+/// Operations that take time, and DataDog's samples; `weight` is a float.
+const OTHERS: &str = "\
+41 jdk.SocketRead startTime:3 duration:3 eventThread:10* stackTrace:14* host:4 bytesRead:3
+42 jdk.FileWrite startTime:3 duration:3 eventThread:10* stackTrace:14* path:4 bytesWritten:3
+43 jdk.JavaMonitorWait startTime:3 duration:3 eventThread:10* stackTrace:14* monitorClass:11*
+44 jdk.ThreadSleep startTime:3 duration:3 eventThread:10* stackTrace:14* time:3
+45 jdk.OldObjectSample startTime:3 eventThread:10* stackTrace:14* objectSize:3
+46 datadog.ExecutionSample startTime:3 eventThread:10* stackTrace:14* state:17* weight:3
+47 datadog.MethodSample startTime:3 eventThread:10* stackTrace:14* state:17* weight:3
+48 datadog.ObjectSample startTime:3 eventThread:10* stackTrace:14* objectClass:11* size:3 weight:5
+49 datadog.Other startTime:3 eventThread:10* stackTrace:14*
+50 jdk.ThreadStart startTime:3 eventThread:10* stackTrace:14*
+";
+
+#[test]
+fn operations_and_samples_of_datadog_are_values() {
+    let setting = |id, value| {
+        event(
+            32,
+            &[numbers(&[0, id]), text("interval"), text(value)].concat(),
+        )
+    };
+    let named = |kind, before: &[u64], name, bytes| {
+        event(
+            kind,
+            &[numbers(before), text(name), numbers(&[bytes])].concat(),
+        )
+    };
+    let object = [numbers(&[1, 9, 2, 2, 100]), 2.5f32.to_be_bytes().to_vec()].concat();
+    let events = [
+        setting(46, "1000"),
+        setting(47, "5000"),
+        named(41, &[1, 300, 9, 2], "host", 4096),
+        named(42, &[1, 200, 9, 2], "path", 512),
+        event(43, &numbers(&[1, 70, 9, 2, 2])),
+        event(44, &numbers(&[1, 60, 9, 2, 9])),
+        event(45, &numbers(&[1, 9, 2, 48])),
+        event(46, &numbers(&[1, 9, 2, 1, 3])),
+        event(47, &numbers(&[1, 9, 2, 1, 2])),
+        event(48, &object).repeat(2),
+        event(49, &numbers(&[1, 9, 2])).repeat(1234),
+        event(49, &numbers(&[1, 9, 0])),
+        event(50, &numbers(&[1, 9, 2])),
+    ];
+    let profile = read(&of_jdk(OTHERS, &events), &options(false)).unwrap();
+    let totals: Vec<(&str, i64)> = (profile.values().iter().enumerate())
+        .map(|(value, meaning)| (&*meaning.name, profile.total(value).unwrap()))
+        .collect();
+    let expected = [
+        ("samples", 3),
+        ("cpu", 3_000),
+        ("wall_samples", 2),
+        ("wall", 10_000),
+        ("alloc_objects", 5),
+        ("alloc_space", 500),
+        ("socket_operations", 1),
+        ("socket_time", 300),
+        ("socket_bytes", 4096),
+        ("file_operations", 1),
+        ("file_time", 200),
+        ("file_bytes", 512),
+        ("waits", 1),
+        ("wait_time", 70),
+        ("sleeps", 1),
+        ("sleep_time", 60),
+        ("old_objects", 1),
+        ("old_space", 48),
+    ];
+    assert_eq!(totals, expected);
+    let stack = "demo/Main.café_[0]";
+    assert_eq!(folded(&profile, "socket_bytes"), format!("{stack} 4096\n"));
+    assert_eq!(
+        folded(&profile, "wait_time"),
+        format!("{stack};demo.Thing[][]_[i] 70\n")
+    );
+    let said = ["1,234 events datadog.Other are not read"];
+    assert_eq!(profile.warnings(), said);
+}
+
+#[test]
+fn what_the_jdk_records_has_values_without_events() {
+    let enabled = |id| {
+        event(
+            32,
+            &[numbers(&[0, id]), text("enabled"), text("true")].concat(),
+        )
+    };
+    let settings = [30, 31, 5000, 41].map(enabled).concat();
+    let sleep = event(44, &numbers(&[1, 60, 9, 2, 9]));
+    let wait = event(5000, &numbers(&[1_000, 500, 9, 2, 0]));
+    let one = read(&of_jdk(OTHERS, &[settings.clone(), wait]), &options(false)).unwrap();
+    let mut sum = read(&of_jdk(OTHERS, &[settings.clone()]), &options(false)).unwrap();
+    let expected = "samples (count), alloc_objects (count), alloc_space (bytes), \
+                    contentions (count), delay (nanoseconds), socket_operations (count), \
+                    socket_time (nanoseconds), socket_bytes (bytes)";
+    assert_eq!(sum.value_list(), expected);
+    sum.merge(&one).unwrap();
+    assert_eq!(folded(&sum, "delay"), "demo/Main.café_[0] 500\n");
+    let other = read(&of_jdk(OTHERS, &[settings, sleep]), &options(false)).unwrap();
+    assert!(sum.merge(&other).is_err());
+}

@@ -56,6 +56,12 @@ impl AllTaken {
         taken.last = taken.last.max(last as u64);
     }
 
+    /// Of everything.
+    pub(super) fn samples(&self) -> u64 {
+        let all = self.0.iter().map(|taken| taken.samples);
+        all.fold(0, u64::saturating_add)
+    }
+
     /// Of a pair. Without CPU samples, the JDK's samples of Java code took their place.
     pub(super) fn of(&self, pair: Pair) -> Taken {
         match (pair, self.0[pair as usize]) {

@@ -23,15 +23,41 @@ pub(super) enum Pair {
     Live,
     Lock,
     Malloc,
+    Socket,
+    SocketBytes,
+    File,
+    FileBytes,
+    Wait,
+    Sleep,
+    Old,
 }
 
-pub(super) const PAIRS: usize = Pair::Malloc as usize + 1;
+pub(super) const PAIRS: usize = Pair::Old as usize + 1;
 
 impl Pair {
     /// Whether samples differ in what they amount to.
     pub(super) fn has_amounts(self) -> bool {
-        use Pair::{Alloc, AllocSamples, Live, Lock, Malloc};
-        matches!(self, Alloc | AllocSamples | Live | Lock | Malloc)
+        use Pair::{Alloc, AllocSamples, File, Live, Lock, Malloc, Old, Sleep, Socket, Wait};
+        matches!(
+            self,
+            Alloc | AllocSamples | Live | Lock | Malloc | Socket | File | Wait | Sleep | Old
+        )
+    }
+
+    /// The bytes that operations of this pair move. They are the count of a pair of their own.
+    pub(super) fn bytes(self) -> Option<Pair> {
+        match self {
+            Pair::Socket => Some(Pair::SocketBytes),
+            Pair::File => Some(Pair::FileBytes),
+            _ => None,
+        }
+    }
+
+    /// The value that is the count.
+    fn counted(self) -> ValueType {
+        let (_, name, ..) = VALUES[self as usize];
+        let is_bytes = matches!(self, Pair::SocketBytes | Pair::FileBytes);
+        ValueType::new(name, if is_bytes { "bytes" } else { "count" })
     }
 
     /// The sum of what was added to the count, or to the amount, and more of it, which is not negative.
@@ -45,10 +71,10 @@ impl Pair {
 
     #[cold]
     fn no_sum(self, of_amounts: bool, more: i64) -> Error {
-        let (_, name, amount, unit) = VALUES[self as usize];
+        let (_, _, amount, unit) = VALUES[self as usize];
         let value = match of_amounts {
             true => ValueType::new(amount, unit),
-            false => ValueType::new(name, "count"),
+            false => self.counted(),
         };
         match more < 0 {
             true => Error::Usage(format!("{value}: {more} is negative")),
@@ -75,16 +101,34 @@ const VALUES: [(Pair, &str, &str, &str); PAIRS] = [
     (Pair::Live, "inuse_objects", "inuse_space", "bytes"),
     (Pair::Lock, "contentions", "delay", "nanoseconds"),
     (Pair::Malloc, "native_allocs", "native_space", "bytes"),
+    (
+        Pair::Socket,
+        "socket_operations",
+        "socket_time",
+        "nanoseconds",
+    ),
+    (Pair::SocketBytes, "socket_bytes", "", ""),
+    (Pair::File, "file_operations", "file_time", "nanoseconds"),
+    (Pair::FileBytes, "file_bytes", "", ""),
+    (Pair::Wait, "waits", "wait_time", "nanoseconds"),
+    (Pair::Sleep, "sleeps", "sleep_time", "nanoseconds"),
+    (Pair::Old, "old_objects", "old_space", "bytes"),
 ];
 
 /// What the samples of a kind count as. `default_state`: the thread's state is `STATE_DEFAULT`, or
-/// `None` where the recording does not know that state, which only async-profiler has.
-pub(super) fn pair_of(source: Source, default_state: Option<bool>, settings: &Settings) -> Pair {
+/// `None` where the recording does not know that state, which only async-profiler since 3.0 has.
+/// `of_jdk`: the JDK wrote the event.
+pub(super) fn pair_of(
+    source: Source,
+    (default_state, of_jdk): (Option<bool>, bool),
+    settings: &Settings,
+) -> Pair {
     match (source, default_state) {
-        (Source::Execution, None) => Pair::Execution,
+        (Source::Execution, None) if of_jdk => Pair::Execution,
+        (Source::Execution, None) => settings.pair_of_event(),
         (Source::Execution, Some(false)) => Pair::Wall,
         (Source::Execution, Some(true)) if settings.counted_event().is_some() => Pair::Counted,
-        (Source::Execution, Some(true)) | (Source::CpuTime, _) => Pair::Cpu,
+        (Source::Execution, Some(true)) | (Source::CpuTime | Source::CpuWeighted, _) => Pair::Cpu,
         (Source::Native, _) => Pair::Native,
         (Source::Wall, _) => Pair::Wall,
         (Source::Tlab | Source::OutsideTlab, _) => Pair::Alloc,
@@ -92,6 +136,8 @@ pub(super) fn pair_of(source: Source, default_state: Option<bool>, settings: &Se
         (Source::Live, _) => Pair::Live,
         (Source::Lock, _) => Pair::Lock,
         (Source::Malloc, _) => Pair::Malloc,
+        (Source::Weighted(pair) | Source::Lasting(pair), _) => pair,
+        (Source::Old, _) => Pair::Old,
     }
 }
 
@@ -132,10 +178,10 @@ impl Columns {
         with_amount: bool,
         cells: usize,
     ) -> Result<(usize, Option<usize>)> {
-        let (_, name, amount, unit) = VALUES[pair as usize];
+        let (_, _, amount, unit) = VALUES[pair as usize];
         let counts = match self.values[pair as usize] {
             Some((counts, _)) => counts,
-            None => profile.push_value(ValueType::new(name, "count"), cells)?,
+            None => profile.push_value(pair.counted(), cells)?,
         };
         let amounts = match with_amount && !amount.is_empty() {
             true => Some(profile.push_value(ValueType::new(amount, unit), cells)?),
@@ -220,8 +266,8 @@ impl Columns {
         let Some((counts, amounts)) = self.values[from as usize].take() else {
             return;
         };
-        let (_, name, amount, unit) = VALUES[to as usize];
-        profile.rename_value(counts, ValueType::new(name, "count"));
+        let (_, _, amount, unit) = VALUES[to as usize];
+        profile.rename_value(counts, to.counted());
         if let Some(amounts) = amounts {
             profile.rename_value(amounts, ValueType::new(amount, unit));
         }

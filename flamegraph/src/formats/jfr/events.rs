@@ -1,6 +1,12 @@
 //! The events that are samples of something: what each is called, and which of its fields matter.
 
-use super::layout::Layout;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+use super::bytes::Cursor;
+use super::chunk::Event;
+use super::columns::Pair;
+use super::layout::{Layout, Slots};
 use super::metadata::Types;
 
 /// What kind of sample an event is.
@@ -21,6 +27,14 @@ pub(super) enum Source {
     Live,
     Lock,
     Malloc,
+    /// DataDog's CPU sample, which stands for several.
+    CpuWeighted,
+    /// DataDog's sampled object, which stands for several.
+    Weighted(Pair),
+    /// An operation that took time, and may have moved bytes.
+    Lasting(Pair),
+    /// The JDK's sample of objects that live long.
+    Old,
 }
 
 /// Slots of the fields that matter.
@@ -30,80 +44,85 @@ pub(super) const STACK: usize = 2;
 pub(super) const CLASS: usize = 3;
 pub(super) const AMOUNT: usize = 4;
 pub(super) const STATE: usize = 5;
-/// The size of an allocation, if its amount is another.
+/// The size of an allocation, if its amount is another; the bytes that an operation moved.
 pub(super) const SIZE: usize = 6;
 /// Time from the first to the last wall-clock sample of an event.
 pub(super) const SPAN: usize = 7;
 
-/// Each event with its source and the names of its fields, by slot.
-const SOURCES: &[(&str, Source, [&str; 8])] = {
+/// An event's name and source, and the names of its fields, by slot.
+type Row = (&'static str, Source, [&'static str; 8]);
+
+const fn row(
+    name: &'static str,
+    source: Source,
+    thread: &'static str,
+    class: &'static str,
+    [amount, size, span]: [&'static str; 3],
+) -> Row {
+    let fields = [
+        "startTime",
+        thread,
+        "stackTrace",
+        class,
+        amount,
+        "state",
+        size,
+        span,
+    ];
+    (name, source, fields)
+}
+
+/// The events that are read: name, source, the fields of the thread and the class, those of amount, size and span.
+#[rustfmt::skip]
+const SOURCES: &[Row] = {
     use Source::*;
-    const fn fields(
-        thread: &'static str,
-        class: &'static str,
-        amount: &'static str,
-    ) -> [&'static str; 8] {
-        [
-            "startTime",
-            thread,
-            "stackTrace",
-            class,
-            amount,
-            "state",
-            "",
-            "",
-        ]
-    }
-    let mut wall = fields("sampledThread", "", "samples");
-    wall[SPAN] = "timeSpan";
-    let mut in_tlab = fields("eventThread", "objectClass", "tlabSize");
-    in_tlab[SIZE] = "allocationSize";
     &[
-        (
-            "jdk.ExecutionSample",
-            Execution,
-            fields("sampledThread", "", ""),
-        ),
-        (
-            "jdk.NativeMethodSample",
-            Native,
-            fields("sampledThread", "", ""),
-        ),
-        (
-            "jdk.CPUTimeSample",
-            CpuTime,
-            fields("eventThread", "", "samplingPeriod"),
-        ),
-        ("profiler.WallClockSample", Wall, wall),
-        ("jdk.ObjectAllocationInNewTLAB", Tlab, in_tlab),
-        (
-            "jdk.ObjectAllocationOutsideTLAB",
-            OutsideTlab,
-            fields("eventThread", "objectClass", "allocationSize"),
-        ),
-        (
-            "jdk.ObjectAllocationSample",
-            Allocation,
-            fields("eventThread", "objectClass", "weight"),
-        ),
-        (
-            "profiler.LiveObject",
-            Live,
-            fields("eventThread", "objectClass", "allocationSize"),
-        ),
-        (
-            "jdk.JavaMonitorEnter",
-            Lock,
-            fields("eventThread", "monitorClass", "duration"),
-        ),
-        (
-            "jdk.ThreadPark",
-            Lock,
-            fields("eventThread", "parkedClass", "duration"),
-        ),
-        ("profiler.Malloc", Malloc, fields("eventThread", "", "size")),
+        row("jdk.ExecutionSample", Execution, "sampledThread", "", ["", "", ""]),
+        row("jdk.NativeMethodSample", Native, "sampledThread", "", ["", "", ""]),
+        row("jdk.CPUTimeSample", CpuTime, "eventThread", "", ["samplingPeriod", "", ""]),
+        row("profiler.WallClockSample", Wall, "sampledThread", "", ["samples", "", "timeSpan"]),
+        row("jdk.ObjectAllocationInNewTLAB", Tlab, "eventThread", "objectClass", ["tlabSize", "allocationSize", ""]),
+        row("jdk.ObjectAllocationOutsideTLAB", OutsideTlab, "eventThread", "objectClass", ["allocationSize", "", ""]),
+        row("jdk.ObjectAllocationSample", Allocation, "eventThread", "objectClass", ["weight", "", ""]),
+        row("profiler.LiveObject", Live, "eventThread", "objectClass", ["allocationSize", "", ""]),
+        row("jdk.JavaMonitorEnter", Lock, "eventThread", "monitorClass", ["duration", "", ""]),
+        row("jdk.ThreadPark", Lock, "eventThread", "parkedClass", ["duration", "", ""]),
+        row("profiler.Malloc", Malloc, "eventThread", "", ["size", "", ""]),
+        row("jdk.SocketRead", Lasting(Pair::Socket), "eventThread", "", ["duration", "bytesRead", ""]),
+        row("jdk.SocketWrite", Lasting(Pair::Socket), "eventThread", "", ["duration", "bytesWritten", ""]),
+        row("jdk.FileRead", Lasting(Pair::File), "eventThread", "", ["duration", "bytesRead", ""]),
+        row("jdk.FileWrite", Lasting(Pair::File), "eventThread", "", ["duration", "bytesWritten", ""]),
+        row("jdk.JavaMonitorWait", Lasting(Pair::Wait), "eventThread", "monitorClass", ["duration", "", ""]),
+        row("jdk.ThreadSleep", Lasting(Pair::Sleep), "eventThread", "", ["duration", "", ""]),
+        row("jdk.OldObjectSample", Old, "eventThread", "", ["objectSize", "", ""]),
+        row("datadog.ExecutionSample", CpuWeighted, "eventThread", "", ["weight", "", ""]),
+        row("datadog.MethodSample", Wall, "eventThread", "", ["weight", "", ""]),
+        row("datadog.ObjectSample", Weighted(Pair::Alloc), "eventThread", "objectClass", ["weight", "size", ""]),
+        row("datadog.HeapLiveObject", Weighted(Pair::Live), "eventThread", "objectClass", ["weight", "size", ""]),
+        row("datadog.ObjectAllocationInNewTLAB", Tlab, "eventThread", "objectClass", ["tlabSize", "allocationSize", ""]),
+        row("datadog.ObjectAllocationOutsideTLAB", OutsideTlab, "eventThread", "objectClass", ["allocationSize", "", ""]),
     ]
 };
+
+/// A kind of event with stacks that is not read, and how many events of it have one.
+pub(super) struct Unread {
+    pub(super) name: String,
+    layout: Layout,
+    pub(super) events: u64,
+}
+
+impl Unread {
+    /// Counts an event, if it has a stack.
+    pub(super) fn count(&mut self, event: Event, bytes: &[u8]) {
+        let mut slots = Slots::default();
+        let mut cursor = Cursor::new(&bytes[..event.end], event.fields);
+        let read = self.layout.read(&mut cursor, &mut slots);
+        self.events += u64::from(read.is_some() && slots[0] != 0);
+    }
+}
+
+/// Most kinds that are not read and are counted.
+const MOST_UNREAD: usize = 256;
 
 /// A kind of event that is read.
 pub(super) struct Kind {
@@ -117,9 +136,14 @@ pub(super) struct Kinds {
     kinds: Vec<Kind>,
     /// For small numbers the place in `kinds`, and one more; 0: it is not there.
     table: Vec<u8>,
+    pub(super) unread: HashMap<u64, Unread, RandomState>,
     pub(super) setting: Option<(u64, Layout)>,
-    pub(super) execution_sample: Option<u64>,
+    /// Kinds whose setting `interval` is that between CPU samples, and that between wall-clock samples.
+    pub(super) cpu_samples: [Option<u64>; 2],
+    pub(super) wall_samples: Option<u64>,
     pub(super) active_recording: Option<u64>,
+    /// Whether the JDK wrote the chunk.
+    pub(super) of_jdk: bool,
 }
 
 const TABLE: u64 = 4096;
@@ -145,14 +169,32 @@ impl Kinds {
                 table[number as usize] = kinds.len() as u8;
             }
         }
+        let is_read = |number| kinds.iter().any(|kind: &Kind| kind.number == number);
+        let unread = types.with_field(b"stackTrace");
+        let unread = unread
+            .filter(|&(number, _)| !is_read(number))
+            .filter_map(|(number, name)| {
+                let unread = Unread {
+                    name: String::from_utf8_lossy(name).into_owned(),
+                    layout: Layout::of(types, number, &["stackTrace"])?,
+                    events: 0,
+                };
+                Some((number, unread))
+            });
+        let unread = unread.take(MOST_UNREAD).collect();
         let setting = types.id("jdk.ActiveSetting");
         Kinds {
             kinds,
             table,
             setting: setting
                 .and_then(|id| Some((id, Layout::of(types, id, &["id", "name", "value"])?))),
-            execution_sample: types.id("jdk.ExecutionSample"),
+            unread,
+            cpu_samples: ["jdk.ExecutionSample", "datadog.ExecutionSample"]
+                .map(|name| types.id(name)),
+            wall_samples: types.id("datadog.MethodSample"),
             active_recording: types.id("jdk.ActiveRecording"),
+            // Profilers declare only the types that they write.
+            of_jdk: types.id("jdk.GarbageCollection").is_some(),
         }
     }
 

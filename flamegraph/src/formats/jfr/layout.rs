@@ -18,6 +18,8 @@ const MOST_STEPS: usize = 4096;
 enum Step {
     Number(usize),
     Byte(usize),
+    /// Four bytes: the bits of a `float`.
+    Float(usize),
     Fixed(u64),
     Text(usize),
     /// A count, and as many times these steps.
@@ -62,9 +64,11 @@ impl Layout {
     /// The same without the fields after the last wanted one.
     pub(super) fn shortened(mut self) -> Layout {
         let wanted = |step: &Step| match step {
-            Step::Number(slot) | Step::Byte(slot) | Step::Text(slot) | Step::Many(slot, _) => {
-                *slot < SLOTS
-            }
+            Step::Number(slot)
+            | Step::Byte(slot)
+            | Step::Float(slot)
+            | Step::Text(slot)
+            | Step::Many(slot, _) => *slot < SLOTS,
             Step::Fixed(_) => false,
         };
         let last = self.steps.iter().rposition(wanted);
@@ -134,6 +138,13 @@ fn run(steps: &[Step], cursor: &mut Cursor<'_>, slots: &mut Slots) -> Option<()>
         let (slot, value) = match step {
             Step::Number(slot) => (slot, cursor.number()?),
             Step::Byte(slot) => (slot, u64::from(cursor.byte()?)),
+            Step::Float(slot) => {
+                let bits = cursor.take(4)?.iter();
+                (
+                    slot,
+                    bits.fold(0, |bits, &byte| bits << 8 | u64::from(byte)),
+                )
+            }
             Step::Fixed(length) => {
                 cursor.take(*length)?;
                 continue;
@@ -184,7 +195,7 @@ impl Maker<'_, '_> {
         Some(match self.types.class_name(class)? {
             b"boolean" | b"byte" => Step::Byte(slot),
             b"char" | b"short" | b"int" | b"long" => Step::Number(slot),
-            b"float" => Step::Fixed(4),
+            b"float" => Step::Float(slot),
             b"double" => Step::Fixed(8),
             b"java.lang.String" => Step::Text(slot),
             _ => return None,

@@ -63,6 +63,19 @@ impl<'a> Types<'a> {
         self.classes.iter().rev().find(found).map(|class| class.id)
     }
 
+    /// The numbers and names of the types with a field of this name.
+    pub(super) fn with_field<'t>(
+        &'t self,
+        field: &'t [u8],
+    ) -> impl Iterator<Item = (u64, &'t [u8])> {
+        let has_it = move |class: &&Class| {
+            let mut fields = class.fields.iter();
+            fields.any(|of_class| *self.texts[of_class.name] == *field)
+        };
+        let found = self.classes.iter().filter(has_it);
+        found.map(|class| (class.id, &*self.texts[class.name]))
+    }
+
     pub(super) fn fields(&self, class: u64) -> Option<&[Field]> {
         let class = &self.classes[*self.by_id.get(&class)?];
         Some(&class.fields)

@@ -1,5 +1,7 @@
 //! From chunks to samples to the tree.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use hashbrown::HashMap;
@@ -69,6 +71,8 @@ pub(super) fn read(input: Input<'_>, options: &ReadOptions) -> Result<Recording>
 
 /// The most live objects that async-profiler keeps.
 pub const MOST_LIVE: u64 = 1024;
+/// Kinds of events that are not read and are named.
+const MOST_NAMED: usize = 5;
 /// Smaller chunks are read by one thread.
 const LARGE: usize = 1 << 20;
 
@@ -82,6 +86,10 @@ struct Reader<'o> {
     lost: u64,
     /// The header of the first chunk.
     first: Option<Header>,
+    /// That of async-profiler's first chunk, which may follow one of the JDK, whose ticks are others.
+    first_of_profiler: Option<Header>,
+    /// How many events with stacks are not read, by their names.
+    unread: BTreeMap<String, u64>,
     /// Chunks of which something could be read.
     read: u64,
     live_cut: bool,
@@ -106,6 +114,8 @@ impl<'o> Reader<'o> {
             budget,
             lost: 0,
             first: None,
+            first_of_profiler: None,
+            unread: BTreeMap::new(),
             read: 0,
             live_cut: false,
         }
@@ -169,7 +179,7 @@ impl<'o> Reader<'o> {
         pools: &Pools<'_>,
         complete: bool,
     ) -> Result<u64> {
-        let kinds = Kinds::of(types);
+        let mut kinds = Kinds::of(types);
         if let Some((setting, _)) = kinds.setting {
             for event in Events::of(&chunk.bytes).filter(|event| event.kind == setting) {
                 self.settings.take(event, &kinds, pools, &chunk.bytes);
@@ -178,7 +188,8 @@ impl<'o> Reader<'o> {
         let limits = &self.options.limits;
         let finder = || Finder::new(pools, Namer::new(pools, limits), complete);
         let mut stacks = Stacks::new(finder(), self.options.threads);
-        let (ticks, clock) = (self.ticks(&chunk.header), self.clock(&chunk.header));
+        let clock = self.clock(&chunk.header, kinds.of_jdk);
+        let ticks = self.ticks(&clock);
         let mut samples = Samples {
             settings: &self.settings,
             counted: &mut self.counted,
@@ -190,6 +201,7 @@ impl<'o> Reader<'o> {
             ticks,
             clock,
             default_state: state(pools, b"STATE_DEFAULT"),
+            of_jdk: kinds.of_jdk,
             sleeping_state: state(pools, b"STATE_SLEEPING"),
             lost: 0,
             live: 0,
@@ -204,7 +216,7 @@ impl<'o> Reader<'o> {
                 Grower::new(tree, most_nodes),
                 large,
                 |places, give| decode(places, &mut stacks, (names, &mut self.budget), give),
-                |take| samples.take_round(&chunk.bytes, (&mut events, &kinds), take),
+                |take| samples.take_round(&chunk.bytes, (&mut events, &mut kinds), take),
             )?;
             more = left;
             self.profile.grown();
@@ -221,25 +233,32 @@ impl<'o> Reader<'o> {
         self.profile.modules.add(stacks.modules());
         let (lost, live) = (samples.lost, samples.live);
         self.live_cut |= live >= MOST_LIVE && self.settings.engine().is_some();
+        for unread in kinds
+            .unread
+            .into_values()
+            .filter(|unread| unread.events > 0)
+        {
+            *self.unread.entry(unread.name).or_default() += unread.events;
+        }
         Ok(lost)
     }
 
     /// The first and the last tick of the time that is wanted.
-    fn ticks(&self, header: &Header) -> (i64, i64) {
+    fn ticks(&self, clock: &Clock) -> (i64, i64) {
         let Some((from, to)) = self.options.time else {
             return (i64::MIN, i64::MAX);
         };
-        let earlier = self.since_begin(header) as f64 / 1e9;
+        let earlier = clock.chunk as f64 / 1e9;
         let tick = |seconds: f64| {
-            let since_chunk = (seconds - earlier) * header.ticks_per_second as f64;
-            header.start_ticks.saturating_add(since_chunk as i64)
+            let since_chunk = (seconds - earlier) * clock.ticks_per_second as f64;
+            clock.ticks.saturating_add(since_chunk as i64)
         };
         (tick(from), tick(to))
     }
 
-    fn clock(&self, header: &Header) -> Clock {
+    fn clock(&mut self, header: &Header, of_jdk: bool) -> Clock {
         Clock {
-            chunk: self.since_begin(header),
+            chunk: self.since_begin(header, of_jdk),
             ticks: header.start_ticks,
             ticks_per_second: header.ticks_per_second,
         }
@@ -247,19 +266,42 @@ impl<'o> Reader<'o> {
 
     /// Nanoseconds from the begin of the recording to that of a chunk. async-profiler's ticks are the machine's own:
     /// they do not jump when the clock is set.
-    fn since_begin(&self, header: &Header) -> i64 {
+    fn since_begin(&mut self, header: &Header, of_jdk: bool) -> i64 {
         let first = self.first.unwrap_or(*header);
-        let by_ticks = match self.settings.engine() {
-            Some(_) => header.ticks_since(&first),
-            None => None,
-        };
-        by_ticks.unwrap_or(header.start.saturating_sub(first.start))
+        let since_first = |header: &Header| header.start.saturating_sub(first.start);
+        if of_jdk || self.settings.engine().is_none() {
+            return since_first(header);
+        }
+        let begin = *self.first_of_profiler.get_or_insert(*header);
+        let by_ticks = header.ticks_since(&begin);
+        by_ticks.map_or(since_first(header), |ticks| {
+            since_first(&begin).saturating_add(ticks)
+        })
+    }
+
+    /// What has stacks and is not read. The JDK has many such events, which matter if they are most.
+    fn warn_of_unread(&mut self) {
+        let taken = self.counted.taken.samples();
+        let matters =
+            |&(name, events): &(&String, &u64)| !name.starts_with("jdk.") || *events > taken;
+        let mut unread: Vec<_> = self.unread.iter().filter(matters).collect();
+        unread.sort_by_key(|&(_, events)| Reverse(*events));
+        if unread.is_empty() {
+            return;
+        }
+        let named = unread.iter().take(MOST_NAMED).map(|(name, events)| {
+            let noun = if **events == 1 { "event" } else { "events" };
+            format!("{} {noun} {name}", grouped(**events))
+        });
+        let named = named.collect::<Vec<_>>().join(", ");
+        self.profile.add_warnings([format!("{named} are not read")]);
     }
 
     fn finish(mut self) -> Result<Recording> {
         if let (0, Some(reason)) = (self.read, self.profile.warnings().first()) {
             return Err(Error::Empty(reason.clone()));
         }
+        self.warn_of_unread();
         let made = (self.options.off_cpu, self.options.limits.cells);
         let pairs = self
             .columns
@@ -292,6 +334,14 @@ fn state(pools: &Pools<'_>, wanted: &[u8]) -> Option<u64> {
         let name = pools.get(Of::States, id);
         name.is_some_and(|[text, ..]| *pools.text(text).utf8() == *wanted)
     })
+}
+
+/// `37,103`
+fn grouped(number: u64) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", grouped(number / 1000), number % 1000),
+    }
 }
 
 fn at(place: u64, error: Error) -> Error {

@@ -48,6 +48,8 @@ pub(super) struct Samples<'a, 'r> {
     pub(super) clock: Clock,
     /// The numbers of async-profiler's states for CPU samples, and for threads that do not run.
     pub(super) default_state: Option<u64>,
+    /// Whether the JDK wrote the chunk.
+    pub(super) of_jdk: bool,
     pub(super) sleeping_state: Option<u64>,
     /// Samples whose stack is not in the recording.
     pub(super) lost: u64,
@@ -60,7 +62,7 @@ impl Samples<'_, '_> {
     pub(super) fn take_round(
         &mut self,
         bytes: &[u8],
-        (events, kinds): (&mut Events<'_>, &Kinds),
+        (events, kinds): (&mut Events<'_>, &mut Kinds),
         take: Take<'_>,
     ) -> Result<bool> {
         let mut out = Batches::new(take);
@@ -71,6 +73,8 @@ impl Samples<'_, '_> {
             };
             if let Some(kind) = kinds.get(event.kind) {
                 self.take(bytes, event, kind, &mut out)?;
+            } else if let Some(unread) = kinds.unread.get_mut(&event.kind) {
+                unread.count(event, bytes);
             }
         }
         out.hand_over()?;
@@ -97,9 +101,11 @@ impl Samples<'_, '_> {
         }
         let state = slots[events::STATE];
         let default_state = self.default_state.map(|default| default == state);
-        let pair = pair_of(kind.source, default_state, self.settings);
+        let pair = pair_of(kind.source, (default_state, self.of_jdk), self.settings);
         if !self.add(kind, pair, &slots, out)? {
             self.lost += 1;
+        } else if let Some(bytes) = pair.bytes() {
+            self.add(kind, bytes, &slots, out)?;
         } else if self.off_cpu && pair == Pair::Wall && self.waits(&slots)? {
             self.add(kind, Pair::OffCpu, &slots, out)?;
         }

@@ -2,7 +2,7 @@
 
 use super::bytes::Cursor;
 use super::chunk::Event;
-use super::columns::Pair;
+use super::columns::{pair_of, Pair};
 use super::events::{Kinds, Source};
 use super::layout::Slots;
 use super::pools::Pools;
@@ -38,6 +38,8 @@ pub(super) struct Settings {
     lock: Option<i64>,
     native: Option<i64>,
     live: bool,
+    /// What the JDK records.
+    enabled: Vec<Pair>,
 }
 
 impl Settings {
@@ -55,7 +57,7 @@ impl Settings {
         let [id, name, value, ..] = slots;
         let (name, value) = (pools.text(name).utf8(), pools.text(value).utf8());
         let value = String::from_utf8_lossy(&value);
-        let of_samples = kinds.execution_sample == Some(id);
+        let of_samples = kinds.cpu_samples.contains(&Some(id));
         match &*name {
             b"event" if kinds.active_recording == Some(id) && !value.is_empty() => {
                 self.event = Some(value.into_owned());
@@ -68,10 +70,35 @@ impl Settings {
             b"lock" => self.lock = value.parse().ok(),
             b"nativemem" => self.native = value.parse().ok(),
             b"live" => self.live = value == "true",
+            b"interval" if kinds.wall_samples == Some(id) => self.wall = value.parse().ok(),
+            b"enabled" if kinds.of_jdk && value == "true" => {
+                if let Some(kind) = kinds.get(id) {
+                    self.enable(kind.source);
+                }
+            }
             b"interval" if of_samples => self.interval = value.parse().ok(),
             b"wall" if of_samples => self.wall = value.parse().ok(),
             b"period" if of_samples => self.period = nanoseconds(&value),
             _ => {}
+        }
+    }
+
+    /// Takes in that the JDK records an event.
+    fn enable(&mut self, source: Source) {
+        let pair = pair_of(source, (None, true), self);
+        if !self.enabled.contains(&pair) {
+            self.enabled
+                .extend([Some(pair), pair.bytes()].into_iter().flatten());
+        }
+    }
+
+    /// What the samples of an async-profiler before 3.0 are, which took one kind of them only.
+    pub(super) fn pair_of_event(&self) -> Pair {
+        match self.event.as_deref() {
+            None => Pair::Execution,
+            Some("wall") => Pair::Wall,
+            Some(_) if self.counted_event().is_some() => Pair::Counted,
+            Some(_) => Pair::Cpu,
         }
     }
 
@@ -80,8 +107,8 @@ impl Settings {
         self.event.as_deref().filter(|event| !TIMED.contains(event))
     }
 
-    /// What async-profiler was asked to sample, and whether a sample has an amount.
-    pub(super) fn sampled(&self) -> impl Iterator<Item = (Pair, bool)> {
+    /// What was to be sampled, and whether a sample has an amount.
+    pub(super) fn sampled(&self) -> impl Iterator<Item = (Pair, bool)> + '_ {
         let event = self.event.as_deref().filter(|_| self.interval.is_some());
         let asked = |interval: Option<i64>| interval.is_some_and(|interval| interval >= 0);
         let of_event = match event {
@@ -101,7 +128,17 @@ impl Settings {
             (Pair::Malloc, asked(self.native)),
         ];
         let others = others.into_iter().filter(|&(_, asked)| asked);
-        of_event.into_iter().chain(others)
+        // Beside async-profiler, the JDK takes no samples.
+        let enabled = self
+            .enabled
+            .iter()
+            .filter(move |pair| **pair != Pair::Execution || event.is_none());
+        let enabled = enabled.map(|&pair| match pair {
+            Pair::Native | Pair::SocketBytes | Pair::FileBytes => (pair, false),
+            Pair::Execution => (pair, self.period.is_some()),
+            _ => (pair, true),
+        });
+        of_event.into_iter().chain(others).chain(enabled)
     }
 
     /// Nanoseconds that a CPU sample of async-profiler stands for.

@@ -33,7 +33,20 @@ impl Weights {
         ticks_per_second: i64,
     ) -> Result<Weight> {
         let amount = slots[events::AMOUNT] as i64;
+        let size = slots[events::SIZE] as i64;
         match kind.source {
+            _ if matches!(pair, Pair::SocketBytes | Pair::FileBytes) => Ok((size.max(0), None)),
+            Source::Lasting(_) => Ok((1, Some(nanoseconds(amount, ticks_per_second)?))),
+            Source::Old if !kind.layout.has(events::AMOUNT) => Ok((1, None)),
+            Source::Old => Ok((1, Some(amount))),
+            Source::CpuWeighted => times(amount.max(1), settings.cpu_interval()),
+            Source::Weighted(_) => {
+                let weight = f64::from(f32::from_bits(slots[events::AMOUNT] as u32));
+                // Without a weight it stands for itself.
+                let weight = if weight >= 1.0 { weight } else { 1.0 };
+                let bytes = (size.max(0) as f64 * weight).round() as i64;
+                Ok((self.whole(pair, weight), Some(bytes)))
+            }
             Source::Execution if pair == Pair::Execution => times(1, settings.period()),
             Source::Execution if pair == Pair::Wall => times(1, settings.wall_interval()),
             Source::Execution => times(1, settings.cpu_interval()),
@@ -49,7 +62,7 @@ impl Weights {
             }
             _ => {
                 let size = match kind.layout.has(events::SIZE) {
-                    true => slots[events::SIZE] as i64,
+                    true => size,
                     false => amount,
                 };
                 Ok(self.estimated(kind, pair, (amount, size), settings))
@@ -78,11 +91,16 @@ impl Weights {
             // An amount below the interval stands for the whole interval.
             (_, Some(interval)) => amount.max(interval),
         };
+        (self.whole(pair, whole as f64 / size as f64), Some(whole))
+    }
+
+    /// A count without its fraction, which is added to the next one.
+    fn whole(&mut self, pair: Pair, count: f64) -> i64 {
         let fraction = &mut self.fractions[pair as usize];
-        *fraction += whole as f64 / size as f64;
-        let count = fraction.floor();
-        *fraction -= count;
-        (count as i64, Some(whole))
+        *fraction += count;
+        let whole = fraction.floor();
+        *fraction -= whole;
+        whole as i64
     }
 }
 
