@@ -258,10 +258,13 @@ class FileSource:
         except OSError as error:
             raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
         values = [column for column in self._profile.values if self._profile.total(column[0])]
-        known = {event: measure_of(event).column for event in _EVENTS}
-        self.events = {event: column for event, column in known.items() if column in values}
+        known = {event: measure_of(event) for event in _EVENTS}
+        self.events = {event: one.column for event, one in known.items() if one.columns[-1] in values}
         for column in values:
             self.events.setdefault(column[0], column)
+        # Samples without a time may be of anything; they can be compared with the CPU samples of a run.
+        if (cpu := known["cpu"].column) in values:
+            self.events.setdefault("cpu", cpu)
         self.start: int | None = self._profile.times.start if self._profile.times else None
 
     def has(self, event: str) -> bool:

@@ -111,6 +111,22 @@ def test_errors_name_the_file(job, words, code, says, tmp_path, capsys):
     assert not (tmp_path / "x.svg").exists()
 
 
+def test_files_that_do_not_fit_or_are_no_profiles_are_errors(job, tmp_path, capsys):
+    other = tmp_path / "differential.folded"
+    other.write_text("main 1 2\n")
+    picture = tmp_path / "job.svg"
+    assert exit_code(["convert", job, "-o", picture]) == 0
+    for inputs, says in [
+        ([job, other], f"cannot merge: {other}: unlike values do not add up: samples (count) and before"),
+        (
+            [picture],
+            f"cannot read: {picture}: not a profile that can be read, but a picture that hprofiler drew",
+        ),
+    ]:
+        assert exit_code(["convert", *inputs, "-o", tmp_path / "x.svg"]) == 4
+        assert says in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("option", [[], ["--diff"]])
 def test_a_folder_is_an_error_that_names_a_profile_in_it(job, tmp_path, option):
     def says(folder):

@@ -325,6 +325,14 @@ def test_amounts_of_cpu_time_do_not_depend_on_the_frequency(tmp_path):
     assert by_name(text)["b"].own.after == 6000, "folded text knows no time"
 
 
+def test_samples_without_a_time_are_not_called_cpu_time(tmp_path):
+    for name, text in (("a", JOB), ("b", JOB + "main;c 9000\n")):
+        (tmp_path / f"{name}.folded").write_text(text)
+    done = diff(tmp_path / "a.folded", tmp_path / "b.folded")
+    assert "c is new: 50.0 points more of samples." in done.stdout
+    assert "CPU" not in done.stdout
+
+
 def test_a_partial_side_is_marked(tmp_path):
     before = run_of(tmp_path / "a", JOB)
     hosts = [MadeHost("h", {1: JOB})]

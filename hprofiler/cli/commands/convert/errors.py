@@ -17,17 +17,25 @@ REMEDIES = {
     "merge-overflow": "use --mean",
 }
 
+_OF_MERGING = ("unlike-values", "merge-overflow")
+
 
 @contextlib.contextmanager
-def about(what: str | Callable[[], str]) -> Iterator[None]:
-    """Adds to the core's errors what was being done; an OptionError is a UsageError."""
+def about(what: str | Callable[[], str], merging: str | None = None) -> Iterator[None]:
+    """Adds to the core's errors what was being done; an OptionError is a UsageError.
+
+    `merging`: what was being done if inputs that were read do not fit each other.
+    """
     try:
         yield
     except ValueError as error:
+        code = getattr(error, "code", "")
+        if merging is not None and code in _OF_MERGING:
+            what = merging
         reason = f"{what if isinstance(what, str) else what()}: {error}"
         if isinstance(error, OptionError):
             raise UsageError(reason) from error
-        raise ProfileError(reason, REMEDIES.get(getattr(error, "code", ""), "")) from error
+        raise ProfileError(reason, REMEDIES.get(code, "")) from error
 
 
 def warn(text: str) -> None:

@@ -66,7 +66,7 @@ def merged(options: argparse.Namespace) -> Profile:
         profile, found = _merged(options, steps)
     else:
         sources = [source(name) for name in options.inputs]
-        with about("cannot read"):
+        with about("cannot read", merging="cannot merge"):
             profile = interruptibly(lambda: Profile.open(sources, mean=options.mean, **_asked(options)))
     if is_empty(profile):
         warn_of(profile.malformed_lines, profile.warnings)
