@@ -429,6 +429,8 @@ fn operations_and_samples_of_datadog_are_values() {
         ("wall", 10_000),
         ("alloc_objects", 5),
         ("alloc_space", 500),
+        ("contentions", 0),
+        ("delay", 0),
         ("socket_operations", 1),
         ("socket_time", 300),
         ("socket_bytes", 4096),
@@ -454,24 +456,17 @@ fn operations_and_samples_of_datadog_are_values() {
 }
 
 #[test]
-fn what_the_jdk_records_has_values_without_events() {
-    let enabled = |id| {
-        event(
-            32,
-            &[numbers(&[0, id]), text("enabled"), text("true")].concat(),
-        )
-    };
-    let settings = [30, 31, 5000, 41].map(enabled).concat();
-    let sleep = event(44, &numbers(&[1, 60, 9, 2, 9]));
+fn what_the_jdk_can_record_has_values_without_events() {
+    let classes = OTHERS.lines().next().unwrap();
     let wait = event(5000, &numbers(&[1_000, 500, 9, 2, 0]));
-    let one = read(&of_jdk(OTHERS, &[settings.clone(), wait]), &options(false)).unwrap();
-    let mut sum = read(&of_jdk(OTHERS, &[settings.clone()]), &options(false)).unwrap();
+    let one = read(&of_jdk(classes, &[wait]), &options(false)).unwrap();
+    let mut sum = read(&of_jdk(classes, &[]), &options(false)).unwrap();
     let expected = "samples (count), alloc_objects (count), alloc_space (bytes), \
                     contentions (count), delay (nanoseconds), socket_operations (count), \
                     socket_time (nanoseconds), socket_bytes (bytes)";
     assert_eq!(sum.value_list(), expected);
     sum.merge(&one).unwrap();
     assert_eq!(folded(&sum, "delay"), "demo/Main.café_[0] 500\n");
-    let other = read(&of_jdk(OTHERS, &[settings, sleep]), &options(false)).unwrap();
+    let other = read(&of_jdk(OTHERS, &[]), &options(false)).unwrap();
     assert!(sum.merge(&other).is_err());
 }

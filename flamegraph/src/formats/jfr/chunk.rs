@@ -37,7 +37,10 @@ impl Header {
         if major != 2 {
             return Err(damaged(
                 place,
-                format!("version {major} of the format is not known (2 is)"),
+                format!(
+                    "version {major} of the format cannot be read; version 2 can, which JDK 9 and later write, \
+                     async-profiler, and JDK 8 from OpenJDK 8u262 on"
+                ),
             ));
         }
         if bytes[67] & 1 == 0 {

@@ -202,7 +202,9 @@ impl Columns {
             // The JDK's own samples count the same as async-profiler's.
             let instead = match pair {
                 Pair::Cpu => Pair::Execution,
+                Pair::Execution => Pair::Cpu,
                 Pair::Alloc => Pair::AllocSamples,
+                Pair::AllocSamples => Pair::Alloc,
                 other => other,
             };
             if !self.has(pair) && !self.has(instead) {

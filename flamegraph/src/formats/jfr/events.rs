@@ -198,6 +198,10 @@ impl Kinds {
         }
     }
 
+    pub(super) fn sources(&self) -> impl Iterator<Item = Source> + '_ {
+        self.kinds.iter().map(|kind| kind.source)
+    }
+
     #[inline]
     pub(super) fn get(&self, number: u64) -> Option<&Kind> {
         if number < TABLE {

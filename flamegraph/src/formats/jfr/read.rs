@@ -180,6 +180,9 @@ impl<'o> Reader<'o> {
         complete: bool,
     ) -> Result<u64> {
         let mut kinds = Kinds::of(types);
+        if kinds.of_jdk {
+            self.settings.declare(&kinds);
+        }
         if let Some((setting, _)) = kinds.setting {
             for event in Events::of(&chunk.bytes).filter(|event| event.kind == setting) {
                 self.settings.take(event, &kinds, pools, &chunk.bytes);

@@ -38,8 +38,8 @@ pub(super) struct Settings {
     lock: Option<i64>,
     native: Option<i64>,
     live: bool,
-    /// What the JDK records.
-    enabled: Vec<Pair>,
+    /// What the JDK can record.
+    declared: Vec<Pair>,
 }
 
 impl Settings {
@@ -71,11 +71,6 @@ impl Settings {
             b"nativemem" => self.native = value.parse().ok(),
             b"live" => self.live = value == "true",
             b"interval" if kinds.wall_samples == Some(id) => self.wall = value.parse().ok(),
-            b"enabled" if kinds.of_jdk && value == "true" => {
-                if let Some(kind) = kinds.get(id) {
-                    self.enable(kind.source);
-                }
-            }
             b"interval" if of_samples => self.interval = value.parse().ok(),
             b"wall" if of_samples => self.wall = value.parse().ok(),
             b"period" if of_samples => self.period = nanoseconds(&value),
@@ -83,12 +78,14 @@ impl Settings {
         }
     }
 
-    /// Takes in that the JDK records an event.
-    fn enable(&mut self, source: Source) {
-        let pair = pair_of(source, (None, true), self);
-        if !self.enabled.contains(&pair) {
-            self.enabled
-                .extend([Some(pair), pair.bytes()].into_iter().flatten());
+    /// Takes in what the JDK can record. It does not always write which of that it was told to record.
+    pub(super) fn declare(&mut self, kinds: &Kinds) {
+        for source in kinds.sources() {
+            let pair = pair_of(source, (None, true), self);
+            let pairs = [Some(pair), pair.bytes()].into_iter().flatten();
+            if !self.declared.contains(&pair) {
+                self.declared.extend(pairs);
+            }
         }
     }
 
@@ -129,16 +126,17 @@ impl Settings {
         ];
         let others = others.into_iter().filter(|&(_, asked)| asked);
         // Beside async-profiler, the JDK takes no samples.
-        let enabled = self
-            .enabled
+        let is_else = move |pair: &&Pair| **pair != Pair::Execution || event.is_none();
+        let declared = self
+            .declared
             .iter()
-            .filter(move |pair| **pair != Pair::Execution || event.is_none());
-        let enabled = enabled.map(|&pair| match pair {
-            Pair::Native | Pair::SocketBytes | Pair::FileBytes => (pair, false),
-            Pair::Execution => (pair, self.period.is_some()),
-            _ => (pair, true),
-        });
-        of_event.into_iter().chain(others).chain(enabled)
+            .filter(is_else)
+            .map(|&pair| match pair {
+                Pair::Native | Pair::SocketBytes | Pair::FileBytes => (pair, false),
+                Pair::Execution => (pair, self.period.is_some()),
+                _ => (pair, true),
+            });
+        of_event.into_iter().chain(others).chain(declared)
     }
 
     /// Nanoseconds that a CPU sample of async-profiler stands for.
