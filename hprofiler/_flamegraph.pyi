@@ -439,7 +439,9 @@ class Profile:
         thread, what it waits for and the frame BROKEN_STACKS stand above. Self costs do not change.
         """
     def without_unsure_callers(self) -> Profile:
-        """All stacks; functions that compiled Java methods call (stubs, intrinsics) begin below threads."""
+        """All stacks; what compiled Java code enters without a safepoint (stubs, intrinsics, page faults)
+        begins below its thread.
+        """
     def unsure_callers(self) -> int:
         """The part of the first value in stacks that `without_unsure_callers` cuts."""
     def invert(self) -> Profile:

@@ -51,9 +51,7 @@ def _unsure_callers(changes: Changes) -> list[Finding]:
         return []
     sides = {side.name: side.unsure for side in changes.sides if side.unsure}
     where = " and ".join(f"{counted(number, 'processes')} of {name}" for name, number in sides.items())
-    text = (
-        "Stubs and intrinsics are compared by themselves, not as a part of their callers, which may be wrong"
-    )
+    text = "Stubs, intrinsics and page faults are compared by themselves, without callers, which may be wrong"
     why = f"{where} compiled code before the profiler was loaded. Start with {DEBUG_FLAGS}."
     return [says("callers-unsure", f"{text}: {why}", caveat=True)]
 

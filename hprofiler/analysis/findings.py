@@ -6,6 +6,7 @@ findings, or none.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -43,6 +44,8 @@ _GIL = {
     "[waiting]": "waiting",
 }
 _FEW = 100
+# Compiled code of a JVM that did not list it.
+_NAMELESS = re.compile(r"\[perf-\d+\.map\]$")
 _GARBAGE = 0.1
 _COMPILERS = 0.15
 _KERNEL = 0.4
@@ -121,6 +124,9 @@ def answer(subject: Subject) -> Finding:
     if subject.attribution.self_only:
         text = "Too many stacks are broken for totals. The method with the highest self cost is "
         share = _share(hottest.self_value, subject)
+        if _NAMELESS.match(hottest.name):
+            text = "Too many stacks are broken for totals, and most code has no names: "
+            return says("self-only", text, share, f"{_of(subject)} is in Java methods without names.")
         return says("self-only", text, _name(hottest.name), ": ", share, ".", method=hottest.name)
     if owner is not None:
         share = _share(owner.method.total_value, subject)

@@ -363,9 +363,8 @@ def analyze_event(
 
 
 def _about_unsure_callers(unsure: UnsureCallers, attribution: Attribution) -> Finding:
-    what = (
-        f"{percent(unsure.share, 1)} of all {measure_of(attribution.event).wider} is in stubs and intrinsics"
-    )
+    share = f"{percent(unsure.share, 1)} of all {measure_of(attribution.event).wider}"
+    what = f"{share} is in stubs, intrinsics and page faults"
     where = "1 process, which was" if unsure.processes == 1 else f"{unsure.processes} processes, which were"
     text = f"{what}: who calls them may be wrong in {where} compiled before the profiler was loaded."
     remedy = f"Start with {DEBUG_FLAGS}."

@@ -128,9 +128,7 @@ class _Reading:
         made |= self._of_profiles()
         if all(self._facts.of(event).all_untrusted for event in self._facts.events):
             first = self._problems[0]
-            raise ArchiveError(
-                f"{self._folder.path}: {first.host} pid {first.pid}: {first.reason}", first.remedy
-            )
+            raise ArchiveError(f"{first.host} pid {first.pid}: {first.reason}", first.remedy)
         made |= self._of_spark()
         made |= self._of_metrics()
         run.tables = {name: table for name, table in made.items() if table.num_rows}

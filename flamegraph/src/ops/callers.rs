@@ -63,8 +63,8 @@ impl Profile {
         heads
     }
 
-    /// All stacks, but those through code that a compiled Java method calls begin there, below their thread: without
-    /// debug information, a compiled method knows what was inlined only at calls of Java methods and of the JVM.
+    /// All stacks, but those through code that a compiled Java method enters without a safepoint (stubs, intrinsics,
+    /// page faults) begin there, below their thread: without debug information, only safepoints say what was inlined.
     pub fn without_unsure_callers(&self) -> Result<Profile> {
         let heads = self.threads_and_waits();
         self.replanted(
@@ -90,25 +90,52 @@ impl Profile {
         sum
     }
 
-    /// Whether a node is a function, or the kernel, directly below a compiled Java method. The JVM's own entries, such
-    /// as `_new_array_Java`, are called at safepoints, where the callers are known.
+    /// Whether a node is code that a compiled Java method enters without a safepoint. A native method looks the same,
+    /// unless the Java frame was inlined, which native methods are not.
     fn has_unsure_caller(&self, node: Node) -> bool {
         let frame = self.tree.frame(node);
-        if !matches!(frame.kind(), Kind::Plain | Kind::Kernel) {
-            return false;
-        }
         let parent = self.tree.parent(node);
-        let compiled = parent != ROOT
-            && matches!(
-                self.tree.frame(parent).kind(),
-                Kind::C1 | Kind::Jit | Kind::Inlined
-            );
-        compiled && !is_entry(self.frames.name_of(frame))
+        let caller = match parent {
+            ROOT => return false,
+            _ => self.tree.frame(parent).kind(),
+        };
+        let name = self.frames.name_of(frame);
+        match (caller, frame.kind()) {
+            (Kind::C1 | Kind::Jit | Kind::Inlined, Kind::Kernel) => true,
+            (Kind::C1 | Kind::Jit, Kind::Plain) => is_leaf(name) && !is_entry(name),
+            (Kind::Inlined, Kind::Plain) => !is_entry(name),
+            _ => false,
+        }
     }
 }
 
+/// Parts of the names of HotSpot's stubs, and of its functions that compiled code calls.
+const LEAVES: [&str; 16] = [
+    "::",
+    "arraycopy",
+    "_fill",
+    "implCompress",
+    "aescrypt",
+    "AESCrypt",
+    "ghash",
+    "base64_",
+    "updateBytes",
+    "ToLen",
+    "mulAdd",
+    "montgomery",
+    "poly1305",
+    "chacha20",
+    "vectorizedMismatch",
+    "StubRoutines",
+];
+
+fn is_leaf(name: &str) -> bool {
+    LEAVES.iter().any(|part| name.contains(part))
+}
+
+/// The JVM's entries, and interpreted code, are called at safepoints, where the callers are known.
 fn is_entry(name: &str) -> bool {
-    name.starts_with('_') && name.ends_with("_Java")
+    name.ends_with("_Java") || name.contains("Runtime") || name == "Interpreter"
 }
 
 #[cfg(test)]
@@ -154,7 +181,13 @@ mod tests {
     #[test]
     fn code_below_compiled_methods_has_no_sure_caller() {
         let stacks = [
-            ("[T];a/B.run_[j];a/B.f_[i];md5;x", 1),
+            ("[T];a/B.run_[j];a/B.f_[i];new_intrinsic;x", 1),
+            ("[T];a/B.run_[j];md5_implCompressMB", 10),
+            ("[T];a/B.run_[j];os::javaTimeNanos;vdso", 20),
+            (
+                "[T];a/B.run_[j];java/util/zip/Deflater.deflate_[j];Java_deflate",
+                30,
+            ),
             ("[T];a/B.run_[1];irq_[k]", 2),
             ("[T];a/B.run_[j];_new_array_Java;slow", 3),
             ("[T];a/B.run_[0];md5", 4),
@@ -166,13 +199,16 @@ mod tests {
             "[T];a/B.run_[0];md5 4
 [T];a/B.run_[j];_new_array_Java;slow 3
 [T];a/B.run_[j];a/B.f_[i] 5
+[T];a/B.run_[j];java/util/zip/Deflater.deflate_[j];Java_deflate 30
 [T];irq_[k] 2
-[T];md5;x 1
+[T];md5_implCompressMB 10
+[T];new_intrinsic;x 1
+[T];os::javaTimeNanos;vdso 20
 [T];start_thread;md5 6
 "
         );
         let all = |profile: &Profile| {
-            assert_eq!(profile.unsure_callers(0), 3);
+            assert_eq!(profile.unsure_callers(0), 33);
             Ok(profile.clone())
         };
         made(&stacks, all);
