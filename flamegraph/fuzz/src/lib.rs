@@ -11,7 +11,7 @@ mod readers;
 type Target = fn(&[u8]);
 
 /// The targets by name.
-pub const TARGETS: [(&str, Target); 17] = [
+pub const TARGETS: [(&str, Target); 18] = [
     ("jfr", readers::jfr),
     ("perf_live", live::perf_live),
     ("compact", readers::compact),
@@ -26,6 +26,7 @@ pub const TARGETS: [(&str, Target); 17] = [
     ("firefox", readers::firefox),
     ("bpf", readers::bpf),
     ("otlp", readers::otlp),
+    ("jemalloc", readers::jemalloc),
     ("perf_script", readers::perf_script),
     ("rules", parts::rules),
     ("mangled", parts::mangled),

@@ -113,6 +113,10 @@ pub fn otlp(bytes: &[u8]) {
     read_with(bytes, &threads);
 }
 
+pub fn jemalloc(bytes: &[u8]) {
+    read_as(bytes, Some(Format::Jemalloc));
+}
+
 pub fn bpf(bytes: &[u8]) {
     read_as(bytes, Some(Format::Bpftrace));
     read_as(bytes, Some(Format::Bcc));

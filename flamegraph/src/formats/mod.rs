@@ -9,6 +9,8 @@ mod compact;
 mod firefox;
 pub(crate) mod folded;
 mod foreign;
+#[cfg(feature = "formats")]
+mod jemalloc;
 mod jfr;
 mod json;
 #[cfg(feature = "formats")]
@@ -55,6 +57,9 @@ pub enum Format {
     /// The JSON of the Firefox Profiler and samply.
     #[cfg(feature = "formats")]
     Firefox,
+    /// A heap dump of jemalloc.
+    #[cfg(feature = "formats")]
+    Jemalloc,
     /// Maps of bpftrace.
     #[cfg(feature = "formats")]
     Bpftrace,
@@ -120,6 +125,13 @@ const FORMATS: &[Entry] = &[
         "async-profiler-html",
         async_html::detect,
         async_html::read_input,
+    ),
+    #[cfg(feature = "formats")]
+    entry(
+        Format::Jemalloc,
+        "jemalloc",
+        jemalloc::detect,
+        jemalloc::read_input,
     ),
     #[cfg(feature = "formats")]
     entry(

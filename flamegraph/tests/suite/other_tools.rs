@@ -176,3 +176,41 @@ fn texts_of_bpf_tools_without_stacks() {
     let expected = "bpftrace's maps, line 6: samples (count): the sum does not fit in 64 bits";
     assert_eq!(large, expected);
 }
+
+#[test]
+fn heap_dumps() {
+    let dump = |header: &str, stack: &str, numbers: &str| {
+        let text = format!("{header}\n@ {stack}\n  t*: {numbers}\n");
+        refused(Format::Jemalloc, &text)
+    };
+    for (header, stack, numbers, expected) in [
+        (
+            "heap_v2/",
+            "0x1",
+            "1: 2 [0: 0]",
+            "line 1: the interval of samples is missing",
+        ),
+        (
+            "heap_v1",
+            "0x1",
+            "1: 2 [0: 0]",
+            "line 3: the interval of samples is missing",
+        ),
+        (
+            "heap_v2/1",
+            "0x1 here",
+            "1: 2 [0: 0]",
+            "line 2: here is not an address",
+        ),
+        ("heap_v2/1", "0x1", "1", "line 3: two numbers are missing"),
+        (
+            "heap_v2/1",
+            "0x1",
+            "1: 18446744073709551615",
+            "line 3: a number does not fit in 64 bits",
+        ),
+    ] {
+        let error = dump(header, stack, numbers);
+        assert_eq!(error, format!("jemalloc heap dump, {expected}"));
+    }
+}

@@ -69,7 +69,8 @@ def _reading(parser: argparse.ArgumentParser) -> None:
         dest="from_format",
         metavar="FORMAT",
         help="input format (default: by content): folded pprof speedscope compact jfr perf-data perf-script "
-        "async-profiler-html firefox bpftrace bcc otlp",
+        "async-profiler-html firefox bpftrace bcc otlp "
+        "jemalloc",
     )
     group.add_argument(
         "--threads",
