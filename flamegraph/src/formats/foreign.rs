@@ -112,7 +112,6 @@ const TEXT: &[Mark] = &[
     mark(At::Line, b"threadcreate profile: total ", "a text profile of Go", GO_PPROF),
     mark(At::Line, b"--- contention:", "a text profile of Go", GO_PPROF),
     mark(At::Line, b"--- mutex:", "a text profile of Go", GO_PPROF),
-    mark(At::Line, b"heap_v2/", "a heap profile of jemalloc", "convert it: jeprof --collapsed PROGRAM FILE"),
     mark(At::Line, b"# Total Lost Samples:", "the text of `perf report`", "give perf.data itself, or the text of `perf script`"),
     mark(At::Line, b"# Overhead ", "the text of `perf report`", "give perf.data itself, or the text of `perf script`"),
     mark(At::Line, b"Event Type     ", "the summary of a recording (`jfr summary`)", THE_RECORDING),

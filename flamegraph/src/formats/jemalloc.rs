@@ -54,7 +54,9 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
         })?;
     }
     let mut profile = reader.profile;
-    let warning = "a heap dump of jemalloc has no names of functions: frames are places in files";
+    let warning =
+        "a heap dump of jemalloc has no names of functions, so frames are places in files; \
+         `jeprof --collapsed PROGRAM FILE` adds the names";
     profile.add_warnings([warning.to_string()]);
     profile.into_ordered()
 }

@@ -181,9 +181,7 @@ fn files_of_other_tools() {
             ..ReadOptions::default()
         };
         assert!(rewritten(&whole, &options), "{}", path.display());
-        damage(&whole, |bytes| {
-            rewritten(bytes, &options);
-        });
+        damage(&whole, |bytes| drop(read(bytes, &options)));
     }
 }
 
