@@ -11,13 +11,24 @@ _NEXT = re.compile(r",(?=\s*https?://)", re.IGNORECASE)
 # As in the agent's mask.rs: an address ends at a space or the next scheme.
 _IN_TEXT = re.compile(r"(?<=//)(?:(?![a-z][a-z0-9+.-]{0,20}://)\S)*@", re.IGNORECASE)
 
-_WORDS = ("password", "passwd", "passphrase", "secret", "token", "credential", "apikey", "accesskey")
-_ENDINGS = ("key", r"(?<!by)(?<!com)pass", "pwd", "auth")
-_LIKE_WORDS = "|".join("[-_.]*".join(word) for word in _WORDS)
-# As in mask.rs: name and value may be quoted, as in JSON, with spaces around the sign.
+# Names, ends of names and tokens are those of mask.rs.
+_WORDS = (
+    *("pass-word", "pass-wd", "pass-phrase", "pass-code", "secret", "token", "credential"),
+    *("api-key", "access-key", "account-key", "private-key", "azure-sas"),
+)
+_ENDINGS = (
+    *("key", r"(?<!by)(?<!com)pass", "pwd", "pw", "auth", "authorization", "cookie", "creds", "jwt"),
+    *("sas", "sig", "signature", r"[.-]pat"),
+)
+_TOKENS = ("eyJ", "gh[pos]_", "github_pat_", "glpat-", "xox[bp]-", "AIza", r"ya29\.", r"hvs\.")
+_LIKE_WORDS = "|".join(word.replace("-", "[-_.]?") for word in _WORDS)
+# Name and value may be quoted, as in JSON, with spaces around the sign.
 _NAME = rf"(?:(?:{_LIKE_WORDS})[\w.-]*|{'|'.join(_ENDINGS)})[\"'\\]*"
 _VALUE = r"(?=[^\s&])(?:([\"'])(?:\\.|(?!\2)[^\\])*\2?)?[^\s&]*"
 _NAMED = re.compile(rf"({_NAME}\s*[=:]\s*){_VALUE}", re.IGNORECASE)
+_BEARER = re.compile(r"(\b(?:bearer|basic)\s+)\S+", re.IGNORECASE)
+_TOKEN = re.compile(rf"(?<![\w./+-])(?:{'|'.join(_TOKENS)})[\w./+-]{{16,}}")
+_OF_ORACLE = re.compile(r"(?<=jdbc:oracle:)([^\s/@]*/)\S*@")
 
 
 def hide_logins(addresses: str) -> str:
@@ -36,12 +47,17 @@ def shown_url(url: str) -> str:
 def hide_in_word(word: str, addresses: str | None) -> str:
     """A word of a command line, with these addresses hidden."""
     told = word.replace(addresses, hide_logins(addresses)) if addresses else word
-    return _IN_TEXT.sub(HIDDEN, told)
+    return _IN_TEXT.sub(HIDDEN, _OF_ORACLE.sub(rf"\1{HIDDEN}", told))
 
 
 def hide_values(word: str) -> str:
-    """A word with the values of `password=`, `token:`, `"secret": ` and the like hidden."""
-    return _NAMED.sub(r"\1***", word)
+    """A word with the values of `password=`, `token:`, `"secret": ` and the like hidden, and known tokens."""
+    return _NAMED.sub(r"\1***", _TOKEN.sub("***", _BEARER.sub(r"\1***", word)))
+
+
+def has_secret(text: str) -> bool:
+    """Whether a text has a value or a login that would be hidden."""
+    return hide_in_word(hide_values(text), None) != text
 
 
 def _hidden(address: str) -> str:

@@ -14,6 +14,7 @@ from zipfile import BadZipFile
 
 import msgspec
 
+from hprofiler.base.passwords import has_secret
 from hprofiler.base.text import printable, some
 from hprofiler.spark import events, sql
 from hprofiler.spark.application import (
@@ -73,12 +74,6 @@ _NO_OUTPUT = events.Output()
 DRIVERS = ("driver", "<driver>")
 """The driver's id among executors; Spark 1 wrote it with brackets."""
 MASK = "*********(redacted)"
-_SECRET = re.compile(
-    r"secret|passw(?:or)?d|passphrase|token|credential|(?:access|account|private|api|encryption)[._-]?key"
-    r"|[./]sas\b|signature|(?<!com)(?<!by)pass(?![a-z])|\bpwd?\b|\.auth$|\.pat$|://[^/@\s]+@",
-    re.IGNORECASE,
-)
-
 _LOST_TASK = re.compile(r"^Lost task .*?\): ")
 _TRACEBACK = "Traceback (most recent call last):"
 
@@ -687,7 +682,7 @@ _TAKERS: dict[bytes, tuple[Callable[[bytes], Any], Callable[[EventReader, Any], 
 
 def masked(name: str, value: str) -> str:
     """A property's value, or a mask if it may be a secret."""
-    return MASK if _SECRET.search(name) or _SECRET.search(value) else value
+    return MASK if has_secret(f"{name}={value}") else value
 
 
 def reason_of(failure: str) -> str:
@@ -697,7 +692,7 @@ def reason_of(failure: str) -> str:
     if line.endswith(_TRACEBACK):
         line = last.partition("\n\tat ")[0].rstrip().rpartition("\n")[2]
     kind, colon, message = line.partition(": ")
-    return f"{kind}: {MASK}" if colon and _SECRET.search(message) and "=" in message else line
+    return f"{kind}: {MASK}" if colon and "=" in message and has_secret(message) else line
 
 
 def _holds_too_much(name: bytes, line: bytes) -> bool:

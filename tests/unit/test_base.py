@@ -51,9 +51,15 @@ def test_logins_of_addresses_are_hidden(addresses: str, told: str) -> None:
     assert hide_in_word(f"--yarn={addresses}", addresses) == f"--yarn={told}"
 
 
+def test_logins_of_oracle_are_hidden() -> None:
+    word = "jdbc:oracle:thin:scott/tiger@//h:1521/s"
+    assert hide_in_word(word, None) == "jdbc:oracle:thin:scott/***@//h:1521/s"
+
+
 def test_values_that_look_like_secrets() -> None:
     """The names are those of the agent's mask.rs."""
-    for name in ("password", "db.pwd", "dbPass", "API_KEY", "api-key", "basic.auth"):
+    azure = ("fs.azure.account.key.acct.dfs.core.windows.net", "fs.azure.sas.c.acct.net", "x?sv=1&sig")
+    for name in ("password", "db.pwd", "dbPass", "API_KEY", "api-key", "basic.auth", *azure):
         assert hide_values(f"-D{name}=hunter3 -Dy=1") == f"-D{name}=*** -Dy=1"
     for name in ("pwd.dir", "bypass", "compass", "author", "security.auth.config", "passive", "keytab"):
         assert hide_values(f"-D{name}=hunter3") == f"-D{name}=hunter3"
@@ -69,6 +75,8 @@ def test_values_that_look_like_secrets() -> None:
         (r'password="hunter2\" x" y', "password=*** y"),
         ("token server: ready", "token server: ready"),
         ("password=", "password="),
+        ("Authorization: Bearer hunter2 -x", "Authorization: *** *** -x"),
+        ("x eyJhbGciOiJub25lIn0.e30.hunter2_- y", "x *** y"),
     ],
 )
 def test_values_in_quotes_and_behind_a_colon(word: str, told: str) -> None:

@@ -394,6 +394,8 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
         "spark.ssl.keyPassword": "s",
         "spark.hadoop.fs.azure.account.key.x.net": "s",
         "spark.my.TOKEN": "s",
+        "spark.hadoop.fs.azure.sas.c.acct.blob.core.windows.net": "s",
+        "spark.my.header": "Bearer s",
         "spark.executorEnv.DB_PASS": "s",
         "spark.executorEnv.DBPASS": "s",
         "spark.yarn.appMasterEnv.pass": "s",

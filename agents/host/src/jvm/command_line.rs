@@ -7,6 +7,7 @@ use crate::os::proc::{maps, mask};
 /// `main` is a class, a jar's path (`is_jar`), or empty if it is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Launch {
+    pub program: String,
     pub options: Vec<String>,
     pub main: String,
     pub is_jar: bool,
@@ -18,6 +19,7 @@ pub struct Launch {
 /// That of a program other than a JVM, whose words are all arguments.
 pub fn of_native(command: &[String]) -> Launch {
     Launch {
+        program: command.first().cloned().unwrap_or_default(),
         arguments: command.get(1..).unwrap_or_default().to_vec(),
         ..Launch::default()
     }
@@ -70,7 +72,10 @@ pub fn parse(command: &[String], read_file: impl Fn(&str) -> Option<String>) -> 
         TAKES_VALUE.contains(&option) || (jsvc && JSVC_TAKES_VALUE.contains(&option))
     };
     let mut rest = Words::new(command.get(1..).unwrap_or_default(), read_file);
-    let mut launch = Launch::default();
+    let mut launch = Launch {
+        program: command.first().cloned().unwrap_or_default(),
+        ..Launch::default()
+    };
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "-jar" | "-m" | "--module" => {
@@ -225,13 +230,17 @@ impl Launch {
     /// launchers have command lines of their own: their main class here may be the value of an option.
     pub fn masked(&self) -> Self {
         let all = [
+            std::slice::from_ref(&self.program),
             &self.options[..],
             std::slice::from_ref(&self.main),
             &self.arguments[..],
         ];
-        let mut options = mask::words(&all.concat());
+        let mut words = mask::words(&all.concat()).into_iter();
+        let program = words.next().unwrap_or_default();
+        let mut options: Vec<String> = words.collect();
         let mut rest = options.split_off(self.options.len()).into_iter();
         Self {
+            program,
             main: rest.next().unwrap_or_default(),
             is_jar: self.is_jar,
             arguments: rest.collect(),
@@ -343,6 +352,8 @@ mod tests {
         assert_eq!(masked.simple_name(), "Main");
         assert_eq!(masked.options, ["-Dx.secret=***"]);
         assert_eq!(masked.arguments, ["--password", "***", "id=7"]);
+        let mysql = ["mysql", "-phunter2"].map(str::to_owned);
+        assert_eq!(of_native(&mysql).masked().arguments, ["-p***"]);
     }
 
     #[test]

@@ -1,41 +1,103 @@
 //! Secrets in command lines are masked before anything leaves the host.
 
+use super::maps;
+
 const HIDDEN: &str = "***";
 const QUOTES: [char; 3] = ['"', '\'', '\\'];
-/// Between a name and its value. The colon is for JSON and YAML.
+/// Between a name and its value. The colon is for JSON, YAML and headers.
 const SIGNS: [char; 2] = ['=', ':'];
 /// Parts of the names of secrets. One of `-_.` may be between both.
-const WORDS: [(&str, &str); 8] = [
+const WORDS: [(&str, &str); 12] = [
     ("pass", "word"),
     ("pass", "wd"),
     ("pass", "phrase"),
+    ("pass", "code"),
     ("secret", ""),
     ("token", ""),
     ("credential", ""),
     ("api", "key"),
     ("access", "key"),
+    ("account", "key"),
+    ("private", "key"),
+    ("azure", "sas"),
 ];
 /// Ends of the names of secrets. Many other words begin with these.
-const ENDINGS: [&str; 4] = ["key", "pass", "pwd", "auth"];
+const ENDINGS: [&str; 14] = [
+    "key",
+    "pass",
+    "pwd",
+    "pw",
+    "auth",
+    "authorization",
+    "cookie",
+    "creds",
+    "jwt",
+    "sas",
+    "sig",
+    "signature",
+    ".pat",
+    "-pat",
+];
 const HARMLESS: [&str; 2] = ["bypass", "compass"];
 /// Shells keep folders in these.
 const FOLDERS: [&str; 2] = ["PWD", "OLDPWD"];
+/// How tokens begin that are known by their form: JSON Web Tokens, and those of GitHub, GitLab, Slack, Google, Vault.
+const TOKENS: [&str; 11] = [
+    "eyJ",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "AIza",
+    "ya29.",
+    "hvs.",
+];
+const SHORTEST_TOKEN: usize = 20;
+/// The word before a token in a header.
+const BEARER: &str = "bearer";
+/// How the names of programs and main classes begin, and their options with a login or a password, attached or as the
+/// next word.
+const LOGINS: [(&str, &[&str]); 14] = [
+    ("mysql", &["-p"]),
+    ("mariadb", &["-p"]),
+    ("mongo", &["-p"]),
+    ("sshpass", &["-p"]),
+    ("beeline", &["-p"]),
+    ("login", &["-p"]), // `docker login`
+    ("7z", &["-p"]),
+    ("sqlcmd", &["-P"]),
+    ("mosquitto_", &["-P"]),
+    ("zip", &["-P"]),
+    ("redis-cli", &["-a"]),
+    ("ldap", &["-w"]),
+    ("smbclient", &["-U"]),
+    ("curl", &["-u", "-U", "--user", "--proxy-user"]),
+];
+const WEB: [&str; 2] = ["http", "https"];
+/// Oracle's programs, which take `user/password@place`.
+const ORACLES: [&str; 5] = ["sqlplus", "sqlldr", "rman", "expdp", "impdp"];
 
 /// The arguments as one line of at most `limit` bytes, values that look like secrets masked.
 pub fn command(arguments: &[String], limit: usize) -> String {
     cut(words(arguments).join(" "), limit)
 }
 
-/// The arguments one by one, values that look like secrets masked.
+/// The arguments one by one, values that look like secrets masked. The first one is the program.
 pub fn words(arguments: &[String]) -> Vec<String> {
     let mut announced = false;
+    let mut program = Program::Other;
     let word = |argument: &String| {
         // A password may look like an option. If it is hidden, the next argument may still be a password.
         let follows_secret = std::mem::replace(&mut announced, announces_secret(argument));
-        match follows_secret {
-            true => HIDDEN.to_owned(),
-            false => masked(argument),
+        if follows_secret {
+            return HIDDEN.to_owned();
         }
+        let (shown, more) = program.mask(&masked(argument));
+        announced |= more;
+        shown
     };
     arguments.iter().map(word).collect()
 }
@@ -53,16 +115,91 @@ pub fn variable(name: &str, value: &str) -> String {
 /// Whether the next argument is a secret. The JVM's own options contain their values.
 fn announces_secret(argument: &str) -> bool {
     let of_jvm = argument.starts_with("-D") || argument.starts_with("-X");
-    argument.starts_with('-')
+    let option = argument.starts_with('-')
         && !of_jvm
         && !argument.contains(['=', ':', '/'])
-        && secret(&format!("{argument}=")).is_some()
+        && secret(&format!("{argument}=")).is_some();
+    // `Authorization:`, and a header that was split at its blanks.
+    option
+        || argument.eq_ignore_ascii_case(BEARER)
+        || argument.ends_with(':') && secret(argument) == Some(argument.len())
+}
+
+/// A program that was started by these arguments, maybe by a shell or a wrapper, and has logins in its own.
+enum Program {
+    Other,
+    Options(&'static [&'static str]),
+    Oracle,
+}
+
+impl Program {
+    /// Mask the logins of an argument, which may be a shell's whole script. True: the next argument is one.
+    fn mask(&mut self, argument: &str) -> (String, bool) {
+        let (mut shown, mut announced) = (String::with_capacity(argument.len()), false);
+        for part in argument.split_inclusive(char::is_whitespace) {
+            let word = part.trim_end().trim_matches(QUOTES);
+            let hidden = match std::mem::take(&mut announced) {
+                true => Some(0),
+                false => self.login(word),
+            };
+            announced = hidden == Some(word.len());
+            match hidden.filter(|_| !announced && !word.is_empty()) {
+                Some(begin) => {
+                    shown += &word[..begin];
+                    shown += HIDDEN;
+                    shown += &part[part.trim_end().len()..];
+                }
+                None => shown += part,
+            }
+            self.start(word);
+        }
+        (shown, announced)
+    }
+
+    /// Where the login in a word starts. At its end: it is the next word.
+    fn login(&self, word: &str) -> Option<usize> {
+        match self {
+            Self::Other => None,
+            Self::Oracle => {
+                let password = word.find('/')? + 1;
+                (!word.starts_with(['/', '-', '@', '.'])).then_some(password)
+            }
+            Self::Options(options) => options.iter().find_map(|option| {
+                let letter = option.strip_prefix('-').filter(|rest| rest.len() == 1);
+                let Some(letter) = letter else {
+                    return (word == *option).then_some(word.len());
+                };
+                if word.starts_with(option) {
+                    return Some(option.len());
+                }
+                // `-su` is `-s -u`.
+                let several = word.strip_prefix('-')?.strip_suffix(letter)?;
+                let flags = several.bytes().all(|byte| byte.is_ascii_alphabetic());
+                flags.then_some(word.len())
+            }),
+        }
+    }
+
+    fn start(&mut self, word: &str) {
+        // `beeline`, `org.apache.hive.beeline.BeeLine`
+        let name = maps::file_name(word).rsplit('.').next().unwrap_or_default();
+        let name = name.to_ascii_lowercase();
+        match LOGINS.iter().find(|(begin, _)| name.starts_with(begin)) {
+            Some((_, options)) => *self = Self::Options(options),
+            None if ORACLES.contains(&name.as_str()) => *self = Self::Oracle,
+            None => {}
+        }
+    }
 }
 
 /// Hides what follows `name=` or `"name":` with a secret's name, up to the next option or to the end, because the value
-/// may contain any separator. Also hides the passwords of URLs.
+/// may contain any separator. Also hides the passwords of URLs, and tokens that are known by their form.
 fn masked(argument: &str) -> String {
-    if !argument.contains(['=', ':']) {
+    without_tokens(&without_values(argument))
+}
+
+fn without_values(argument: &str) -> String {
+    if !argument.contains(SIGNS) {
         return argument.to_owned();
     }
     let mut open = String::with_capacity(argument.len());
@@ -90,15 +227,65 @@ fn masked(argument: &str) -> String {
     shown + rest
 }
 
+/// After the values: a token's end may be the name of a secret.
+fn without_tokens(argument: &str) -> String {
+    let of_token = |c: char| c.is_ascii_alphanumeric() || "-_.+/".contains(c);
+    let (mut shown, mut bearer) = (String::with_capacity(argument.len()), false);
+    for part in argument.split_inclusive(|c| !of_token(c)) {
+        let word = part.trim_end_matches(|c| !of_token(c));
+        let known = TOKENS.iter().any(|begin| word.starts_with(begin));
+        let hidden = match word.is_empty() {
+            true => false, // a second blank
+            false => std::mem::replace(&mut bearer, word.eq_ignore_ascii_case(BEARER)),
+        };
+        if hidden || known && word.len() >= SHORTEST_TOKEN {
+            shown += HIDDEN;
+            shown += &part[word.len()..];
+        } else {
+            shown += part;
+        }
+    }
+    shown
+}
+
 /// The position of an address's password. The last `@` ends it: an `@` in a path hides too much, never too little.
 fn password_of_login(word: &str) -> Option<(usize, usize)> {
     let end = word.rfind('@')?;
-    word.match_indices("://").find_map(|(scheme, _)| {
-        let user = scheme + "://".len();
-        let colon = user + word[user..].find([':', '/'])?;
-        let has_password = word[colon..].starts_with(':') && colon < end;
-        has_password.then_some((colon + 1, end))
-    })
+    let of_url = word.match_indices("://").find_map(|(scheme, sign)| {
+        let user = scheme + sign.len();
+        // A user of a web address without a password may be a token.
+        let of_web = WEB.iter().any(|web| ends_with(&word[..scheme], web));
+        let after_user = |c: char| matches!(c, ':' | '/') || c == '@' && of_web;
+        let after_user = user + word[user..].find(after_user)?;
+        let begin = match word.as_bytes()[after_user] {
+            b':' => after_user + 1,
+            b'@' => user,
+            _ => return None,
+        };
+        (begin <= end).then_some((begin, end))
+    });
+    let plain = || password_of_oracle(word, end).or_else(|| password_of_plain(word, end));
+    of_url.or_else(plain)
+}
+
+/// `user:password@host`, but not `image:tag@sha256:…`
+fn password_of_plain(word: &str, end: usize) -> Option<(usize, usize)> {
+    let begin = word[..end].find(':')? + 1;
+    let of_user = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let plain = word[..begin - 1].ends_with(of_user) && !word[begin..end].contains('/');
+    (plain && begin < end && !word[end..].starts_with("@sha256:")).then_some((begin, end))
+}
+
+fn ends_with(text: &str, end: &str) -> bool {
+    let begin = text.len().checked_sub(end.len());
+    begin.is_some_and(|begin| text.as_bytes()[begin..].eq_ignore_ascii_case(end.as_bytes()))
+}
+
+/// `jdbc:oracle:thin:user/password@place`
+fn password_of_oracle(word: &str, end: usize) -> Option<(usize, usize)> {
+    let begin = word.find("jdbc:oracle:")?;
+    let slash = begin + word[begin..].find(['/', '@'])?;
+    (word[slash..].starts_with('/') && slash < end).then_some((slash + 1, end))
 }
 
 /// Where the value of the first secret starts. Each name is checked once: an argument may have megabytes of them.
@@ -186,7 +373,7 @@ mod tests {
             (vec!["user=a,password=b,port=1"], "user=a,password=***"),
             (vec!["password=a,b;c=d"], "password=***"),
             (vec!["jdbc:x://u:pw@h:1/db"], "jdbc:x://u:***@h:1/db"),
-            (vec!["http://me@x:hunter2@h:1"], "http://me@x:***@h:1"),
+            (vec!["http://me@x:hunter2@h:1"], "http://***@h:1"),
             (vec!["-Dpass_word=hunter2"], "-Dpass_word=***"),
             (vec!["http://h:1/a@b"], "http://h:***@b"),
             (vec!["http://h:1/a"], "http://h:1/a"),
@@ -222,6 +409,107 @@ mod tests {
         ] {
             assert_eq!(shown(&given), want);
         }
+    }
+
+    #[test]
+    fn keys_signatures_and_tokens() {
+        for (given, want) in [
+            (
+                "spark.hadoop.fs.azure.account.key.acct.dfs.core.windows.net=hunter2==",
+                "spark.hadoop.fs.azure.account.key.acct.dfs.core.windows.net=***",
+            ),
+            (
+                "-Dfs.azure.sas.c.acct.blob.core.windows.net=?sv=1&sig=hunter2",
+                "-Dfs.azure.sas.c.acct.blob.core.windows.net=***",
+            ),
+            (
+                "https://a.net/c?sv=1&sig=hunter2%3D",
+                "https://a.net/c?sv=1&sig=***",
+            ),
+            (
+                "https://a.net/c?X-Amz-Signature=hunter2",
+                "https://a.net/c?X-Amz-Signature=***",
+            ),
+            (
+                "a;SharedAccessSignature=hunter2",
+                "a;SharedAccessSignature=***",
+            ),
+            ("Authorization: Bearer hunter2", "Authorization:***"),
+            (
+                "-Dheader=Bearer  hunter2 -Dy=1",
+                "-Dheader=Bearer  *** -Dy=1",
+            ),
+            ("Cookie: id=hunter2", "Cookie:***"),
+            ("ghp_hunter2hunter2hunter2", "***"),
+            ("x,eyJhbGciOiJub25lIn0.e30.hunter2_-,y", "x,***,y"),
+            ("eyJ-is-short", "eyJ-is-short"),
+            ("https://ghp_1@github.com/a/b", "https://***@github.com/a/b"),
+            ("HTTPS://hunter2:@h/a", "HTTPS://hunter2:***@h/a"),
+            (
+                "jdbc:oracle:thin:scott/tiger@//h:1521/s",
+                "jdbc:oracle:thin:scott/***@//h:1521/s",
+            ),
+            (
+                "jdbc:oracle:thin:@//h:1521/s",
+                "jdbc:oracle:thin:@//h:1521/s",
+            ),
+            ("hdfs/node1@EXAMPLE.COM", "hdfs/node1@EXAMPLE.COM"),
+            ("--to=kim:hunter2@db:1521", "--to=kim:***@db:1521"),
+            ("app:1.2@sha256:00ff", "app:1.2@sha256:00ff"),
+            ("/a/x@1.jar:/a/y@2.jar", "/a/x@1.jar:/a/y@2.jar"),
+        ] {
+            assert_eq!(shown(&[given]), want);
+        }
+        for (given, want) in [
+            (
+                vec!["curl", "-H", "Authorization:", "Bearer", "hunter2"],
+                "curl -H Authorization:*** *** ***",
+            ),
+            (
+                vec!["app", "--header", "x", "bearer", "hunter2"],
+                "app --header x bearer ***",
+            ),
+        ] {
+            assert_eq!(shown(&given), want);
+        }
+    }
+
+    #[test]
+    fn logins_in_the_options_of_known_programs() {
+        for (given, want) in [
+            (
+                "mysql -u root -phunter2 -P 3306 db",
+                "mysql -u root -p*** -P 3306 db",
+            ),
+            ("/usr/bin/mysqldump -p hunter2", "/usr/bin/mysqldump -p ***"),
+            ("sudo sshpass -p hunter2 ssh h", "sudo sshpass -p *** ssh h"),
+            (
+                "curl -sSu kim:hunter2 --user-agent x http://h/",
+                "curl -sSu *** --user-agent x http://h/",
+            ),
+            ("redis-cli -a hunter2 ping", "redis-cli -a *** ping"),
+            (
+                "java a.hive.beeline.BeeLine -n kim -p hunter2",
+                "java a.hive.beeline.BeeLine -n kim -p ***",
+            ),
+            (
+                "sqlplus -s scott/tiger@db @a/b.sql",
+                "sqlplus -s scott/*** @a/b.sql",
+            ),
+            ("sshd -p 22", "sshd -p 22"),
+            (
+                "java -p mods -jar mysql-loader.jar -p 8080",
+                "java -p mods -jar mysql-loader.jar -p 8080",
+            ),
+        ] {
+            let words: Vec<&str> = given.split(' ').collect();
+            assert_eq!(shown(&words), want);
+        }
+        let script = "mysql -phunter2 <'x' && curl -u kim:hunter2 h";
+        assert_eq!(
+            shown(&["sh", "-c", script]),
+            "sh -c mysql -p*** <'x' && curl -u *** h"
+        );
     }
 
     #[test]
