@@ -6,7 +6,7 @@ use std::path::Path;
 use super::host::{pairs, Reread};
 use super::process::Process;
 use super::table::{id_of, Reading, Thing};
-use crate::os::proc::group;
+use crate::os::proc::{group, seen_group};
 
 const LONGEST: u64 = 16 << 10;
 /// A group may have limits of its own, and all above it.
@@ -15,7 +15,7 @@ const DEEPEST: usize = 32;
 const OF_CPU: [&str; 3] = ["cpu,cpuacct", "cpuacct,cpu", "cpu"];
 const UNLIMITED: u64 = 1 << 60;
 
-/// A group, and what is read of it: in version 1 a process may be in one group for CPU time, and in another for memory.
+/// A group, and what is read of it: one group may limit a process's CPU time, and another its memory.
 pub struct Group {
     id: String,
     of_cpu: bool,
@@ -60,31 +60,26 @@ fn open(root: &Path, text: &str, own: &str) -> Vec<Group> {
         .iter()
         .map(|name| root.join(name))
         .find(|folder| folder.is_dir());
-    let Some(folder) = of_cpu.filter(|_| group(text, "cpu").is_some()) else {
-        let found = seen(root, text, own, "").map(|path| limited(root, path));
-        let open = |path: &Path| Group::open(path, Some(root), Some(root), VERSION_2);
-        return found.into_iter().map(open).collect();
+    let (cpu_root, memory_root, [of_cpu, of_memory], names) = match of_cpu {
+        Some(folder) if group(text, "cpu").is_some() => {
+            (folder, root.join("memory"), ["cpu", "memory"], VERSION_1)
+        }
+        _ => (root.to_owned(), root.to_owned(), ["", ""], VERSION_2),
     };
-    let cpu = seen(&folder, text, own, "cpu").map(|path| limited(&folder, path));
-    let root = root.join("memory");
-    let memory = seen(&root, text, own, "memory");
+    let cpu = seen_group(&cpu_root, text, own, of_cpu).map(|path| limited(&cpu_root, path));
+    let memory = seen_group(&memory_root, text, own, of_memory);
+    let memory = memory.map(|path| tightest(&memory_root, path, names[1]));
     if let (Some(both), true) = (cpu, cpu == memory) {
-        return vec![Group::open(both, Some(&folder), Some(&root), VERSION_1)];
+        return vec![Group::open(
+            both,
+            Some(&cpu_root),
+            Some(&memory_root),
+            names,
+        )];
     }
-    let cpu = cpu.map(|path| Group::open(path, Some(&folder), None, VERSION_1));
-    let memory = memory.map(|path| Group::open(path, None, Some(&root), VERSION_1));
+    let cpu = cpu.map(|path| Group::open(path, Some(&cpu_root), None, names));
+    let memory = memory.map(|path| Group::open(path, None, Some(&memory_root), names));
     cpu.into_iter().chain(memory).collect()
-}
-
-/// The process's group below `root`, if the agent sees it. In a container the root is the agent's own group.
-fn seen<'a>(root: &Path, text: &'a str, own: &str, tree: &str) -> Option<&'a Path> {
-    let path = group(text, tree)?;
-    let below = path.trim_start_matches('/');
-    let is_below = !path.split('/').any(|part| part == "..");
-    if is_below && root.join(below).is_dir() {
-        return Some(Path::new(below));
-    }
-    (group(own, tree) == Some(path)).then_some(Path::new(""))
 }
 
 /// The innermost group with a CPU limit, else the process's own. Only such a group counts periods.
@@ -96,6 +91,19 @@ fn limited<'a>(root: &Path, path: &'a Path) -> &'a Path {
         text.is_some_and(|text| pairs(&text).any(|(word, value)| word == "nr_periods" && value > 0))
     };
     path.ancestors().take(DEEPEST).find(counts).unwrap_or(path)
+}
+
+/// The group with the smallest memory limit, of the process's own and all above it; without limits its own.
+fn tightest<'a>(root: &Path, path: &'a Path, limit: &str) -> &'a Path {
+    let limit = |path: &&Path| {
+        let limit = Reread::open(root.join(path).join(limit)).number();
+        limit.filter(|limit| *limit < UNLIMITED)
+    };
+    let limits = path.ancestors().take(DEEPEST);
+    let limits = limits.filter_map(|path| Some((limit(&path)?, path)));
+    limits
+        .min_by_key(|(limit, _)| *limit)
+        .map_or(path, |(_, path)| path)
 }
 
 impl Group {
@@ -196,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn in_version_2_the_innermost_group_with_a_limit_counts() {
+    fn in_version_2_the_innermost_group_with_a_cpu_limit_counts() {
         let tree = tree(&[
             (
                 "pod/cpu.stat",
@@ -214,14 +222,45 @@ mod tests {
         assert_eq!(
             read(&tree, "0::/pod/jvm\n", "0::/\n"),
             [
-                "periods 10",
-                "throttled_periods 4",
-                "throttled_us 5",
-                "memory_used 77",
-                "oom_kills 1"
+                "cgroup /pod periods 10",
+                "cgroup /pod throttled_periods 4",
+                "cgroup /pod throttled_us 5",
+                "cgroup /pod/jvm memory_used 7"
             ]
-            .map(|one| format!("cgroup /pod {one}"))
         );
+    }
+
+    /// Of Slurm's jobs, systemd's slices and pods.
+    #[test]
+    fn the_smallest_memory_limit_on_the_way_up_counts_with_that_groups_usage() {
+        let files = [
+            ("job/LIMIT", "1000\n"),
+            ("job/USED", "900\n"),
+            ("job/step/LIMIT", "500\n"),
+            ("job/step/USED", "400\n"),
+            ("job/step/task/LIMIT", "max\n"),
+            ("job/step/task/USED", "7\n"),
+        ];
+        let kinds = [(VERSION_1, "memory/", "3:memory:"), (VERSION_2, "", "0::")];
+        for ([used, limit, _], folder, kind) in kinds {
+            let tree = Folder::new();
+            for (path, text) in files {
+                let path = path.replace("LIMIT", limit).replace("USED", used);
+                tree.put(format!("{folder}{path}"), text);
+            }
+            if kind.contains("memory") {
+                tree.put("cpu/job/step/task/cpu.stat", "nr_periods 0\n");
+            }
+            let text = format!("{kind}/job/step/task\n2:cpu:/job/step/task\n");
+            let shown = read(&tree, &text, "");
+            let mut of_memory = shown;
+            of_memory.retain(|one| one.contains("memory"));
+            assert_eq!(
+                of_memory,
+                ["memory_used 400", "memory_limit 500"]
+                    .map(|one| format!("cgroup /job/step {one}")),
+            );
+        }
     }
 
     #[test]

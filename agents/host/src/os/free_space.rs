@@ -3,13 +3,13 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fd::AsFd;
 use rustix::fs::{fstatfs, fstatvfs};
 
 use crate::os::proc::target::Target;
-use crate::os::proc::{group, number_after, read_text};
+use crate::os::proc::{number_after, read_text, seen_group};
 
 /// tmpfs and ramfs.
 const OF_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
@@ -67,17 +67,22 @@ pub struct Room {
 
 impl Memory {
     pub fn of(target: &Target) -> Self {
-        Self::of_groups(&target.read("cgroup", 64 << 10).unwrap_or_default())
+        Self::of_groups(
+            &target.read("cgroup", 64 << 10).unwrap_or_default(),
+            &own_groups(),
+        )
     }
 
     pub fn of_agent() -> Self {
-        Self::of_groups(&read_text("/proc/self/cgroup", 64 << 10).unwrap_or_default())
+        let own = own_groups();
+        Self::of_groups(&own, &own)
     }
 
-    fn of_groups(groups: &str) -> Self {
+    fn of_groups(groups: &str, own: &str) -> Self {
+        let kinds = KINDS.iter();
         Self {
             host: File::open(MEMINFO).ok(),
-            groups: KINDS.iter().flat_map(|kind| kind.groups(groups)).collect(),
+            groups: kinds.flat_map(|kind| kind.groups(groups, own)).collect(),
         }
     }
 
@@ -107,19 +112,15 @@ impl Memory {
 }
 
 impl Kind {
-    /// The groups of this kind that limit a process, from `/proc/PID/cgroup`: its own, and all above it.
-    fn groups(&self, cgroup: &str) -> Vec<Group> {
-        let Some(own) = group(cgroup, self.controller) else {
+    /// The groups of this kind that limit a process, from its `/proc/PID/cgroup` and the agent's: its own, and all
+    /// above it. None of a process whose groups the agent does not see.
+    fn groups(&self, cgroup: &str, own: &str) -> Vec<Group> {
+        let mount = Path::new(self.mount);
+        let Some(path) = seen_group(mount, cgroup, own, self.controller) else {
             return Vec::new();
         };
-        // A group outside the agent's view begins with dots. Only those above it are visible.
-        let inside = own
-            .split('/')
-            .filter(|part| !part.is_empty() && *part != "..");
-        let folder: PathBuf = Path::new(self.mount).join(inside.collect::<PathBuf>());
-        let above = folder.ancestors();
-        let above = above.take_while(|folder| folder.starts_with(self.mount));
-        above.filter_map(|folder| self.group(folder)).collect()
+        let folders = path.ancestors().map(|path| mount.join(path));
+        folders.filter_map(|folder| self.group(&folder)).collect()
     }
 
     fn group(&self, folder: &Path) -> Option<Group> {
@@ -146,6 +147,10 @@ impl Group {
         let idle = number_after(&stat, self.idle).unwrap_or(0);
         Some(self.limit.saturating_sub(used.saturating_sub(idle)))
     }
+}
+
+fn own_groups() -> String {
+    read_text("/proc/self/cgroup", 64 << 10).unwrap_or_default()
 }
 
 fn text(file: &File) -> Option<String> {
@@ -183,13 +188,19 @@ mod tests {
         mount.put("memory.max", "600");
         mount.put("memory.current", "450");
         let kind = kind(mount.to_str().unwrap());
-        let free = |cgroup: &str| -> Vec<u64> {
-            let groups = kind.groups(cgroup);
-            groups.iter().filter_map(Group::free).collect()
-        };
-        assert_eq!(free("4:memory:/x\n0::/outer/inner\n"), [400, 150]);
-        assert_eq!(free("0::/../..\n"), [150]);
-        assert_eq!(free("0::/gone\n"), [150]);
-        assert!(free("4:memory:/outer/inner\n").is_empty());
+        let own = "0::/container\n";
+        for (cgroup, want) in [
+            ("4:memory:/x\n0::/outer/inner\n", &[400, 150][..]),
+            // A container's mount has its own group as the root.
+            (own, &[150]),
+            // Not in the agent's view, even where it has a group of that name.
+            ("0::/../outer/inner\n", &[]),
+            ("0::/other\n", &[]),
+            ("4:memory:/outer/inner\n", &[]),
+        ] {
+            let groups = kind.groups(cgroup, own);
+            let free: Vec<u64> = groups.iter().filter_map(Group::free).collect();
+            assert_eq!(free, want, "{cgroup}");
+        }
     }
 }

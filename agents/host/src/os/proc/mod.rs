@@ -60,6 +60,26 @@ pub fn group<'a>(cgroup: &'a str, controller: &str) -> Option<&'a str> {
     })
 }
 
+/// The path below `mount` of a process's control group, if the agent sees it. `own` is the agent's `/proc/self/cgroup`:
+/// in a container, the mount may have the agent's own group alone, as its root.
+pub fn seen_group<'a>(
+    mount: &Path,
+    cgroup: &'a str,
+    own: &str,
+    controller: &str,
+) -> Option<&'a Path> {
+    let path = group(cgroup, controller)?;
+    // Beside the root of the agent's namespace.
+    if path.split('/').any(|part| part == "..") {
+        return None;
+    }
+    let below = path.trim_start_matches('/');
+    if mount.join(below).is_dir() {
+        return Some(Path::new(below));
+    }
+    (group(own, controller) == Some(path)).then_some(Path::new(""))
+}
+
 /// Split what the kernel separates by zero bytes, into at most `MAX_WORDS`.
 pub fn split_zero(bytes: &[u8]) -> Vec<String> {
     first_words(bytes).0
