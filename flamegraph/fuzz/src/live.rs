@@ -40,7 +40,7 @@ pub fn perf_live(bytes: &[u8]) {
     let asked = Asked::of(asked.get(ASKED.len()..).unwrap_or_default());
     let mut live = Live::new(wanted(), LIMITS);
     if let Some(begin) = asked.begin {
-        live.begin_at(begin);
+        live.begin_by(Arc::new(AtomicU64::new(begin)));
     }
     if let Some(end) = asked.end {
         live.end_by(Arc::new(AtomicU64::new(end)));

@@ -175,7 +175,7 @@ fn processes_are_separate() {
 }
 
 #[test]
-fn samples_after_the_end_are_left_out() {
+fn a_recording_lasts_from_its_begin_to_its_end() {
     let lost = |time: u64| record(2, 0, &[words(&[1, 40]), MAIN.trailer(time)].concat());
     let records = [
         MAIN.sample(1, 10, 100, &[USER, 0x10]),
@@ -186,16 +186,19 @@ fn samples_after_the_end_are_left_out() {
         lost(60),
         record(13, 0, &[words(&[80]), MAIN.trailer(0)].concat()),
     ];
-    let read = |end: u64| {
+    let read = |begin: u64, end: u64| {
         let mut live = Live::new(wanted(), LiveLimits::default());
+        live.begin_by(Arc::new(AtomicU64::new(begin)));
         live.end_by(Arc::new(AtomicU64::new(end)));
         live.read(&stream(&records)[..]).unwrap();
         let recorded = finished(&mut live, None, &JitMaps::new());
         let waited = recorded.events[1].profile.total(1).unwrap();
         (recorded.events[0].taken, waited, recorded.lost)
     };
-    assert_eq!(read(u64::MAX), (2, 30, 80));
-    assert_eq!(read(30), (1, 10, 40));
+    assert_eq!(read(0, u64::MAX), (2, 30, 80));
+    assert_eq!(read(0, 30), (1, 10, 40));
+    assert_eq!(read(30, u64::MAX), (1, 20, 80));
+    assert_eq!(read(55, u64::MAX).1, 0);
 }
 
 #[test]

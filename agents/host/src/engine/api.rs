@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use flamegraph::Profile;
 use serde_json::Value;
@@ -30,6 +30,11 @@ pub trait Engine {
 
     /// Start to record. Should the agent be killed, the recording ends by itself some time after the job's duration.
     fn start(&mut self) -> Result<Started, Failure>;
+
+    /// When samples began to count, if that was before `start` returned: it may take long on a busy host.
+    fn began(&self) -> Option<Instant> {
+        None
+    }
 
     /// Why the recording should end early: it takes too much of the host. Called about once a second.
     fn too_much(&self) -> Option<Failure> {
@@ -338,7 +343,7 @@ pub struct Job {
 /// An engine that can be asked to make a process ready. A dry run makes the same decisions and touches nothing.
 pub struct Way {
     pub engine: &'static str,
-    pub prepare: fn(&Job, Target, &Findings) -> Result<Prepared, Failure>,
+    pub prepare: fn(&Job, Target, Arc<Findings>) -> Result<Prepared, Failure>,
 }
 
 #[cfg(test)]

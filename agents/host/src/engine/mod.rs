@@ -12,7 +12,7 @@ use crate::wire::outcome::{Code, Failure};
 
 const ASYNC_PROFILER: Way = Way {
     engine: async_profiler::NAME,
-    prepare: async_profiler::prepare,
+    prepare: |job, target, findings| async_profiler::prepare(job, target, &findings),
 };
 const PERF: Way = Way {
     engine: perf::NAME,
@@ -20,7 +20,7 @@ const PERF: Way = Way {
 };
 const PYSPY: Way = Way {
     engine: pyspy::NAME,
-    prepare: pyspy::prepare,
+    prepare: |job, target, findings| pyspy::prepare(job, target, &findings),
 };
 
 /// The engines for a process in the order in which they are tried; `asked` may be `auto`.

@@ -35,10 +35,10 @@ pub struct Clock {
 }
 
 impl Clock {
-    pub fn start(target: &Target) -> Self {
+    pub fn start(target: &Target, begin: Instant) -> Self {
         Self {
             first: target.stat(),
-            begin: Instant::now(),
+            begin,
             seconds: 0.0,
             cpu_seconds: 0.0,
             user_seconds: 0.0,
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn what_is_used_until_the_stop_counts_and_its_time_does_not() {
         let target = Target::own();
-        let mut clock = Clock::start(&target);
+        let mut clock = Clock::start(&target, Instant::now());
         clock.look(&target);
         let (seconds, before) = (clock.seconds, clock.cpu_seconds);
         while target.stat().unwrap().cpu_ticks < clock.first.unwrap().cpu_ticks + 20 {}

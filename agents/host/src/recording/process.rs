@@ -5,11 +5,13 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::mpsc::Receiver;
+use std::sync::Arc;
+use std::time::Instant;
 
 use crate::engine;
 use crate::engine::api::{Engine, Folded, Job, Note, Prepared, Raw, Started, Stopped, Way};
 use crate::jvm::pauses::PauseLog;
-use crate::jvm::preflight;
+use crate::jvm::preflight::{self, Findings};
 use crate::os::files::hash_of;
 use crate::os::proc::target::Target;
 use crate::os::threads::{on_thread, unbroken};
@@ -83,11 +85,14 @@ pub fn run(job: &Job, orders: &mut Receiver<Order>, send: &SendReport) {
             .engine
             .as_ref()
             .unwrap_or(&job.shared.sampling.engine);
-        let ways = engine::choose(asked, &preflight::look(&target))?;
-        drop(target);
+        let findings = preflight::look(&target);
+        let ways = engine::choose(asked, &findings)?;
+        // What an engine has done that failed may show, so the next one looks again.
+        let mut looked = Some((target, findings));
         first(ways, |way, notes| {
+            let looked = looked.take();
             on_thread(job.chosen.pid, way.engine, || {
-                attempt(job, way, notes, orders, send)
+                attempt(job, way, looked, notes, orders, send)
             })
         })
     });
@@ -148,15 +153,21 @@ fn first(
 fn attempt(
     job: &Job,
     way: &Way,
+    looked: Option<(Target, Findings)>,
     notes: Vec<Note>,
     orders: &mut Receiver<Order>,
     send: &SendReport,
 ) -> Result<Finished, Failure> {
-    let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
-    let findings = preflight::look(&target);
-    let prepared = (way.prepare)(job, target, &findings)?;
-    // It holds descriptors, of which the agent may have few.
-    drop(findings);
+    let (target, findings) = match looked {
+        Some(looked) => looked,
+        None => {
+            let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
+            let findings = preflight::look(&target);
+            (target, findings)
+        }
+    };
+    // The findings hold descriptors, of which the agent may have few.
+    let prepared = (way.prepare)(job, target, Arc::new(findings))?;
     let mut engine = match prepared {
         Prepared::Ready(engine) => engine,
         Prepared::DryRun(started) => return Ok(foreseen(job, way.engine, notes, started, send)),
@@ -225,7 +236,8 @@ impl Recording<'_> {
         }
         let started = self.engine.start();
         let started = started.map_err(|failure| failure.at(pid, Stage::Start))?;
-        let mut clock = Clock::start(self.engine.target());
+        let began = self.engine.began().unwrap_or_else(Instant::now);
+        let mut clock = Clock::start(self.engine.target(), began);
         if let Some(pauses) = &mut self.pauses {
             pauses.begin();
         }

@@ -21,6 +21,7 @@ const MOST_NAME: usize = 64 << 10;
 
 pub(super) fn finish(live: &mut Live, how: &Finish<'_>) -> Result<Recorded> {
     live.end_waits();
+    let begin = live.began(0);
     let mut recorded = Recorded {
         lost: live.lost(),
         malformed: live.malformed,
@@ -37,7 +38,6 @@ pub(super) fn finish(live: &mut Live, how: &Finish<'_>) -> Result<Recorded> {
             continue;
         };
         let times = live.moments.as_mut().map(|moments| {
-            let begin = live.begin.unwrap_or(0);
             move |nodes: &[Node]| {
                 let node = |stack: StackId| Some(nodes[stack as usize]);
                 moments.times(number, begin, |stack| {

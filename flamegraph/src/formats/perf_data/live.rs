@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Both events may stand in one command. perf follows children that the process makes: `Finish::pid` leaves them out.
-//! With `-k CLOCK_MONOTONIC` the caller knows the stream's clock ([`Live::begin_at`], [`Live::end_by`]).
+//! With `-k CLOCK_MONOTONIC` the caller knows the stream's clock ([`Live::begin_by`], [`Live::end_by`]).
 //!
 //! Off-CPU: `context-switches` gives the stack of a thread that leaves the CPU, and the record of the switch that
 //! brings it back says when. No tracepoint is needed. A thread that was preempted did not wait and is
@@ -152,7 +152,9 @@ pub struct Live {
     pub(super) wanted: Vec<Wanted>,
     pub(super) script: Option<ReadOptions>,
     pub(super) limits: LiveLimits,
-    pub(super) begin: Option<u64>,
+    pub(super) begin: Arc<AtomicU64>,
+    /// When the first sample was taken, or the first wait began.
+    pub(super) first: Option<u64>,
     pub(super) end: Arc<AtomicU64>,
     pub(super) newest: u64,
     pub(super) header: Header,
@@ -202,7 +204,8 @@ impl Live {
             groups: Groups::new(limits.threads, script.clone()),
             script,
             limits,
-            begin: None,
+            begin: Arc::default(),
+            first: None,
             end: Arc::new(AtomicU64::new(u64::MAX)),
             newest: 0,
             header: Header::default(),
@@ -224,9 +227,10 @@ impl Live {
         }
     }
 
-    /// When the recording began, on the stream's clock. Else it began with the first sample.
-    pub fn begin_at(&mut self, nanoseconds: u64) {
-        self.begin = Some(nanoseconds);
+    /// When the recording begins, on the stream's clock; it may be set while the stream is read, 0 is not yet. Earlier
+    /// samples are left out, and waits last from then. By default the first sample is the begin.
+    pub fn begin_by(&mut self, nanoseconds: Arc<AtomicU64>) {
+        self.begin = nanoseconds;
     }
 
     /// When the recording ends, on the stream's clock; it may be set while the stream is read, `u64::MAX` is not yet.

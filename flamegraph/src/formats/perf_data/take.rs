@@ -75,6 +75,20 @@ impl Live {
         }
     }
 
+    /// 0 as long as nobody says it.
+    fn begin(&self) -> u64 {
+        self.begin.load(Ordering::Relaxed)
+    }
+
+    /// When the recording began, as far as that is known when something happens.
+    pub(super) fn began(&mut self, time: u64) -> u64 {
+        let first = *self.first.get_or_insert(time);
+        match self.begin() {
+            0 => first,
+            begin => begin,
+        }
+    }
+
     fn end(&self) -> u64 {
         self.end.load(Ordering::Relaxed)
     }
@@ -153,13 +167,15 @@ impl Live {
     }
 
     fn count(&mut self, event: usize, raw: &RawSample<'_>, stack: StackId) {
-        if self.script.is_none() {
-            self.begin.get_or_insert(raw.time);
-        }
+        let begin = match self.script {
+            Some(_) => 0,
+            None => self.began(raw.time),
+        };
         for place in 0..self.by_event[event].len() {
             let number = self.by_event[event][place];
             match self.wanted.get(number).map(|wanted| wanted.counted) {
-                Some(Counted::OffCpu) => self.off_cpu.leaves(raw.tid, raw.time, stack),
+                Some(Counted::OffCpu) => self.off_cpu.leaves(raw.tid, raw.time.max(begin), stack),
+                _ if raw.time < begin => {}
                 _ => {
                     self.tallies[number].add(stack, raw.period);
                     if let Some(moments) = &mut self.moments {
@@ -168,7 +184,7 @@ impl Live {
                             stack,
                             tid: raw.tid,
                             time: raw.time,
-                            begin: self.begin.unwrap_or(raw.time),
+                            begin,
                             band: 0,
                             amount: raw.period,
                         });
@@ -193,11 +209,15 @@ impl Live {
             return None;
         }
         self.newest = self.newest.max(time);
+        let begin = self.begin();
         if record.misc & MISC_SWITCH_OUT == 0 {
             let waited = self.off_cpu.is_back(tid, time)?;
-            self.add_wait(waited);
+            if time > begin {
+                self.add_wait(waited);
+            }
             return Some(());
         }
+        let time = time.max(begin);
         if !self.off_cpu.is_leaving(tid) {
             // Nobody may see the kernel: of the stack nothing is known.
             self.walker.pointers.clear();
@@ -221,7 +241,7 @@ impl Live {
     }
 
     fn add_wait(&mut self, waited: Waited) {
-        self.begin.get_or_insert(waited.since);
+        let begin = self.began(waited.since);
         let tallies = self.wanted.iter().zip(&mut self.tallies);
         for (number, (wanted, tally)) in tallies.enumerate() {
             if wanted.counted != Counted::OffCpu {
@@ -234,7 +254,7 @@ impl Live {
                     stack: waited.stack,
                     tid: waited.tid,
                     time: waited.since,
-                    begin: self.begin.unwrap_or(waited.since),
+                    begin,
                     band: band_of(waited.nanoseconds),
                     amount: waited.nanoseconds,
                 });

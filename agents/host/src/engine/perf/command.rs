@@ -92,7 +92,7 @@ fn clean(program: &Path) -> Command {
     let end_with_agent = move || {
         // If SIGPIPE kills perf, its child stays; if perf sees the error, it ends the child. perf ends by SIGINT, which
         // background jobs of scripts and their children ignore.
-        // SAFETY: changes no memory, and dispositions only in the child.
+        // SAFETY: sets what two signals do to the child, by two system calls.
         unsafe {
             libc::signal(libc::SIGPIPE, libc::SIG_IGN);
             libc::signal(libc::SIGINT, libc::SIG_DFL);
@@ -106,7 +106,7 @@ fn clean(program: &Path) -> Command {
         }
     };
     // SAFETY: runs in the child between fork and exec, where only async-signal-safe functions may be called: it makes
-    // six system calls and allocates nothing.
+    // a few system calls and allocates nothing.
     unsafe { command.pre_exec(end_with_agent) };
     command
 }

@@ -15,7 +15,7 @@ use super::java_map::{Java, MapFile, NO_NAMES};
 use super::recording::Stream;
 use crate::engine::api::{Job, Note, Shared};
 use crate::jvm::pauses::PauseLog;
-use crate::jvm::preflight;
+use crate::jvm::preflight::Findings;
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::threads::{hangs, no_thread, unbroken};
@@ -36,12 +36,12 @@ pub struct Companion {
 
 impl Companion {
     /// It takes the process's user at once, so that it sees the files even after the process's end.
-    pub fn start(job: &Job) -> Result<Self, Failure> {
+    pub fn start(job: &Job, target: Arc<Target>, findings: Arc<Findings>) -> Result<Self, Failure> {
         let (orders, to_do) = channel::<Work>();
         let (entered, answer) = channel();
         let pid = job.chosen.pid;
         let copy = job.clone();
-        let run = move || match View::enter(&copy) {
+        let run = move || match View::enter(&copy, target, findings) {
             Ok(mut view) => {
                 let _ = entered.send(Ok(()));
                 for work in to_do {
@@ -88,7 +88,7 @@ impl Companion {
 
 /// The process as its user sees it, and what was recorded of it.
 pub struct View {
-    pub(super) target: Target,
+    pub(super) target: Arc<Target>,
     pub(super) namespaces: Namespaces,
     pub(super) musl: bool,
     pub(super) shared: Arc<Shared>,
@@ -103,9 +103,7 @@ pub struct View {
 
 impl View {
     /// For good.
-    fn enter(job: &Job) -> Result<Self, Failure> {
-        let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
-        let findings = preflight::look(&target);
+    fn enter(job: &Job, target: Arc<Target>, findings: Arc<Findings>) -> Result<Self, Failure> {
         let namespaces = Namespaces::enter(&target)?;
         let (named, data) = (&namespaces.named, &findings.performance_data);
         Ok(Self {
@@ -130,6 +128,7 @@ impl View {
         &mut self,
         stream: Stream,
         wanted: Vec<Wanted>,
+        begin: Arc<AtomicU64>,
         end: Arc<AtomicU64>,
         clock: Option<(u64, i64)>,
     ) -> Result<(), String> {
@@ -139,6 +138,7 @@ impl View {
             ..usual
         };
         let live = self.live.insert(Live::new(wanted, limits));
+        live.begin_by(begin);
         live.end_by(end);
         if let Some(clock) = clock {
             live.keep_times(self.shared.limits.rows(), clock, None);

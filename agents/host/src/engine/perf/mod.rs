@@ -38,7 +38,8 @@ const MAP: Duration = Duration::from_secs(15);
 const FOLD: Duration = Duration::from_secs(20);
 const FAREWELL: Duration = Duration::from_secs(5);
 
-pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepared, Failure> {
+pub fn prepare(job: &Job, target: Target, findings: Arc<Findings>) -> Result<Prepared, Failure> {
+    let target = Arc::new(target);
     let (shared, sampling) = (&job.shared, &job.shared.sampling);
     let (mut events, mut refused) = (Vec::new(), Vec::new());
     for name in &sampling.events {
@@ -49,7 +50,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     }
     let perf = shared.perf.perf()?;
     let rights = Rights::of_agent();
-    let companion = Companion::start(job)?;
+    let companion = Companion::start(job, target.clone(), findings.clone())?;
     let (java, pauses) = companion.do_now(FAREWELL, |view| (view.java(), view.pauses.take()))?;
     // With `auto`, async-profiler was tried before and failed.
     let attachable =
@@ -176,7 +177,7 @@ fn off_cpu_notes(jvm: bool, kernel: bool) -> Option<Note> {
 
 struct PerfRecord {
     shared: Arc<Shared>,
-    target: Target,
+    target: Arc<Target>,
     companion: Companion,
     command: Command,
     events: Vec<Event>,
@@ -207,6 +208,10 @@ impl Engine for PerfRecord {
             sources: sources(&self.events, &self.rights),
             notes: std::mem::take(&mut self.notes),
         })
+    }
+
+    fn began(&self) -> Option<Instant> {
+        Some(self.recording.as_ref()?.begin)
     }
 
     fn too_much(&self) -> Option<Failure> {

@@ -37,7 +37,8 @@ pub struct Recording {
     read: Receiver<Result<(), String>>,
     /// The stream is read until it ends, or until this is dropped.
     cut: Option<UnixStream>,
-    begin: Instant,
+    /// When its events were seen to count. Earlier samples are left out, if perf's clock is known.
+    pub begin: Instant,
     /// Later samples are left out, if perf's clock is known.
     end: Option<Arc<AtomicU64>>,
     /// Its events did not count yet at the start.
@@ -67,6 +68,7 @@ impl Recording {
         let times = shared.sampling.timeline && command.knows_its_clock();
         let (began, begin) = channel();
         let samples = Arc::new(AtomicU64::new(0));
+        let counting = Arc::new(AtomicU64::new(0));
         let stream = Stream {
             stream,
             until,
@@ -74,12 +76,17 @@ impl Recording {
             progress: Progress::default(),
             said: (false, false),
             began,
+            counting: counting.clone(),
             samples: samples.clone(),
         };
         let end = Arc::new(AtomicU64::new(u64::MAX));
         let (wanted, by) = (command.wanted(events), end.clone());
         let clock = times.then(clocks);
-        let read = companion.ask(move |process| process.record(stream, wanted, by, clock));
+        let from = match command.knows_its_clock() {
+            true => counting.clone(),
+            false => Arc::default(),
+        };
+        let read = companion.ask(move |process| process.record(stream, wanted, from, by, clock));
         match begin.recv_timeout(left(OPEN)) {
             Ok(()) => {}
             Err(RecvTimeoutError::Timeout) => {
@@ -103,11 +110,13 @@ impl Recording {
             SETTLE
         };
         let counts = begin.recv_timeout(patience);
+        set_now(&counting);
+        let since = clocks().0.saturating_sub(counting.load(Ordering::Relaxed));
         Ok(Self {
             running,
             read,
             cut: Some(cut),
-            begin: Instant::now(),
+            begin: Instant::now() - Duration::from_nanos(since),
             end: command.knows_its_clock().then_some(end),
             late: command.says_begin && counts == Err(RecvTimeoutError::Timeout),
             samples,
@@ -165,6 +174,12 @@ impl Recording {
     }
 }
 
+/// Set a time of perf's clock, once.
+fn set_now(time: &AtomicU64) {
+    let now = clocks().0;
+    let _ = time.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+}
+
 /// What perf's clock says, in nanoseconds, and the wall clock at that moment, in microseconds since 1970.
 fn clocks() -> (u64, i64) {
     let (monotonic, wall) = (lease::now(), lease::since_1970());
@@ -180,6 +195,8 @@ pub struct Stream {
     progress: Progress,
     said: (bool, bool),
     began: Sender<()>,
+    /// When its events were seen to count. It is set before anybody reads of their samples.
+    counting: Arc<AtomicU64>,
     samples: Arc<AtomicU64>,
 }
 
@@ -211,6 +228,9 @@ impl Read for Stream {
             samples,
             ..
         } = self.progress;
+        if begun {
+            set_now(&self.counting);
+        }
         for (now, said) in [
             (opened || begun, &mut self.said.0),
             (begun, &mut self.said.1),

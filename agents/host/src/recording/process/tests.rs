@@ -55,6 +55,7 @@ fn an_engine_that_breaks_leaves_all_the_same() {
     let over = attempt(
         &of_this_process(),
         &way,
+        None,
         Vec::new(),
         &mut to_follow,
         &|_| {},
