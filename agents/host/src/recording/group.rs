@@ -16,7 +16,7 @@ use crate::wire::outcome::{Code, Failure, Outcome, Stage};
 use crate::wire::requests::Prepare;
 
 /// How long recordings may take to end when nobody waits for their results.
-const FAREWELL: Duration = Duration::from_secs(30);
+pub const FAREWELL: Duration = Duration::from_secs(30);
 /// How long a step may take beyond the recorded time. Recordings have shorter limits of their own; this one is for
 /// those that hang where no limit can be set, as on a file system of the JVM. The coordinator gives a host half a
 /// minute.

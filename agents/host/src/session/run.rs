@@ -16,7 +16,7 @@ use crate::os::host;
 use crate::os::lease;
 use crate::os::proc::stat;
 use crate::os::threads::unbroken;
-use crate::recording::group::Recordings;
+use crate::recording::group::{Recordings, FAREWELL};
 use crate::recording::process::Report;
 use crate::session::inbox::Input;
 use crate::session::inbox::{Inbox, Message};
@@ -245,12 +245,14 @@ impl Session {
 
     /// Leave nothing behind, whatever the end; then report it.
     fn close(mut self, end: End) -> u8 {
-        lease::show(Instant::now());
+        // Whoever cleans up meanwhile is to let it.
+        lease::show(Instant::now() + FAREWELL);
         let of_all = self.recordings.take();
         let of_all =
             of_all.map(|recordings| recordings.abandon(|until| self.inbox.next_report(until)));
         let left = of_all.into_iter().flatten();
         let left: Vec<String> = left.chain(attach::left()).collect();
+        lease::show(Instant::now());
         for path in &left {
             complain(&format!("left behind: {path}"));
         }

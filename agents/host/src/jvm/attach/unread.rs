@@ -4,8 +4,8 @@
 //! trigger stays until the socket is open or the process has ended. At its end a session reports it, and stays for one
 //! more lease to delete it.
 
-use std::sync::{Mutex, PoisonError};
-use std::thread::{self, ScopedJoinHandle};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -16,10 +16,14 @@ use crate::os::audit;
 use crate::os::identity::Namespaces;
 use crate::os::peer;
 use crate::os::proc::target::Target;
+use crate::os::worker_pool;
 
 /// How long connecting to a socket with a full queue may take.
 const MOMENT: Duration = Duration::from_secs(1);
-static UNREAD: Mutex<Vec<Unread>> = Mutex::new(Vec::new());
+/// How many are looked at at a time, and how long that may take: the folder may be on a file system that hangs.
+const AT_ONCE: usize = 8;
+const PATIENCE: Duration = Duration::from_secs(2);
+static UNREAD: Mutex<Vec<Arc<Unread>>> = Mutex::new(Vec::new());
 
 struct Unread {
     pid: i32,
@@ -29,23 +33,23 @@ struct Unread {
     uid: u32,
     gid: u32,
     tmp: OwnedFd,
-    trigger: Trigger,
-    /// Whether it was reported.
-    reported: bool,
+    /// None: it is deleted.
+    trigger: Mutex<Option<Trigger>>,
+    reported: AtomicBool,
 }
 
 pub fn keep(target: &Target, tmp: OwnedFd, trigger: Trigger) {
     change(|all| {
-        all.push(Unread {
+        all.push(Arc::new(Unread {
             pid: target.pid,
             start_time: target.start_time,
             number: target.status.namespace_pid,
             uid: target.status.uid,
             gid: target.status.gid,
             tmp,
-            trigger,
-            reported: false,
-        })
+            trigger: Mutex::new(Some(trigger)),
+            reported: AtomicBool::new(false),
+        }))
     });
 }
 
@@ -62,19 +66,20 @@ pub fn let_go(target: &Target) {
 /// Delete triggers that are not needed any more. Returns the others; each is reported once.
 pub fn left() -> Vec<String> {
     see_off();
-    change(|all| all.iter_mut().filter_map(Unread::report).collect())
+    change(|all| all.iter().filter_map(|one| one.report()).collect())
 }
 
 /// Delete triggers that are not needed any more. True: none is left.
 pub fn see_off() -> bool {
-    change(|all| {
-        let unread = std::mem::take(all).into_iter();
-        all.extend(unread.filter_map(Unread::unless_over));
-        all.is_empty()
-    })
+    let all = change(|all| all.clone());
+    let looked = worker_pool::run_all(all.clone(), AT_ONCE, PATIENCE, |one| one.delete_if_over());
+    for (one, _) in all.iter().zip(looked).filter(|(_, over)| *over == Ok(true)) {
+        change(|all| all.retain(|other| !Arc::ptr_eq(one, other)));
+    }
+    change(|all| all.is_empty())
 }
 
-fn change<T>(work: impl FnOnce(&mut Vec<Unread>) -> T) -> T {
+fn change<T>(work: impl FnOnce(&mut Vec<Arc<Unread>>) -> T) -> T {
     work(&mut UNREAD.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -83,29 +88,31 @@ impl Unread {
         (self.pid, self.start_time) == (target.pid, target.start_time)
     }
 
-    fn report(&mut self) -> Option<String> {
-        let path = self.trigger.path().filter(|_| !self.reported)?;
-        self.reported = true;
+    fn trigger(&self) -> MutexGuard<'_, Option<Trigger>> {
+        self.trigger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Once.
+    fn report(&self) -> Option<String> {
+        let path = self.trigger().as_ref()?.path()?;
+        if self.reported.swap(true, Ordering::Relaxed) {
+            return None;
+        }
         let pid = self.pid;
         Some(format!(
             "{path}: process {pid} has not read it yet and would dump its threads without it; the agent removes it as soon as the JVM has read it"
         ))
     }
 
-    /// None: the JVM has read the trigger, which is deleted as the JVM's user. Without a thread for that it stays.
-    fn unless_over(self) -> Option<Self> {
-        let mut kept = Some(self);
-        let run = || {
-            kept = kept.take().filter(|one| {
-                audit::about(one.pid);
-                Namespaces::of_user(one.uid, one.gid).is_err() || !one.is_over()
-            });
-        };
-        thread::scope(|scope| {
-            let thread = thread::Builder::new().spawn_scoped(scope, run);
-            let _ = thread.map(ScopedJoinHandle::join);
-        });
-        kept
+    /// True: the JVM has read the trigger, which the calling thread deletes as the JVM's user.
+    fn delete_if_over(&self) -> bool {
+        audit::about(self.pid);
+        let over = Namespaces::of_user(self.uid, self.gid).is_ok() && self.is_over();
+        if over {
+            let trigger = self.trigger().take();
+            drop(trigger);
+        }
+        over
     }
 
     fn is_over(&self) -> bool {

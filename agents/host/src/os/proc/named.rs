@@ -1,7 +1,7 @@
 //! Files that a process's user named: on its command line, by its JDK, in its `/tmp`.
 //!
-//! Such a name may lead anywhere. A thread with that user's rights (`identity`) looks it up within the process's root:
-//! the agent reads nothing that the user may not read.
+//! Such a name may lead anywhere. It is looked up within the process's root, with the rights of the calling thread: one
+//! with that user's rights (`identity`) reads nothing that the user may not read.
 
 use std::cell::Cell;
 use std::fs::File;

@@ -18,9 +18,12 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// A zombie has ended.
+    /// A zombie has ended, unless other threads still run: then only its first thread has ended.
     pub fn lives(&self) -> bool {
-        !matches!(self.state, 'Z' | 'X')
+        match self.state {
+            'Z' => self.threads > 1,
+            state => state != 'X',
+        }
     }
 
     /// By a signal or a debugger.
@@ -85,6 +88,19 @@ mod tests {
                 }),
                 "{name}"
             );
+        }
+    }
+
+    #[test]
+    fn a_process_lives_as_long_as_one_of_its_threads() {
+        for (tail, lives) in [
+            (TAIL.to_owned(), true),
+            (TAIL.replace("S 12", "Z 12"), true),
+            (TAIL.replace("S 12", "Z 12").replace(" 9 0", " 1 0"), false),
+            (TAIL.replace("S 12", "X 12"), false),
+        ] {
+            let stat = parse(&format!("77 (java) {tail}\n")).unwrap();
+            assert_eq!(stat.lives(), lives, "{tail}");
         }
     }
 
