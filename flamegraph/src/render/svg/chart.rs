@@ -45,6 +45,9 @@ impl FlameChart {
         for (number, line) in BufReader::new(bounded).split(b'\n').enumerate() {
             let line = line?;
             let line = line.strip_suffix(b"\r").unwrap_or(&line);
+            // A byte order mark is no part of the first name.
+            let marked = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| number == 0);
+            let line = marked.unwrap_or(line);
             if !line.is_empty() && !folded::is_comment(line) {
                 let number = number as u64 + 1;
                 let good = chart
@@ -229,6 +232,10 @@ mod tests {
         assert_eq!(
             spans("a;b 1\r\nb 2\n\n", true),
             [bar("", 0, 0, 3), bar("b", 1, 0, 3), bar("a", 2, 2, 1)]
+        );
+        assert_eq!(
+            spans("\u{feff}a 1\na 2\n", false),
+            [bar("", 0, 0, 3), bar("a", 1, 0, 3)]
         );
     }
 
