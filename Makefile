@@ -13,7 +13,7 @@ SOURCES := Cargo.toml Cargo.lock setup.py pyproject.toml agents/async-profiler.j
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-rust test-unit test-viewer test-host test-all test-jdks test-faults test-lab test-peers \
   test-chaos test-fuzz test-loops test-wheel lint picture bench dist lab-up lab-down lab-yarn lab-yarn-down lab-k8s lab-k8s-down lab-software clean prerequisites lint-prerequisites \
-  test-prerequisites nightly-prerequisites
+  test-prerequisites nightly-prerequisites bench-prerequisites
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test-prerequisites:
 
 nightly-prerequisites: test-prerequisites
 	@sh tests/prerequisites.sh nightly
+
+bench-prerequisites: test-prerequisites
+	@sh tests/prerequisites.sh bench
 
 $(VENV)/.made: pyproject.toml | prerequisites
 	$(PYTHON) -m venv $(VENV)
@@ -123,7 +126,7 @@ lint: build lint-prerequisites ## ruff, mypy --strict, clippy, rustfmt, the view
 picture: build test-prerequisites ## retake docs/images/*.png: the demo's report, in Chromium
 	$(BIN)/python -m tests.report_picture
 
-bench: build test-prerequisites ## measure what README promises; writes build/bench.md
+bench: build bench-prerequisites ## measure what README promises; writes build/bench.md
 	$(BIN)/python -m tests.bench
 
 FUZZ_SECONDS ?= 60

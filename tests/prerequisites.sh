@@ -1,6 +1,6 @@
 #!/bin/sh
-# prerequisites.sh build|lint|test|nightly: see that the tools are there. As root on a Debian-like machine what is missing is
-# installed; elsewhere it is named with the package that has it.
+# prerequisites.sh build|lint|test|nightly|bench: see that the tools are there. As root on a Debian-like machine what is
+# missing is installed; elsewhere it is named with the package that has it.
 set -eu
 
 missing=""
@@ -11,6 +11,10 @@ need() { # need COMMAND PACKAGE
 
 wish() { # wish COMMAND PACKAGE: without it the build leaves something out, and says so
   command -v "$1" >/dev/null 2>&1 || wished="$wished $2"
+}
+
+flamegraph_pl() { # which our pictures are compared with
+  [ -e /usr/share/perl5/Devel/NYTProf/flamegraph.pl ] || missing="$missing libdevel-nytprof-perl"
 }
 
 PATH="$PATH:/usr/sbin:/sbin:/usr/local/go/bin"
@@ -71,11 +75,13 @@ nightly)
   "${PYTHON:-python3}" -c 'import os, sysconfig as s; os.stat(s.get_path("include") + "/Python.h")' 2>/dev/null || wished="$wished python3-dev"
   # the stand-in JVM of arm64, run by qemu
   [ "$(uname -m)" != x86_64 ] || [ -e /usr/aarch64-linux-gnu/include/stdio.h ] || missing="$missing libc6-dev-arm64-cross gcc-aarch64-linux-gnu"
-  # flamegraph.pl, which our pictures are compared with
-  [ -e /usr/share/perl5/Devel/NYTProf/flamegraph.pl ] || missing="$missing libdevel-nytprof-perl"
+  flamegraph_pl
+  ;;
+bench)
+  flamegraph_pl
   ;;
 *)
-  echo "usage: prerequisites.sh build|lint|test|nightly" >&2
+  echo "usage: prerequisites.sh build|lint|test|nightly|bench" >&2
   exit 2
   ;;
 esac

@@ -6,7 +6,8 @@ import argparse
 import os
 import platform
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from tests.bench import __doc__ as usage
@@ -22,11 +23,10 @@ from tests.bench import (
     spark_replay,
     viewer,
 )
-from tests.bench.commands import BenchError
 from tests.bench.table import Row, markdown
 from tests.lab import cache, hosts
 
-BENCHES: dict[str, Callable[[], list[Row]]] = {
+BENCHES: dict[str, Callable[[], Iterable[Row]]] = {
     "help": clusters.start_up,
     "three-hosts": clusters.three_hosts,
     "fifty-hosts": clusters.fifty_hosts,
@@ -41,6 +41,7 @@ BENCHES: dict[str, Callable[[], list[Row]]] = {
     "engine-counters": one_jvm.counters,
     "engine-thread-names": one_jvm.thread_names,
     "engine-latency": one_jvm.latency,
+    "engine-attach": one_jvm.attach,
     "engine-python": one_python.overhead,
     "engine-unknown": one_jvm.unknown_frames,
     "core-merge": core.merge,
@@ -71,22 +72,29 @@ def main() -> int:
     reason = hosts.why_not()
     if reason:
         parser.error(reason)
+    machine = f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}"
+    options.output.parent.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
     for name in options.names or BENCHES:
         print(f"{name} …", file=sys.stderr, flush=True)
-        try:
-            rows += BENCHES[name]()
-        except (BenchError, TimeoutError) as failure:
-            rows.append(Row(name, "failed, see stderr", "", False))
-            print(failure, file=sys.stderr)
-    table = markdown(rows, f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}")
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(table, encoding="utf-8")
-    print(table)
+        for row in measured(name, BENCHES[name]):
+            rows.append(row)
+            options.output.write_text(markdown(rows, machine), encoding="utf-8")
+    print(markdown(rows, machine))
     untold = [row.what for row in rows if row.promised and row.holds is None]
     if untold:
         print(f"without a verdict (not measured, or too noisy to tell): {', '.join(untold)}")
     return 0 if all(row.holds is not False for row in rows) else 1
+
+
+def measured(name: str, bench: Callable[[], Iterable[Row]]) -> Iterator[Row]:
+    """The rows of a bench as they are measured. Whatever fails costs this bench's further rows alone."""
+    try:
+        yield from bench()
+    except Exception as failure:
+        traceback.print_exc()
+        reason = str(failure).partition("\n")[0] or type(failure).__name__
+        yield Row(name, f"not measured: {reason[:200]}", "", False)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -39,6 +41,11 @@ FOLLOWER = "hprofiler threa"
 NAMES_PERCENT = 0.5
 NAMED_THREADS, IDLE_THREADS = 2, 38
 TASK_MILLISECONDS = 200
+LIBRARIES, SYMBOLS = 80, 5000
+ATTACHES = 5
+SAFEPOINT = 150
+"""Milliseconds."""
+REACHING = re.compile(r"Reaching safepoint: +(\d+) ns")
 METRICS_JVMS = 8
 METRICS_SECONDS = 60
 _STAGES = r"""
@@ -86,14 +93,12 @@ class Rate:
 Pairs = list[tuple[Rate, Rate]]
 
 
-def overhead() -> list[Row]:
+def overhead() -> Iterator[Row]:
     """Rounds with the profiler on and off in many short pairs, each in the opposite order."""
     what = f"at {FREQUENCY} Hz"
-    return [
-        _lost(f"throughput lost to cpu {what}", 2),
-        _lost(f"throughput lost to cpu, alloc and lock {what}", 4, ["-e", "cpu,alloc,lock"]),
-        _lost(f"throughput lost to perf {what}", 2, ["--engine", "perf"], [FRAME_POINTER]),
-    ]
+    yield _lost(f"throughput lost to cpu {what}", 2)
+    yield _lost(f"throughput lost to cpu, alloc and lock {what}", 4, ["-e", "cpu,alloc,lock"])
+    yield _lost(f"throughput lost to perf {what}", 2, ["--engine", "perf"], [FRAME_POINTER])
 
 
 def _lost(what: str, promised: float, options: Sequence[str] = (), flags: Sequence[str] = ()) -> Row:
@@ -316,9 +321,10 @@ def _busy(
             peaks.end()
 
 
-def agent_cost() -> list[Row]:
+def agent_cost() -> Iterator[Row]:
     """The agent, and the perf it runs, while busy threads are sampled."""
-    return [row for engine in ENGINES for row in _agent_cost(engine, 20)]
+    for engine in ENGINES:
+        yield from _agent_cost(engine, 20)
 
 
 def _agent_cost(engine: str, seconds: int) -> list[Row]:
@@ -338,9 +344,9 @@ def _agent_cost(engine: str, seconds: int) -> list[Row]:
     ]
 
 
-def timeline() -> list[Row]:
+def timeline() -> Iterator[Row]:
     """What it costs to know when samples were taken and when garbage was collected."""
-    return [_timeline(engine, 30) for engine in ENGINES]
+    return (_timeline(engine, 30) for engine in ENGINES)
 
 
 def _timeline(engine: str, seconds: int) -> Row:
@@ -365,9 +371,9 @@ def _timeline(engine: str, seconds: int) -> Row:
     return Row(what, measured, "1 % of a core", more <= 1)
 
 
-def latency() -> list[Row]:
+def latency() -> Iterator[Row]:
     """From the end of sampling until the profile is in the run folder."""
-    return [_latency(engine, 60) for engine in ENGINES]
+    return (_latency(engine, 60) for engine in ENGINES)
 
 
 def _latency(engine: str, lasts: int) -> Row:
@@ -401,3 +407,44 @@ def unknown_frames() -> list[Row]:
     percent = 100 * seen[True] / max(1, seen.total())
     measured = f"{percent:.2f} % of {seen.total():,} frames"
     return [Row(f"unknown frames of perf with {FRAME_POINTER}", measured, "under 2 %", percent < 2)]
+
+
+# How long an attach stops a JVM
+
+
+def attach() -> Iterator[Row]:
+    """The longest time to a safepoint while the profiler is started, without and with many libraries."""
+    return (_attach(libraries) for libraries in (0, LIBRARIES))
+
+
+def _attach(libraries: int) -> Row:
+    longest = [_to_safepoint(libraries) for _ in range(ATTACHES)]
+    span = f"{min(longest):.0f} to {max(longest):.0f} ms in {ATTACHES} JVMs"
+    what = f"time to a safepoint at an attach, {libraries} libraries of {SYMBOLS:,} symbols"
+    middle = statistics.median(longest)
+    return Row(what, f"{middle:.0f} ms ({span})", f"under {SAFEPOINT} ms", middle < SAFEPOINT)
+
+
+def _to_safepoint(libraries: int) -> float:
+    """Milliseconds, of a JVM that collects garbage all the time."""
+    with tempfile.TemporaryDirectory() as name:
+        log, java = Path(name, "safepoints"), Path(name, "java")
+        preloaded = ":".join(_libraries(libraries, Path(name)))
+        java.write_text(f'#!/bin/sh\nLD_PRELOAD={preloaded} exec java "$@"\n')
+        java.chmod(0o755)
+        options = [f"-Xlog:safepoint:file={log}:none"]
+        with ended(Burner("alloc", java=str(java), options=options)) as jvm, recording(jvm, 1) as (run, _):
+            run.result()
+        return max(map(int, REACHING.findall(log.read_text()))) / 1e6
+
+
+def _libraries(count: int, folder: Path) -> list[str]:
+    """So many different libraries, with symbols to read."""
+    paths = [folder / f"lib{number}.so" for number in range(count)]
+    if paths:
+        source = "".join(f"void symbol_of_a_library_{number}(void) {{}}\n" for number in range(SYMBOLS))
+        command = ["cc", "-x", "c", "-shared", "-fPIC", "-o", str(paths[0]), "-"]
+        subprocess.run(command, input=source, text=True, check=True)
+    for path in paths[1:]:
+        shutil.copy(paths[0], path)
+    return list(map(str, paths))
