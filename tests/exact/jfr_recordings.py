@@ -1,7 +1,7 @@
 """Makes JFR recordings with async-profiler and the JDK, and reads them with async-profiler's own converter.
 
-The converter was last published with 4.2. It cannot read the wall-clock samples of 4.4, which have a new
-field, so recordings with all events are also made with the library of 4.2.
+The converter was last published with 4.2. It cannot read the wall-clock samples of 4.4 and later, which have
+a new field, so recordings with all events are also made with the library of 4.2.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CONVERTER = "tools.profiler:jfr-converter:4.2"
 SHA256 = {
     CONVERTER: "16093ca59bd3cafb02a7548b513531ce576f1a6c643533390cbe53855b50ef6d",
     "tools.profiler:async-profiler:4.2": "445b7bdc6a3ed03d45a9d4b61b5a5fc072b3e9952d7f2b63722312f48ea9ee18",
-    "tools.profiler:async-profiler:4.4": "47f321b8cdbadda2c281a612f6ac245254c81a02ce578abf782a53170ea40b37",
+    "tools.profiler:async-profiler:4.5": "d0184907de67ca63363f1a6333c75eb7414fb3e13c564641304fe0fdca97363e",
 }
 MEMBER = {"x86_64": "linux-x64/libasyncProfiler.so", "aarch64": "linux-arm64/libasyncProfiler.so"}
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"

@@ -43,8 +43,8 @@ JDK_EVENTS = [("", "samples"), *(event for event in OTHERS if "alloc_" in event[
 COMPARED: dict[str, list[tuple[str, str]]] = {
     "4.2 17": [CPU, WALL, *OTHERS],
     "4.2 25": [CPU, WALL, *OTHERS],
-    "4.4 17": [CPU, *OTHERS],
-    "4.4 25": [CPU, *OTHERS],
+    "4.5 17": [CPU, *OTHERS],
+    "4.5 25": [CPU, *OTHERS],
     "jdk 11": JDK_EVENTS,
     "jdk 17": JDK_EVENTS,
     "jdk 21": JDK_EVENTS,
@@ -78,10 +78,10 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     made = {name: folder / f"{name.replace(' ', '-')}.jfr" for name in (*COMPARED, "wall", "cpu-time")}
     jvms = []
     for jdk in (17, 25):
-        for version, wall in (("4.2", ",wall=10ms"), ("4.4", "")):
+        for version, wall in (("4.2", ",wall=10ms"), ("4.5", "")):
             options = f"{EVENTS}{wall},chunktime=1s"
             jvms.append(jfr.start(jdk, made[f"{version} {jdk}"], seconds=7, agent=version, options=options))
-    jvms.append(jfr.start(25, made["wall"], seconds=3, agent="4.4", options="event=wall,interval=10ms"))
+    jvms.append(jfr.start(25, made["wall"], seconds=3, agent="4.5", options="event=wall,interval=10ms"))
     for jdk, settings in ((11, ""), (17, EACH_TLAB), (21, ""), (25, "")):
         output = made[f"jdk {jdk}"]
         try:
