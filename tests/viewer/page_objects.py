@@ -50,12 +50,24 @@ def show(viewer: Viewer, page: Path, view: str, state: str = "") -> None:
 
 def copied_stack(viewer: Viewer) -> str:
     """What the button copies, pasted into the search."""
+    # The button may still say so of an earlier copy: it is written anew once this one is made.
+    viewer.driver.execute_script(
+        """const button = document.getElementById("copy-stack");
+        window.copied = new Promise((resolve) => new MutationObserver((_, observer) => {
+          if (button.textContent === "Copied") { observer.disconnect(); resolve(); }
+        }).observe(button, { childList: true }));"""
+    )
     viewer.element("copy-stack").click()
-    viewer.until_text("copy-stack", "Copied")
+    viewer.driver.execute_async_script("window.copied.then(() => arguments[0]())")
     viewer.press("/")
+    viewer.driver.execute_script(
+        """const search = document.getElementById("search");
+        search.select();
+        window.pasted = new Promise((resolve) =>
+          search.addEventListener("input", () => resolve(search.value), { once: true }));"""
+    )
     ActionChains(viewer.driver).key_down(Keys.CONTROL).send_keys("v").key_up(Keys.CONTROL).perform()
-    viewer.until("return document.getElementById('search').value !== ''")
-    return str(viewer.element("search").get_attribute("value"))
+    return str(viewer.driver.execute_async_script("window.pasted.then(arguments[0])"))
 
 
 def table(viewer: Viewer, id: str) -> list[list[str]]:
