@@ -348,7 +348,12 @@ class Visit(ABC):
     def note_left(self, left: Sequence[str]) -> None:
         if left:
             reason = f"left behind: {', '.join(left[:10])}"
-            remedy = "run `hprofiler cleanup` later to remove what is still there"
+            kinds = {"/.attach_pid" in path for path in left}
+            remedies = {
+                False: "run `hprofiler cleanup` later to remove what is still there",
+                True: "delete an .attach_pid file that is still there by hand once its process has ended",
+            }
+            remedy = "; ".join(remedies[kind] for kind in sorted(kinds))
             self.note(Status.DEGRADED, "clean", reason, remedy, code="left-behind")
 
     @property

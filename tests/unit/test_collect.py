@@ -72,7 +72,12 @@ BAD = {
         "push",
         "timed out after 600 s while copying the agent",
     ),
-    "mess": (GOOD.replace("left=[]", "left=['/tmp/x']"), Status.DEGRADED, "clean", "/tmp/x"),
+    "mess": (
+        GOOD.replace("left=[]", "left=['/tmp/.attach_pid7']"),
+        Status.DEGRADED,
+        "clean",
+        "/.attach_pid7",
+    ),
     "bye": (GOOD + "\nsys.exit(3)", Status.DEGRADED, "clean", "status 3"),
 }
 
@@ -92,6 +97,8 @@ def test_bad_hosts_do_not_affect_others(fleet, limits, short_lease):
         assert found[:2] == (status, stage) and reason in found[2], (name, found)
     late = [one for one in results["mute"].outcomes if one.code == "timeout"]
     assert [one.parameters for one in late] == [{"seconds": 600.0}]
+    (left,) = [one.remedy for one in results["mess"].outcomes if one.code == "left-behind"]
+    assert "by hand" in left and "cleanup" not in left  # which leaves this file alone
     for name in ("torn", "stuck"):
         assert line(results[name], 7)[0] is Status.FAILED and "its host was lost" in line(results[name], 7)[2]
 
