@@ -264,8 +264,10 @@ fn password_of_login(word: &str) -> Option<(usize, usize)> {
         };
         (begin <= end).then_some((begin, end))
     });
-    let plain = || password_of_oracle(word, end).or_else(|| password_of_plain(word, end));
-    of_url.or_else(plain)
+    of_url.or_else(|| match word.find("jdbc:oracle:") {
+        Some(begin) => password_of_oracle(word, begin, end),
+        None => password_of_plain(word, end),
+    })
 }
 
 /// `user:password@host`, but not `image:tag@sha256:…`
@@ -282,8 +284,7 @@ fn ends_with(text: &str, end: &str) -> bool {
 }
 
 /// `jdbc:oracle:thin:user/password@place`
-fn password_of_oracle(word: &str, end: usize) -> Option<(usize, usize)> {
-    let begin = word.find("jdbc:oracle:")?;
+fn password_of_oracle(word: &str, begin: usize, end: usize) -> Option<(usize, usize)> {
     let slash = begin + word[begin..].find(['/', '@'])?;
     (word[slash..].starts_with('/') && slash < end).then_some((slash + 1, end))
 }
