@@ -9,6 +9,7 @@ use super::frame_rules::{self as tables, fits, fits_any, slashed, Table};
 
 pub(super) static KERNEL: LazyLock<RuleIndex> = LazyLock::new(|| RuleIndex::new(tables::KERNEL));
 pub(super) static PHASES: LazyLock<RuleIndex> = LazyLock::new(|| RuleIndex::new(tables::PHASES));
+pub(super) static WAITS: LazyLock<RuleIndex> = LazyLock::new(|| RuleIndex::new(tables::WAITS));
 static CATEGORIES: LazyLock<RuleIndex> = LazyLock::new(|| RuleIndex::new(tables::CATEGORIES));
 static FRAMEWORKS: LazyLock<RuleIndex> = LazyLock::new(|| RuleIndex::new(tables::FRAMEWORKS));
 
@@ -57,14 +58,27 @@ impl RuleIndex {
     /// The first rule with a pattern that the name fits.
     pub(super) fn first(&self, name: &str) -> Option<&'static str> {
         let name = slashed(name);
+        let place = self.fitting(&name).min()?;
+        Some(self.table[place].0)
+    }
+
+    /// All rules with a pattern that the name fits, in their order.
+    pub(super) fn every(&self, name: &str) -> impl Iterator<Item = &'static str> + '_ {
+        let mut places: Vec<usize> = self.fitting(&slashed(name)).collect();
+        places.sort_unstable();
+        places.dedup();
+        places.into_iter().map(|place| self.table[place].0)
+    }
+
+    /// The places of rules with a pattern that a name fits.
+    fn fitting<'a>(&'a self, name: &'a str) -> impl Iterator<Item = usize> + 'a {
         let begins = self.lengths.iter();
         let begins = begins.map_while(|&length| name.as_bytes().get(..length));
         let alike = begins
             .filter_map(|begin| self.patterns.get(begin))
             .flatten();
-        let fitting = alike.filter(|(_, pattern)| fits(&name, pattern));
-        let place = fitting.map(|&(place, _)| place).min()?;
-        Some(self.table[place].0)
+        let fitting = alike.filter(move |(_, pattern)| fits(name, pattern));
+        fitting.map(|&(place, _)| place)
     }
 }
 

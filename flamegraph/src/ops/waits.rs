@@ -2,7 +2,7 @@
 
 use foldhash::HashMap;
 
-use super::frame_rules::{fits_any, slashed, WAITS};
+use super::rule_index::{frame_category, APPLICATION, WAITS};
 use crate::profile::{Frame, Frames, Kind};
 
 /// What is waited for.
@@ -41,15 +41,23 @@ impl Wait {
 /// What a frame says about its thread's wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WaitFrame {
-    /// A Java method, else a function.
+    /// A method of Java, or a function of Python; else a native function.
     java: bool,
     kernel: bool,
     /// What the method or the function waits for.
     wait: Option<Wait>,
+    /// What `waits.java` of the rules says of it, by the names that it has there.
     idle: bool,
     idle_loop: bool,
-    /// A method of the JDK that does not start a task.
-    jdk: bool,
+    between: bool,
+    not_work: bool,
+    work: bool,
+    run: bool,
+    in_loop: bool,
+    task: bool,
+    job: bool,
+    /// Of a `run` or a `loop`: it is a framework's, not the application's.
+    framework: bool,
     /// The JVM enters a monitor.
     monitor: bool,
     /// A thread of the JVM waits for work. An attendant waits for work whatever it calls.
@@ -62,26 +70,45 @@ pub(crate) struct WaitFrame {
 
 impl WaitFrame {
     pub(crate) fn of(name: &str, kind: Kind) -> WaitFrame {
+        let (method, python, kernel) = (
+            is_method(name, kind),
+            is_python(name, kind),
+            kind == Kind::Kernel,
+        );
         let mut frame = WaitFrame {
-            java: is_method(name, kind),
-            kernel: kind == Kind::Kernel,
+            java: method || python,
+            kernel,
             ..WaitFrame::default()
         };
-        let function = slashed(without_decoration(name));
-        let name = slashed(name);
-        let mut task = false;
-        for &(rule, patterns) in WAITS {
-            let (name, wait) = match rule.split_once('.') {
-                Some(("java", role)) if frame.java => (&name, role),
-                Some(("kernel", role)) if frame.kernel => (&name, role),
-                Some(("jvm", _)) if !frame.java && !frame.kernel => (&name, ""),
-                Some(("native", role)) if !frame.java && !frame.kernel => (&function, role),
-                _ => continue,
+        for rule in WAITS.every(name) {
+            let says = match rule.split_once('.') {
+                Some(("java", _)) => method,
+                Some(("python", "wait")) => !frame.java,
+                Some(("python", _)) => python,
+                Some(("kernel", _)) => kernel,
+                Some(("jvm", _)) => !frame.java && !kernel,
+                _ => false,
             };
-            if !fits_any(name, patterns) {
-                continue;
+            if says {
+                frame.add(rule);
             }
-            let wait = match wait {
+        }
+        if !frame.java && !kernel {
+            let rules = WAITS.every(without_decoration(name));
+            let native = rules.filter(|rule| rule.starts_with("native."));
+            native.for_each(|rule| frame.add(rule));
+        }
+        let entry = frame.run || frame.in_loop;
+        frame.framework = entry && frame_category(name) != Some(APPLICATION);
+        frame
+    }
+
+    /// Notes what a rule says of it.
+    fn add(&mut self, rule: &str) {
+        let wait = match rule {
+            // A monitor is a lock whatever else is on the stack.
+            "jvm.lock" => None,
+            _ => match rule.split_once('.').map_or("", |(_, role)| role) {
                 "lock" => Some(Wait::Lock),
                 "park" => Some(Wait::Park),
                 "sleep" => Some(Wait::Sleep),
@@ -90,24 +117,27 @@ impl WaitFrame {
                 "wait" => Some(Wait::Condition),
                 "other" => Some(Wait::Other),
                 _ => None,
-            };
-            frame.wait = frame.wait.or(wait);
-            match rule {
-                "java.idle" => frame.idle = true,
-                "java.idle-loop" => frame.idle_loop = true,
-                "java.jdk" => frame.jdk = true,
-                "java.task" => task = true,
-                "jvm.lock" => frame.monitor = true,
-                "jvm.idle" => frame.of_jvm = true,
-                "jvm.attendant" => frame.attendant = true,
-                "jvm.attach" => frame.attach = true,
-                "jvm.stripped" => frame.stripped_jvm = true,
-                "native.stripped" => frame.stripped_libc = true,
-                _ => debug_assert!(wait.is_some(), "{rule} is not known here"),
-            }
+            },
+        };
+        self.wait = self.wait.or(wait);
+        match rule {
+            "java.idle" => self.idle = true,
+            "java.idle-loop" | "python.idle-loop" => self.idle_loop = true,
+            "java.between" | "python.between" => self.between = true,
+            "java.not-work" => self.not_work = true,
+            "java.work" => self.work = true,
+            "java.run" => self.run = true,
+            "java.loop" => self.in_loop = true,
+            "java.task" => self.task = true,
+            "java.job" => self.job = true,
+            "jvm.lock" => self.monitor = true,
+            "jvm.idle" => self.of_jvm = true,
+            "jvm.attendant" => self.attendant = true,
+            "jvm.attach" => self.attach = true,
+            "jvm.stripped" => self.stripped_jvm = true,
+            "native.stripped" => self.stripped_libc = true,
+            _ => debug_assert!(wait.is_some(), "{rule} is not known here"),
         }
-        frame.jdk &= !task;
-        frame
     }
 }
 
@@ -127,6 +157,11 @@ fn is_method(name: &str, kind: Kind) -> bool {
         Plain => plain_method() == Some(true),
         _ => false,
     }
+}
+
+/// Whether it is a function of Python: `function (module's path)`.
+fn is_python(name: &str, kind: Kind) -> bool {
+    kind == Kind::Plain && name.ends_with(".py)")
 }
 
 /// A function of the C library without its version, underscores and variants.
@@ -151,7 +186,7 @@ pub(crate) fn wait_of(stack: &[WaitFrame]) -> Wait {
     if native.iter().any(|frame| frame.monitor) {
         return Wait::Lock;
     }
-    if callers.iter().any(|frame| frame.idle) || waits_in_a_loop(callers) {
+    if is_idle(&stack[native.len()..]) {
         return Wait::Idle;
     }
     if callers.is_empty() && attends(native) {
@@ -190,11 +225,41 @@ pub(crate) fn wait_of(stack: &[WaitFrame]) -> Wait {
     }
 }
 
-fn waits_in_a_loop(callers: &[WaitFrame]) -> bool {
-    // The loop is in the JDK's frames, or is the first frame outside of them.
-    let end = callers.iter().position(|frame| !frame.jdk);
-    let end = end.map_or(callers.len(), |working| working + 1);
-    callers[..end].iter().any(|frame| frame.idle_loop)
+/// Whether a thread that waits, with these methods and all that calls them, waits for work.
+fn is_idle(callers: &[WaitFrame]) -> bool {
+    if callers.iter().any(|frame| frame.job) {
+        return false;
+    }
+    let near = &callers[..callers.len().min(MOST_CALLERS)];
+    if near.iter().any(|frame| frame.idle) {
+        return true;
+    }
+    let end = near.iter().position(|frame| !frame.between);
+    let (waiting, rest) = callers.split_at(end.unwrap_or(near.len()));
+    // The loop is among what stands between, or is the first method outside.
+    let mut until_loop = waiting.iter().chain(rest.first());
+    let at = until_loop.position(|frame| frame.idle_loop);
+    let waiting = &waiting[..at.map_or(waiting.len(), |at| at.min(waiting.len()))];
+    !waiting.iter().any(|frame| frame.not_work) && (at.is_some() || is_a_loop(waiting, rest))
+}
+
+/// Whether a thread's whole stack is a loop that waits for work.
+fn is_a_loop(waiting: &[WaitFrame], rest: &[WaitFrame]) -> bool {
+    let methods = || rest.iter().take_while(|frame| frame.java);
+    let own = || methods().filter(|frame| !frame.between);
+    let begins = methods().last().is_some_and(|frame| frame.run);
+    if !begins || !own().all(|frame| frame.run || frame.in_loop) {
+        return false;
+    }
+    let pooled = methods().any(|frame| frame.task);
+    if own().all(|frame| frame.framework) {
+        let wait = [Wait::Sleep, Wait::Condition, Wait::Park].map(Some);
+        let waits = waiting.iter().any(|frame| wait.contains(&frame.wait));
+        return waiting.iter().any(|frame| frame.work) || waits && !pooled;
+    }
+    // A second `run` is a task's that this thread was given.
+    let entered = own().filter(|frame| frame.run).count();
+    waiting.iter().any(|frame| frame.work) && !pooled && entered < 2
 }
 
 fn attends(native: &[WaitFrame]) -> bool {
@@ -221,7 +286,7 @@ impl Waits {
         let native = stack.iter().take_while(|frame| !frame.java);
         let mut functions = native.filter(|frame| !frame.stripped_libc);
         let first = functions.next().and_then(|frame| frame.wait);
-        first == Some(Wait::Disk) && wait_of(&stack) == Wait::Disk
+        first == Some(Wait::Disk) && matches!(wait_of(&stack), Wait::Disk | Wait::Idle)
     }
 
     fn stack(&mut self, names: &Frames, frames: &[Frame]) -> Vec<WaitFrame> {
@@ -234,9 +299,24 @@ impl Waits {
     }
 }
 
+/// Whether a thread with this stack, leaf first, waits for work. It may also run.
+fn waits_idly(stack: &[WaitFrame]) -> bool {
+    let Some(java) = stack.iter().position(|frame| frame.java) else {
+        let of_jvm = |frame: &WaitFrame| frame.attendant || frame.of_jvm && !frame.stripped_jvm;
+        return stack.iter().any(of_jvm);
+    };
+    let (native, callers) = stack.split_at(java);
+    let between = callers
+        .iter()
+        .take_while(|frame| frame.between || frame.idle);
+    let mut waiting = native.iter().chain(between);
+    let waits = waiting.any(|frame| frame.wait.is_some() || frame.idle);
+    waits && !native.iter().any(|frame| frame.monitor) && is_idle(callers)
+}
+
 impl crate::profile::Profile {
-    /// The profile without threads that wait for work. A wall-clock profile does not show whether a thread ran, so a
-    /// stack is idle only if a single frame proves it.
+    /// The profile without threads that wait for work. A wall-clock profile does not show whether a thread ran: only
+    /// where its stack has a wait.
     pub fn without_idle(&self) -> crate::profile::Result<crate::profile::Profile> {
         let mut waits = Waits::default();
         let mut path = Vec::new();
@@ -249,12 +329,7 @@ impl crate::profile::Profile {
                 next = self.tree.parent(next);
             }
             path.reverse();
-            let stack = waits.stack(&self.frames, &path);
-            let of_jvm = |frame: &WaitFrame| frame.attendant || frame.of_jvm && !frame.stripped_jvm;
-            idle[node as usize] = match stack.iter().any(|frame| frame.java) {
-                true => stack.iter().any(|frame| frame.idle),
-                false => stack.iter().any(of_jvm),
-            };
+            idle[node as usize] = waits_idly(&waits.stack(&self.frames, &path));
         }
         self.replanted(|node| !idle[node as usize], |node| self.tree.parent(node))
     }
@@ -265,19 +340,22 @@ mod tests {
     use super::*;
 
     /// Leaf first. Names with a slash and a later dot are Java's, and `(k)` marks the kernel's.
+    fn stack_of(stack: &str) -> Vec<WaitFrame> {
+        let frames = stack.split(" < ");
+        let frames = frames.map(|name| {
+            let java = !name.starts_with('/') && name.contains('/') && !name.ends_with(')')
+                || name.starts_with("App.");
+            match (name.strip_suffix("(k)"), java) {
+                (Some(name), _) => WaitFrame::of(name, Kind::Kernel),
+                (None, true) => WaitFrame::of(name, Kind::Jit),
+                (None, false) => WaitFrame::of(name, Kind::Plain),
+            }
+        });
+        frames.collect()
+    }
+
     fn wait(stack: &str) -> &'static str {
-        let frames: Vec<WaitFrame> = stack
-            .split(" < ")
-            .map(|name| {
-                let java = !name.starts_with('/') && name.contains('/') || name.starts_with("App.");
-                match (name.strip_suffix("(k)"), java) {
-                    (Some(name), _) => WaitFrame::of(name, Kind::Kernel),
-                    (None, true) => WaitFrame::of(name, Kind::Jit),
-                    (None, false) => WaitFrame::of(name, Kind::Plain),
-                }
-            })
-            .collect();
-        wait_of(&frames).frame()
+        wait_of(&stack_of(stack)).frame()
     }
 
     const FUTEX: &str = "__futex_abstimed_wait_common < ___pthread_cond_wait";
@@ -374,5 +452,36 @@ mod tests {
         ] {
             assert_eq!(wait(&stack), expected, "{stack}");
         }
+    }
+
+    #[test]
+    fn threads_are_idle_by_who_waits_for_what() {
+        let text = include_str!("../../tests/idle_threads.txt");
+        let lines = || text.lines().filter(|line| !line.starts_with('#'));
+        let names: Vec<_> = lines().filter_map(|line| line.split_once(" = ")).collect();
+        fn written(stack: &str, names: &[(&str, &str)]) -> String {
+            let frames = stack.split(" < ").map(|frame| {
+                let known = names.iter().find(|(name, _)| *name == frame);
+                known.map_or_else(|| frame.to_owned(), |(_, frames)| written(frames, names))
+            });
+            frames.collect::<Vec<_>>().join(" < ")
+        }
+        let (mut wrong, mut tried) = (Vec::new(), 0);
+        for line in lines() {
+            let Some((expected, stack)) = line.split_once(": ") else {
+                continue;
+            };
+            let stack = stack_of(&written(stack, &names));
+            let found = [wait_of(&stack) == Wait::Idle, waits_idly(&stack)];
+            tried += 1;
+            if found != [expected == "idle"; 2] {
+                wrong.push(format!(
+                    "{expected}, but {found:?} off the CPU and by the clock: {line}"
+                ));
+            }
+        }
+        assert!(wrong.is_empty() && tried > 100, "{}", wrong.join("\n"));
+        let running = "java/util/concurrent/LinkedBlockingQueue.poll < com/acme/Worker.run < java/lang/Thread.run";
+        assert!(!waits_idly(&stack_of(running)), "it may run");
     }
 }
