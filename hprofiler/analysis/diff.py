@@ -132,9 +132,9 @@ class MethodChange:
 class Changes:
     """Two sides compared in one value: by shares of their wholes, or with `absolute` by amounts.
 
-    `methods` are all that there are, by the size of their own change; so are `categories` of work. With `cut`
-    what functions cost that compiled Java code calls is not in the totals of their callers, which may be
-    wrong.
+    `methods` are all that there are, by the size of their own change; so are `categories` of work, unless
+    different rules made them. With `cut` what functions cost that compiled Java code calls is not in the
+    totals of their callers, which may be wrong.
     """
 
     event: str
@@ -154,6 +154,11 @@ class Changes:
     @property
     def sides(self) -> tuple[Side, Side]:
         return self.before, self.after
+
+    @property
+    def rules(self) -> list[str]:
+        """The versions of the rules by which the work of both sides has categories."""
+        return sorted({*self.before.rules, *self.after.rules})
 
     @cached_property
     def diff(self) -> Diff:
@@ -250,9 +255,10 @@ def compare(
         for name in sorted(before.spread.names() | after.spread.names() if names is None else names)
     ]
     methods.sort(key=lambda one: -abs(one.own.change))
-    known = is_work(event) and not self_only
-    categories = _categories(before.categories, after.categories, absolute) if known else ()
-    return Changes(event, before, after, absolute, tuple(methods), noise, tuple(categories))
+    found = Changes(event, before, after, absolute, tuple(methods), noise)
+    if not is_work(event) or self_only or len(found.rules) > 1:
+        return found
+    return replace(found, categories=tuple(_categories(before.categories, after.categories, absolute)))
 
 
 def _categories(before: Spread, after: Spread, absolute: bool) -> list[tuple[str, Moved]]:

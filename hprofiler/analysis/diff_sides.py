@@ -16,7 +16,7 @@ from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
 from hprofiler.analysis.time_part import facts_of_range
 from hprofiler.analysis.trust import BROKEN_PATTERN, MOST_BROKEN, Untrusted, broken_part
-from hprofiler.analysis.work import has_kernel, is_work, user_rules
+from hprofiler.analysis.work import has_kernel, is_work, rules_version, user_rules
 from hprofiler.base.background import interruptibly
 from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.base.paths import is_folder, is_there
@@ -44,8 +44,8 @@ _ESTIMATES = {column for event in _EVENTS if event not in _TIMES for column in m
 class Side:
     """All of one side: the sum of its parts, and how much each method's cost varies from part to part.
 
-    `categories` has the same of categories of work. `problems` are stored profiles that could not be used.
-    Of a file it is not known how many processes it has.
+    `categories` has the same of categories of work, by `rules` of these versions. `problems` are stored
+    profiles that could not be used. Of a file it is not known how many processes it has.
 
     `broken` is the part, 0 to 1, of processes whose stacks are not trusted. If it is large, only self costs
     are right (`self_only`); else these processes are left out. `unsure` processes may have wrong callers of
@@ -58,6 +58,7 @@ class Side:
     of_file: bool = False
     spread: Spread = field(default_factory=Spread)
     categories: Spread = field(default_factory=Spread)
+    rules: tuple[str, ...] = field(default_factory=lambda: (rules_version(),))
     work: WorkTable = field(default_factory=lambda: WorkTable(user_rules()))
     problems: list[Outcome] = field(default_factory=list)
     broken: float = 0.0

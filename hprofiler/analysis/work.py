@@ -6,6 +6,7 @@ leaf which has one. What was inlined has no frame, so each category is at least 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections import Counter
@@ -19,6 +20,8 @@ from hprofiler.base.paths import at_home
 from hprofiler.model.measures import measure_of
 
 OTHER = "other"
+RULES = 2
+"""Raised when the rules, or how they are applied, give another category or phase to a stack."""
 RULES_FILE = "HPROFILER_RULES"
 _RULE = re.compile(r"([a-z][a-z0-9-]{0,39}):((?:\s+\S+)+)")
 # Events whose stacks say who waits, not who works.
@@ -100,6 +103,12 @@ def user_rules() -> tuple[tuple[str, tuple[str, ...]], ...]:
             f"${RULES_FILE}: {name} has more than {_MOST_RULES} rules", "write several patterns in a line"
         )
     return tuple(found)
+
+
+def rules_version() -> str:
+    """By which rules work has categories here: their version, and a hash of the user's own."""
+    own = user_rules()
+    return f"{RULES}+{hashlib.sha256(repr(own).encode()).hexdigest()[:8]}" if own else str(RULES)
 
 
 class WorkSums:

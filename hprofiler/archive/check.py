@@ -18,7 +18,7 @@ from hprofiler.archive.reading import (
     make_view,
     quoted,
 )
-from hprofiler.archive.schema import TABLES, VERSION
+from hprofiler.archive.schema import LATER, TABLES, VERSION
 
 # Rows that show a fault, by what it is. Every table is whole, so a file is missing or is of another run.
 _CONTRADICTIONS = {
@@ -84,9 +84,11 @@ def _unreadable(duckdb: Database, place: Place, file: File, table: str) -> str:
     try:
         with errors_of(place):
             found = duckdb.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-            if {name: type_ for name, type_, *_ in found} != dict(columns):
+            there = {name: type_ for name, type_, *_ in found}
+            lacks = LATER.get(table, frozenset()) - there.keys()
+            if there != {name: type_ for name, type_ in columns.items() if name not in lacks}:
                 return f"{path} has other columns than version {VERSION}"
-            names = ", ".join(f'"{name}"' for name in columns)
+            names = ", ".join(f'"{name}"' for name in there)
             duckdb.execute(f"SELECT bit_xor(hash({names})) FROM {source}").fetchall()
     except ArchiveError as error:
         return f"{path}: {error.reason}"

@@ -20,6 +20,7 @@ from hprofiler.archive.selection import (
     exact_name,
     method_named,
     no_frame,
+    rules_of,
     with_slashes,
 )
 from hprofiler.archive.spreads import gather, spreads_of
@@ -144,7 +145,7 @@ class CostRow:
 class Cost:
     """What recorded runs used, the most expensive row first. `unit` is core hours, hours, bytes …
 
-    `rows` are at most 100; `total` is of all.
+    `rows` are at most 100; `total` is of all. `rules` are the versions of the rules that made categories.
     """
 
     by: str
@@ -154,6 +155,7 @@ class Cost:
     rows: Sequence[CostRow]
     total: float
     cores: float | None
+    rules: Sequence[str]
 
 
 # What a run adds to its day: its total, and how much a unit of it is in hours, if it is a time.
@@ -211,6 +213,7 @@ def cost(asked: Asked, by: str) -> Cost:
         days = [CostDay(*day) for day in duckdb.execute(_DAYS).fetchall()]
         rows = duckdb.execute(_ROWS).fetchall()
         total = duckdb.execute("SELECT sum(amount) FROM amounts").fetchall()[0][0] or 0.0
+        rules = rules_of(duckdb) if by == "category" else []
     of_cpu = in_time and event == "cpu"
     hours = sum(day.seconds for day in days) / 3600
 
@@ -228,6 +231,7 @@ def cost(asked: Asked, by: str) -> Cost:
         ],
         total,
         cores(total),
+        rules,
     )
 
 

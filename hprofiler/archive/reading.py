@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from hprofiler.archive.place import ArchiveError, File, Place, open_place
-from hprofiler.archive.schema import TABLES, Table
+from hprofiler.archive.schema import LATER, TABLES, Table
 from hprofiler.base.errors import UsageError
 from hprofiler.base.text import printable
 
@@ -224,7 +224,12 @@ def _columns(table: Table) -> str:
 
 def _rows(place: Place, table: Table, files: Iterable[LiveFile], more: str = "") -> str:
     paths = ", ".join(quoted(place.path(one.file.path(table.name))) for one in files)
-    return f"FROM read_parquet([{paths}], hive_partitioning = false{more})"
+    later = LATER.get(table.name)
+    if not later:
+        return f"FROM read_parquet([{paths}], hive_partitioning = false{more})"
+    nulls = ", ".join(f'NULL::{table.columns[name]} AS "{name}"' for name in sorted(later))
+    read = f"SELECT * FROM read_parquet([{paths}], hive_partitioning = false, union_by_name = true{more})"
+    return f"FROM (SELECT {nulls} WHERE false UNION ALL BY NAME {read})"
 
 
 def listed(texts: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from hprofiler.analysis.metrics import HostMetrics
 from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
 from hprofiler.analysis.trust import Untrusted
-from hprofiler.analysis.work import has_kernel, is_work, user_rules
+from hprofiler.analysis.work import has_kernel, is_work, rules_version, user_rules
 from hprofiler.archive.place import ArchiveError
 from hprofiler.archive.schema import FORM, TABLES
 from hprofiler.base.errors import RunFolderError, UsageError
@@ -164,6 +164,7 @@ class _Reading:
             "processes": len(self._processes),
             "form": FORM,
             "tables": sorted([*run.tables, "runs"]),
+            "rules": rules_version(),
         }
         return table_of("runs", [row])
 

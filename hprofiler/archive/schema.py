@@ -1,7 +1,7 @@
 """The tables of an archive and their columns, once: for writing, reading, checking and the docs.
 
 Types are those that DuckDB, Spark, pandas and Polars all read: no enums, unions, maps, 128-bit integers.
-A change that old files do not have raises VERSION.
+A change that old files do not have raises VERSION, but for a column that LATER has: there it is null.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 VERSION = 1
 FORM = 1
 """Version of the canonical form of names, after which stacks are hashed."""
+OLD_RULES = "1"
+"""The `rules` of runs that were added before there was this column."""
 MARKER = "hprofiler-archive.json"
 """The file of a place that says which version its tables have."""
 
@@ -53,7 +55,7 @@ _COLUMNS = {
     "runs": (
         "run VARCHAR, started TIMESTAMP, seconds DOUBLE, kind VARCHAR, target VARCHAR, application VARCHAR, "
         "user VARCHAR, command VARCHAR, hprofiler VARCHAR, hosts INTEGER, processes INTEGER, form INTEGER, "
-        "tables VARCHAR[]"
+        "tables VARCHAR[], rules VARCHAR"
     ),
     "events": (
         "run VARCHAR, event VARCHAR, unit VARCHAR, per_sample DOUBLE, samples BIGINT, total BIGINT, "
@@ -111,6 +113,8 @@ _ORDER: Mapping[str, tuple[str, ...]] = {
     "metrics": ("metric", "run"),
 }
 """Of tables that are not sorted by run."""
+LATER: Mapping[str, frozenset[str]] = {"runs": frozenset({"rules"})}
+"""Columns of tables that files of the first writers of this version lack."""
 TABLES: Mapping[str, Table] = {
     name: Table(name, dict(column.split(" ") for column in columns.split(", ")), _ORDER.get(name, ("run",)))
     for name, columns in _COLUMNS.items()

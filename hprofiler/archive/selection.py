@@ -10,6 +10,7 @@ from difflib import get_close_matches
 
 from hprofiler.archive.place import ArchiveError
 from hprofiler.archive.reading import Database, opened
+from hprofiler.archive.schema import OLD_RULES
 from hprofiler.base.bounded_json import members
 from hprofiler.base.errors import UsageError
 from hprofiler.base.text import some
@@ -44,8 +45,8 @@ def chosen_runs(asked: Asked, one_application: bool, *tables: str) -> Iterator[t
     """
     with opened(asked.place, asked.application, asked.since, ("runs", "events", *tables)) as duckdb:
         duckdb.execute(
-            'CREATE TEMP TABLE chosen AS SELECT run, started, seconds, application, "user", hosts, processes '
-            "FROM runs WHERE application = coalesce($application, application) "
+            'CREATE TEMP TABLE chosen AS SELECT run, started, seconds, application, "user", hosts, '
+            "processes, rules FROM runs WHERE application = coalesce($application, application) "
             "AND started >= coalesce($since, started) AND started < coalesce($until, TIMESTAMP 'infinity') "
             "AND run = coalesce($run, run)",
             members(asked, "application", "since", "until", "run"),
@@ -80,6 +81,11 @@ def chosen_event(duckdb: Database, asked: Asked, with_samples: bool = True) -> s
     if not _column(duckdb, "SELECT count(*) FROM chosen")[0]:
         raise ArchiveError(f"no run {_of(asked)}has a sample of {event}", "there is nothing to show")
     return event
+
+
+def rules_of(duckdb: Database) -> list[str]:
+    """By which versions of the rules the work of the chosen runs has categories."""
+    return _column(duckdb, f"SELECT DISTINCT coalesce(rules, '{OLD_RULES}') FROM chosen ORDER BY 1")
 
 
 def _of(asked: Asked) -> str:

@@ -12,7 +12,7 @@ from hprofiler._flamegraph import Profile
 from hprofiler.analysis.diff_sides import Listener, Side, Taker
 from hprofiler.archive.place import VARIABLE
 from hprofiler.archive.reading import Database
-from hprofiler.archive.selection import Asked, chosen_event, chosen_runs
+from hprofiler.archive.selection import Asked, chosen_event, chosen_runs, rules_of
 from hprofiler.archive.spreads import categories_of, gather, spreads_of
 from hprofiler.base.errors import UsageError
 from hprofiler.base.text import printable
@@ -67,7 +67,7 @@ class ArchiveSide:
             chosen_event(duckdb, found)
             duckdb.execute("CREATE TEMP TABLE grouped AS SELECT run, 1 AS part FROM chosen")
             gather(duckdb, event)
-            side = Side(self.name, spread=spreads_of(duckdb)[1])
+            side = Side(self.name, spread=spreads_of(duckdb)[1], rules=tuple(rules_of(duckdb)))
             side.categories = categories_of(duckdb, event).get(1, side.categories)
             profile = _profile(duckdb, event, column)
         side.merged = profile.without_threads()

@@ -154,6 +154,11 @@ def cost_lines(found: Cost) -> list[str]:
         *table_lines(rows, right=range(len(rows[0]) - 1), indent=2),
     ]
     lines[-1:-1] = and_more(len(found.rows) - _SHOWN)
+    if len(found.rules) > 1:
+        versions = " and ".join(found.rules)
+        lines.append(
+            f"different rules for categories ({versions}) made these amounts: they may differ by that"
+        )
     if of_cpu:
         lines.append(
             "a day: of the recorded time; cores: CPU time divided by the recorded time of all these runs"
@@ -175,7 +180,7 @@ def cost_record(found: Cost) -> dict[str, object]:
     return {
         **members(found, "by", "event", "unit"),
         "days": [{"day": f"{one.day:%Y-%m-%d}", **members(one, "runs", "seconds")} for one in found.days],
-        **members(found, "total", "cores"),
+        **members(found, "total", "cores", "rules"),
         "rows": [asdict(one) for one in found.rows],
     }
 

@@ -11,6 +11,7 @@ from hprofiler.analysis.diff_findings import SELF_ONLY, amount_of, points_of
 from hprofiler.analysis.diff_sides import Side
 from hprofiler.analysis.subject import Finding
 from hprofiler.analysis.words import and_more, short_name
+from hprofiler.analysis.work import is_work
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
@@ -79,6 +80,9 @@ def about_noise(compared: Changes) -> str:
 
 def _categories(compared: Changes) -> list[str]:
     """The categories of work that changed beyond noise."""
+    if len(compared.rules) > 1 and is_work(compared.event):
+        versions = " and ".join(compared.rules)
+        return ["", f"categories of work are not compared: different rules made them ({versions})"]
     beyond = [(category_label(code), moved) for code, moved in compared.categories if moved.beyond]
     if not beyond:
         return []
@@ -164,6 +168,7 @@ def record(
         "findings": [members(one, "code", "text", "method") for one in findings],
         "self_only": compared.self_only,
         "callers_left_out": compared.cut,
+        "rules": compared.rules,
         "categories": {code: members(moved, *_OF_CHANGE) for code, moved in compared.categories},
         "methods": [_method(one, compared.self_only) for one in methods],
         "appeared": [_path(compared, one) for one in compared.appeared(top)],

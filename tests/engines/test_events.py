@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from hprofiler import Profile
+from hprofiler._flamegraph import WorkTable
 from tests.burners.counting import Truth
 from tests.contract.agent_driver import good
 from tests.engines.conftest import Zoo
-from tests.engines.measured import SIGMAS, Run, Runner, near, points, scatter
+from tests.engines.measured import SIGMAS, Run, Runner, Stacks, near, points, scatter
 
 WAITS = {
     "[sleep]": ("Waiting.sleeping", "sleep"),
@@ -127,6 +130,22 @@ def test_more_live_objects_than_are_kept_are_cut(record: Runner, zoo: Zoo) -> No
     assert (cut.code, outcome["status"], outcome["code"]) == (3, "degraded", "live-cut"), cut
     assert outcome["parameters"] == {"event": "live", "bytes": 1 << 20}
     assert outcome["remedy"] == "record with --alloc-interval 1m"
+
+
+def test_allocations_have_the_category_of_the_code(record: Runner, zoo: Zoo) -> None:
+    """Not of the classes: nodes of a pattern are of classes that only matching has methods of."""
+    patterns = zoo.jvm("patterns", jdk=17)
+    run = record([patterns], "-e", "alloc", "--alloc-interval", "32k", seconds=2)
+    profile = run.profile(patterns, "alloc").select("alloc_space")
+    stacks = Stacks(profile, "alloc_space")
+    truth = {"regex-compile": stacks.of("Patterns.compiling"), "regex-match": stacks.of("Patterns.matching")}
+    assert min(truth.values()) > 0.02 * stacks.total, truth
+    # Folded text has the kinds of frames, and no event.
+    for one, kernel in ((profile, False), (Profile.from_bytes(profile.to_folded(), "folded"), True)):
+        sums = Counter[str]()
+        for category, _, _, value in WorkTable([]).sums(one, kernel=kernel):
+            sums[category] += value
+        assert all(near(sums[category], value, 0.01) for category, value in truth.items()), (truth, sums)
 
 
 @pytest.mark.parametrize("kind", sorted(WAITS))

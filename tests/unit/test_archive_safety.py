@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import resource
@@ -12,12 +13,22 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
+from hprofiler import Profile
+from hprofiler.analysis.diff import compare
+from hprofiler.analysis.diff_sides import Side
+from hprofiler.analysis.work import RULES
 from hprofiler.archive.check import Checked, check
 from hprofiler.archive.compact import compact
+from hprofiler.archive.questions import cost
 from hprofiler.archive.reading import opened
+from hprofiler.archive.selection import Asked
+from hprofiler.report.archive_text import cost_lines
+from hprofiler.report.diff_text import lines as diff_lines
 from tests.unit.command import ROOT
 from tests.unit.test_archive import added, everything, files_of, random_run, rows
+from tests.viewer.made_run import MadeHost, make_run
 
 COMMAND = [sys.executable, "-m", "hprofiler", "archive"]
 
@@ -134,6 +145,34 @@ def test_an_archive_of_version_1_is_read():
     expected = json.loads((kept / "answers.json").read_text())
     assert answers(kept / "place") == expected
     assert check(str(kept / "place")).problems == ()
+
+
+def test_categories_of_different_rules_are_not_mixed_unsaid(tmp_path: Path):
+    place = tmp_path / "place"
+    shutil.copytree(Path(__file__).parent / "archive_1" / "place", place)
+    added([make_run(tmp_path / "run", [MadeHost("n1", {1: "main;x 70\n"})]).path], place)
+    for _ in range(2):
+        found = cost(Asked(str(place)), "category")
+        assert (found.rules, cost(Asked(str(place)), "user").rules) == (["1", "2"], [])
+        assert any("different rules for categories (1 and 2)" in line for line in cost_lines(found))
+        list(compact(str(place)))
+        assert check(str(place)).problems == ()
+    sides = [Side("then", rules=("1",)), Side("now")]
+    for side in sides:
+        profile = Profile.from_bytes(b"com/acme/Job.run_[j] 9\n", "folded")
+        side.add(profile, 9)
+        side.add_work("cpu", profile, 9)
+    assert compare("cpu", sides[1], sides[1]).categories
+    mixed = compare("cpu", *sides)
+    assert not mixed.categories and any("rules made them (1 and 2)" in line for line in diff_lines(mixed, 9))
+
+
+def test_other_rules_have_another_version():
+    """Raise RULES where stacks get other categories or phases, and write both here."""
+    rules = yaml.safe_load((ROOT / "flamegraph/rules/frames.yaml").read_text())
+    of_work = ("categories", "weak", "transparent", "whole", "kernel", "frameworks", "phases")
+    digest = hashlib.sha256(json.dumps([rules[name] for name in of_work]).encode()).hexdigest()[:16]
+    assert (RULES, digest) == (2, "e6919513a2bc446a")
 
 
 def answers(place: Path) -> dict[str, object]:

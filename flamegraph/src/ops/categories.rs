@@ -53,12 +53,39 @@ fn is_java(name: &str, kind: Kind) -> bool {
     }
 }
 
+/// Whether it is written as a class is: `java.util.regex.Pattern$GroupHead`, `byte[]`.
+fn is_class_name(name: &str) -> bool {
+    // What follows a hidden class: Foo$$Lambda$14/0x00000008000f2c40.
+    let number = |pair: &[u8]| b"./+".contains(&pair[0]) && pair[1].is_ascii_digit();
+    let end = name.as_bytes().windows(2).position(number);
+    let name = end.map_or(name, |end| &name[..end]);
+    let begins_high = |text: &str| text.starts_with(|c: char| c.is_uppercase());
+    let (package, class) = name.rsplit_once('.').unwrap_or(("", name));
+    let class_like = begins_high(class) || class.starts_with('$') || class.ends_with("[]");
+    class_like && !name.contains('/') && !package.split('.').any(begins_high)
+}
+
 /// What the rules say of a frame by its name.
 #[derive(Clone, Copy)]
 struct Matched {
     /// A place in the categories, and in the phases.
     category: Option<u16>,
     phase: Option<u16>,
+    class_name: bool,
+}
+
+impl Matched {
+    /// Whether it is the class that a stack of allocations ends in, which says nothing of who works. Engines mark
+    /// classes as inlined, or as of the kernel for an allocation outside of the thread's buffer. Where `kernel` is false
+    /// these are the leaves. Other profiles may have lost their event's name, as folded text does: there classes are
+    /// known by their own.
+    fn is_class(self, kind: Kind, leaf: bool, kernel: bool) -> bool {
+        match kind {
+            Kind::Inlined | Kind::Kernel => !kernel && leaf || self.class_name,
+            Kind::Plain => !kernel && leaf && self.class_name,
+            _ => false,
+        }
+    }
 }
 
 impl WorkTable {
@@ -90,6 +117,10 @@ impl WorkTable {
             all.map(|name| names.place(name)).collect()
         };
         let (weak, whole) = (members(WEAK, names), members(WHOLE, names));
+        let mut leaf = vec![true; profile.tree.len()];
+        for node in profile.tree.nodes() {
+            leaf[profile.tree.parent(node) as usize] = false;
+        }
         let mut matched: Vec<Option<Matched>> = vec![None; profile.frames.index_len()];
         let mut work = vec![(other, none); profile.tree.len()];
         for node in profile.tree.nodes() {
@@ -103,10 +134,20 @@ impl WorkTable {
                 let phase = PHASES.first(name).map(|phase| names.place(phase));
                 let category = category(&self.own, name, kind, kernel);
                 let category = category.map(|category| names.place(category));
-                names.remember(name, kind, Matched { category, phase })
+                let class_name = is_class_name(name);
+                let of_frame = Matched {
+                    category,
+                    phase,
+                    class_name,
+                };
+                names.remember(name, kind, of_frame)
             });
             let parent = profile.tree.parent(node);
             let (above, phase) = work[parent as usize];
+            if of_frame.is_class(kind, leaf[node as usize], kernel) {
+                work[node as usize] = (above, phase);
+                continue;
+            }
             let below_kernel = parent != ROOT && profile.tree.frame(parent).kind() == Kind::Kernel;
             let enters_kernel = kernel && kind == Kind::Kernel && !below_kernel;
             let category = match of_frame.category {
@@ -150,5 +191,35 @@ impl Names {
             self.list.push(name.to_owned());
             self.list.len() - 1
         }) as u16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_known_by_their_names() {
+        for (name, expected) in [
+            ("java.util.regex.Pattern$GroupHead", true),
+            ("java.util.regex.Pattern$GroupHead[]", true),
+            ("byte[]", true),
+            ("Session", true),
+            ("scala.collection.immutable.$colon$colon", true),
+            (
+                "java.util.regex.Pattern$$Lambda$14/0x00000008000f2c40",
+                true,
+            ),
+            ("java.util.regex.Pattern$$Lambda.0x00007f3c0c0a1238", true),
+            ("java/util/regex/Pattern.compile", false),
+            ("java.util.regex.Pattern.compile", false),
+            ("java.util.regex.Pattern.RemoveQEQuoting", false),
+            ("Session.open", false),
+            ("vfs_read", false),
+            ("tcp_v4_rcv.part.0", false),
+            ("", false),
+        ] {
+            assert_eq!(is_class_name(name), expected, "{name}");
+        }
     }
 }

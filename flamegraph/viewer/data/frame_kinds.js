@@ -28,7 +28,7 @@ export const FAMILIES = {
 export const FAMILY_KEYS = Object.keys(FAMILIES);
 /** As in FORMAT.md; the last two are of classes. */
 const KINDS = ["", "interpreted", "c1", "jit", "inlined", "kernel", "waker", "class", "class"];
-export const KERNEL = 5;
+export const [INLINED, KERNEL] = [4, 5];
 /** The kinds that mark classes, and the first of their own. */
 const [MARK, MARK_OUTSIDE, CLASS, CLASS_OUTSIDE] = [4, 5, 7, 8];
 /** Values whose stacks end in a class: what was allocated, or locked. */

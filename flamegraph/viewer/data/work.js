@@ -2,7 +2,7 @@
 /** What kind of work frames are: the rules of `rules/frames.yaml`, which the page has, as the core applies them. */
 
 import { once } from "./format.js";
-import { KERNEL } from "./frame_kinds.js";
+import { INLINED, KERNEL, isClass } from "./frame_kinds.js";
 
 /** @import { Shape } from "./profile.js" */
 
@@ -166,6 +166,28 @@ function ruleOf(name, java, inKernel) {
   return java && name.includes("/") && firstRule(rules.frameworks, name) === undefined ? APPLICATION : "";
 }
 
+/** Without the number of a hidden class: an upper-case letter only in the class. */
+const CLASS_NAME = /^(?:(?!\p{Lu})[^./]*\.)*(?:[\p{Lu}$][^./]*|[^./]*\[\])$/u;
+
+/** By name: 1 if it is written as a class is. @type {(names: string[]) => Uint8Array} */
+const classNamesOf = once((names) => new Uint8Array(names.length).fill(NOT_KNOWN));
+
+/**
+ * Whether a node is the class that a stack of allocations ends in, as `ops/categories.rs` of the core has it.
+ * @param {Shape} shape
+ * @param {number} node
+ * @param {boolean} leaf
+ * @param {boolean} kernel
+ */
+function isAllocated({ names, name, kind }, node, leaf, kernel) {
+  const [number, marked] = [name[node], kind[node] === INLINED || kind[node] === KERNEL || isClass(kind[node])];
+  if (number < 0 || (!marked && (kind[node] !== 0 || kernel || !leaf))) return false;
+  if (marked && leaf && !kernel) return true;
+  const known = classNamesOf(names);
+  if (known[number] === NOT_KNOWN) known[number] = Number(CLASS_NAME.test(names[number].replace(/[./+][0-9].*$/s, "")));
+  return known[number] === 1;
+}
+
 /** @type {(shape: Shape) => Map<string, Uint8Array>} */
 const nodesOf = once(() => new Map());
 
@@ -187,8 +209,14 @@ export function categoriesOf(shape, kernel, root = categoryNumber(OTHER)) {
   const unclaimed = numbers([OTHER, APPLICATION]);
   const kernelOther = codes.indexOf(KERNEL_OTHER);
   const of = new Uint8Array(count).fill(root);
+  const leaf = new Uint8Array(count).fill(1);
+  for (let node = 1; node < count; node++) leaf[parent[node]] = 0;
   for (let node = 1; node < count; node++) {
     const above = of[parent[node]];
+    if (isAllocated(shape, node, leaf[node] === 1, kernel)) {
+      of[node] = above;
+      continue;
+    }
     const own = name[node] < 0 ? NOT_KNOWN : categoryOfName(names, name[node], kind[node], kernel);
     if (whole.has(above)) of[node] = above;
     else if (own === NOT_KNOWN) of[node] = kernel && kind[node] === KERNEL && kind[parent[node]] !== KERNEL ? kernelOther : above;

@@ -21,6 +21,7 @@ import java.util.concurrent.locks.LockSupport;
  * <li>{@code live=RATE}: {@link Live}, objects of which a quarter stays, RATE MB a second (20)
  * <li>{@code crowd=THREADS}: {@link Crowd}, that many threads (500) that together use an eighth of a core
  * <li>{@code busy=THREADS}: {@link Busy}, that many threads (8) that never rest, for measuring a profiler's cost
+ * <li>{@code patterns}: {@link Patterns}, regular expressions that are compiled and used
  * <li>{@code deep=THREADS}: {@link Deep}, that many threads (1) that allocate at the ends of stacks of which hardly two are
  *     alike
  * </ul>
@@ -58,6 +59,9 @@ public final class Truth {
                 break;
             case "busy":
                 Busy.start(amount > 0 ? (int) amount : 8);
+                break;
+            case "patterns":
+                Patterns.start();
                 break;
             case "deep":
                 Deep.start(amount > 0 ? (int) amount : 1);
