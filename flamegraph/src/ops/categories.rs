@@ -53,16 +53,21 @@ fn is_java(name: &str, kind: Kind) -> bool {
     }
 }
 
-/// Whether it is written as a class is: `java.util.regex.Pattern$GroupHead`, `byte[]`.
-fn is_class_name(name: &str) -> bool {
+fn written_as(name: &str) -> Written {
     // What follows a hidden class: Foo$$Lambda$14/0x00000008000f2c40.
     let number = |pair: &[u8]| b"./+".contains(&pair[0]) && pair[1].is_ascii_digit();
     let end = name.as_bytes().windows(2).position(number);
     let name = end.map_or(name, |end| &name[..end]);
-    let begins_high = |text: &str| text.starts_with(|c: char| c.is_uppercase());
+    if name.contains('/') {
+        return Written::Method;
+    }
+    let begins_high = |text: &str| text.starts_with(char::is_uppercase);
     let (package, class) = name.rsplit_once('.').unwrap_or(("", name));
     let class_like = begins_high(class) || class.starts_with('$') || class.ends_with("[]");
-    class_like && !name.contains('/') && !package.split('.').any(begins_high)
+    match class_like && !package.split('.').any(begins_high) {
+        true => Written::Class,
+        false => Written::Either,
+    }
 }
 
 /// What the rules say of a frame by its name.
@@ -71,7 +76,17 @@ struct Matched {
     /// A place in the categories, and in the phases.
     category: Option<u16>,
     phase: Option<u16>,
-    class_name: bool,
+    written: Written,
+}
+
+/// What a name may be by how it is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Written {
+    /// `java.util.regex.Pattern$GroupHead`, `byte[]`.
+    Class,
+    /// `java/util/regex/Pattern.compile`.
+    Method,
+    Either,
 }
 
 impl Matched {
@@ -81,8 +96,12 @@ impl Matched {
     /// known by their own.
     fn is_class(self, kind: Kind, leaf: bool, kernel: bool) -> bool {
         match kind {
-            Kind::Inlined | Kind::Kernel => !kernel && leaf || self.class_name,
-            Kind::Plain => !kernel && leaf && self.class_name,
+            Kind::Inlined | Kind::Kernel => match self.written {
+                Written::Class => true,
+                Written::Either => !kernel && leaf,
+                Written::Method => false,
+            },
+            Kind::Plain => !kernel && leaf && self.written == Written::Class,
             _ => false,
         }
     }
@@ -134,11 +153,11 @@ impl WorkTable {
                 let phase = PHASES.first(name).map(|phase| names.place(phase));
                 let category = category(&self.own, name, kind, kernel);
                 let category = category.map(|category| names.place(category));
-                let class_name = is_class_name(name);
+                let written = written_as(name);
                 let of_frame = Matched {
                     category,
                     phase,
-                    class_name,
+                    written,
                 };
                 names.remember(name, kind, of_frame)
             });
@@ -199,27 +218,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_are_known_by_their_names() {
-        for (name, expected) in [
-            ("java.util.regex.Pattern$GroupHead", true),
-            ("java.util.regex.Pattern$GroupHead[]", true),
-            ("byte[]", true),
-            ("Session", true),
-            ("scala.collection.immutable.$colon$colon", true),
+    fn classes_and_methods_are_written_differently() {
+        for (names, expected) in [
             (
-                "java.util.regex.Pattern$$Lambda$14/0x00000008000f2c40",
-                true,
+                &[
+                    "java.util.regex.Pattern$GroupHead",
+                    "java.util.regex.Pattern$GroupHead[]",
+                    "byte[]",
+                    "Session",
+                    "scala.collection.immutable.$colon$colon",
+                    "java.util.regex.Pattern$$Lambda$14/0x00000008000f2c40",
+                    "java.util.regex.Pattern$$Lambda.0x00007f3c0c0a1238",
+                ][..],
+                Written::Class,
             ),
-            ("java.util.regex.Pattern$$Lambda.0x00007f3c0c0a1238", true),
-            ("java/util/regex/Pattern.compile", false),
-            ("java.util.regex.Pattern.compile", false),
-            ("java.util.regex.Pattern.RemoveQEQuoting", false),
-            ("Session.open", false),
-            ("vfs_read", false),
-            ("tcp_v4_rcv.part.0", false),
-            ("", false),
+            (&["java/util/regex/Pattern.compile"], Written::Method),
+            (
+                &[
+                    "java.util.regex.Pattern.compile",
+                    "java.util.regex.Pattern.RemoveQEQuoting",
+                    "Session.open",
+                    "com.acme.order",
+                    "vfs_read",
+                    "tcp_v4_rcv.part.0",
+                    "",
+                ],
+                Written::Either,
+            ),
         ] {
-            assert_eq!(is_class_name(name), expected, "{name}");
+            for name in names {
+                assert_eq!(written_as(name), expected, "{name}");
+            }
         }
     }
 }

@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(category(&JSON, true), "json");
         assert_eq!(category(&JSON[..1], true), "pricing");
         // The same name is of another kind, and in memory profiles a class, which decides nothing.
-        assert_eq!(category(&["com/acme/A.b_[k]"], false), "other");
+        assert_eq!(category(&["com.acme.A_[k]"], false), "other");
         assert_eq!(category(&["a", "vfs_read_[k]"], true), "kernel-files");
         assert_eq!(category(&["a", "vfs_read_[k]"], false), "other");
         assert_eq!(category(&["a", "vfs_read"], true), "other");

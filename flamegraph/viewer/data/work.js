@@ -166,11 +166,19 @@ function ruleOf(name, java, inKernel) {
   return java && name.includes("/") && firstRule(rules.frameworks, name) === undefined ? APPLICATION : "";
 }
 
-/** Without the number of a hidden class: an upper-case letter only in the class. */
+/** Without the number of a hidden class: the first letter that is a name's first and upper-case is the class's. */
 const CLASS_NAME = /^(?:(?!\p{Lu})[^./]*\.)*(?:[\p{Lu}$][^./]*|[^./]*\[\])$/u;
 
-/** By name: 1 if it is written as a class is. @type {(names: string[]) => Uint8Array} */
-const classNamesOf = once((names) => new Uint8Array(names.length).fill(NOT_KNOWN));
+const [WRITTEN_AS_CLASS, WRITTEN_AS_METHOD] = [1, 2];
+
+/** By name: as what it is written; 0 if it may be a class or a method. @type {(names: string[]) => Uint8Array} */
+const writtenOf = once((names) => new Uint8Array(names.length).fill(NOT_KNOWN));
+
+/** @param {string} name */
+function writtenAs(name) {
+  const text = name.replace(/[./+][0-9].*$/s, "");
+  return text.includes("/") ? WRITTEN_AS_METHOD : CLASS_NAME.test(text) ? WRITTEN_AS_CLASS : 0;
+}
 
 /**
  * Whether a node is the class that a stack of allocations ends in, as `ops/categories.rs` of the core has it.
@@ -182,10 +190,9 @@ const classNamesOf = once((names) => new Uint8Array(names.length).fill(NOT_KNOWN
 function isAllocated({ names, name, kind }, node, leaf, kernel) {
   const [number, marked] = [name[node], kind[node] === INLINED || kind[node] === KERNEL || isClass(kind[node])];
   if (number < 0 || (!marked && (kind[node] !== 0 || kernel || !leaf))) return false;
-  if (marked && leaf && !kernel) return true;
-  const known = classNamesOf(names);
-  if (known[number] === NOT_KNOWN) known[number] = Number(CLASS_NAME.test(names[number].replace(/[./+][0-9].*$/s, "")));
-  return known[number] === 1;
+  const known = writtenOf(names);
+  if (known[number] === NOT_KNOWN) known[number] = writtenAs(names[number]);
+  return known[number] === WRITTEN_AS_CLASS || (marked && leaf && !kernel && known[number] !== WRITTEN_AS_METHOD);
 }
 
 /** @type {(shape: Shape) => Map<string, Uint8Array>} */
