@@ -9,6 +9,7 @@ from pathlib import Path
 from hprofiler.base.paths import is_file
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import print_problems
+from hprofiler.model.measures import counted
 from hprofiler.runfolder import RunFolder
 
 
@@ -40,6 +41,13 @@ def _make(options: argparse.Namespace) -> int:
     print(report.page)
     print_problems("not in the pictures", report.analysis.problems)
     print_problems("not in the report", report.analysis.faults)
+    for event in report.analysis.events:
+        if broken := len(event.facts.untrusted):
+            of = f"of {counted(broken, 'processes')}"
+            print(
+                f"{event.event}: more than a third of the stacks {of} are broken: see the page",
+                file=sys.stderr,
+            )
     _show(report.page, options)
     if report.empty:
         reason = f"no samples to show ({report.coverage}); there are no pictures, and the page says why"
