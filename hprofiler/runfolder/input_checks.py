@@ -11,13 +11,14 @@ from hprofiler.runfolder import RUN_FILE
 
 # run.json starts with its format; no profile in JSON does.
 _RUN = re.compile(rb'\s*\{\s*"format"\s*:\s*\d+\s*[,}]')
-_PAGE = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+# How our pages begin. Those of async-profiler, whose flame graphs can be read, have other quotes.
+_PAGE = re.compile(rb'\s*<!DOCTYPE html>\s*<html lang="en">')
 _BEGINNING = 1024
 _BOM = b"\xef\xbb\xbf"
 
 
 def refuse_no_profile(path: Path) -> None:
-    """Raises UsageError for a page or a run.json, recognised by its beginning. Raises OSError."""
+    """Raises UsageError for a page of ours or a run.json, recognised by its beginning. Raises OSError."""
     if not is_file(path):
         return
     with path.open("rb") as file:

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from tests.unit.command import as_process, exit_code, hprofiler, in_shell
+from tests.unit.command import ROOT, as_process, exit_code, hprofiler, in_shell
 
 JOB = "main;parse;match_[j] 5\nmain;read 3\nmain 1\nidle;wait 7\n"
 
@@ -125,6 +125,22 @@ def test_files_that_do_not_fit_or_are_no_profiles_are_errors(job, tmp_path, caps
     ]:
         assert exit_code(["convert", *inputs, "-o", tmp_path / "x.svg"]) == 4
         assert says in capsys.readouterr().err
+
+
+def test_a_flame_graph_of_async_profiler_is_read(tmp_path):
+    page = ROOT / "tests/golden/formats/async-profiler-4.html"
+    done = hprofiler("convert", page, "--include", "work", "-o", "-", "--to", "folded")
+    assert (done.returncode, done.stdout) == (0, "Main.main_[j];Main.work_[i] 3\n")
+
+
+def test_a_file_that_is_a_difference_names_the_option_that_makes_one(tmp_path, capsys):
+    file = tmp_path / "delta.json"
+    profile = '{"type":"sampled","name":"d","unit":"none","samples":[[0]],"weights":[-3]}'
+    file.write_text('{"shared":{"frames":[{"name":"a"}]},"profiles":[' + profile + "]}")
+    assert exit_code(["convert", file, "-o", tmp_path / "x.svg"]) == 4
+    said = capsys.readouterr().err
+    assert "weight -3 is negative: differences of profiles are not read" in said
+    assert "--diff BEFORE" in said
 
 
 @pytest.mark.parametrize("option", [[], ["--diff"]])
