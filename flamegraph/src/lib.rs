@@ -27,4 +27,4 @@ pub use profile::{
 };
 pub use render::{svg, write, PartColumn, ViewerWriter, WriteFormat, WriteOptions};
 pub use source::write_by_thread;
-pub use symbols::{python_frame, GoOn, SymbolOptions};
+pub use symbols::{python_frame, GoOn, Open, SymbolOptions};

@@ -33,6 +33,10 @@ fn main() -> ExitCode {
         println!("hprofiler-agent {}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
     }
+    if wanted.as_deref() == Some(engine::pyspy::reader::WORD.as_ref()) {
+        return engine::pyspy::child::run();
+    }
+    os::proc::own();
     resources::limits::set_low_priority();
     resources::limits::Limits::set(1.0, 0);
     os::audit::begin();

@@ -295,6 +295,7 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
 
     fn add_table(&self, table: &Table<'a, H::Sym>, to: &mut Symbols) {
         to.left_out += table.unread;
+        let mut room = names_room(table.names);
         for (number, symbol) in table.symbols.iter().enumerate() {
             if number % OFTEN == 0 && !self.go_on.ask() {
                 to.left_out += (table.symbols.len() - number) as u64;
@@ -309,6 +310,11 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
             if is_nameless(symbol, name) {
                 continue;
             }
+            let Some(left) = room.checked_sub(name.len()) else {
+                to.left_out += 1;
+                continue;
+            };
+            room = left;
             let address = symbol.st_value(self.endian).into();
             let size = symbol.st_size(self.endian).into();
             to.add(address, size, name, binding(symbol.st_bind()));
@@ -350,8 +356,13 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
         let second = self.section(b".plt.sec");
         let second = second.map(|section| section.sh_addr(self.endian).into());
         let calls = self.entries(self.section(b".rela.plt")?)?;
+        let mut room = names_room(dynamic.names);
         for (number, name) in self.called(dynamic, calls).into_iter().enumerate() {
             let Some(name) = name else { continue };
+            let Some(left) = room.checked_sub(name.len()) else {
+                break;
+            };
+            room = left;
             let name = [name, STUB.as_bytes()].concat();
             let offset = each * number as u64;
             for address in std::iter::once(start.saturating_add(head)).chain(second) {
@@ -407,6 +418,11 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
         let addend: i64 = call.r_addend(self.endian).into();
         addend as u64
     }
+}
+
+/// Bytes of the names of all symbols together: a few symbols share a name, but in a hostile file all share a long one.
+fn names_room(names: &[u8]) -> usize {
+    names.len().saturating_mul(2)
 }
 
 /// Whether a symbol has no useful name: it is empty, or an ARM mapping symbol.

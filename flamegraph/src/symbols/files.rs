@@ -79,6 +79,13 @@ impl<'a> Files<'a> {
         held < self.options.memory && self.options.go_on.ask()
     }
 
+    fn open(&self, path: &Path) -> Option<File> {
+        match &self.options.open {
+            Some(open) => open.file(path),
+            None => open(path),
+        }
+    }
+
     fn read_elf(&self, file: impl Read + Seek) -> Option<Elf> {
         Elf::read(file, self.options)
     }
@@ -103,7 +110,7 @@ impl<'a> Files<'a> {
 
     fn find_elf(&self, path: &str, wanted: Proof<'_>, pid: u32) -> Option<Elf> {
         let read = |path: &PathBuf| {
-            let file = open(path)?;
+            let file = self.open(path)?;
             let inode = file.metadata().ok()?.ino();
             Some((inode, self.read_elf(file)?))
         };
@@ -150,7 +157,7 @@ impl<'a> Files<'a> {
             .root
             .join("usr/lib/debug/.build-id")
             .join(first);
-        let debug = self.read_elf(open(&folder.join(format!("{rest}.debug")))?)?;
+        let debug = self.read_elf(self.open(&folder.join(format!("{rest}.debug")))?)?;
         let same = debug.build_id.as_deref() == Some(build_id);
         (same && debug.has_symtab).then_some(debug)
     }

@@ -17,7 +17,7 @@ pub(crate) use elf::Elf;
 pub use elf::Section;
 pub(crate) use files::{Files, Proof};
 pub use jit_map::{JitMap, JitMaps};
-pub use options::{GoOn, SymbolOptions};
+pub use options::{GoOn, Open, SymbolOptions};
 pub use python::python_frame;
 pub(crate) use table::{SymbolId, Symbols};
 

@@ -1,6 +1,7 @@
 //! Where to search for symbols.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where to search for the symbols of a perf.data file. The default is this machine, as `perf script` does.
@@ -22,6 +23,29 @@ pub struct SymbolOptions {
     pub memory: usize,
     /// Whether symbols are still wanted.
     pub go_on: GoOn,
+    /// How to open files, if not as this process opens them.
+    pub open: Option<Open>,
+}
+
+/// A callback that opens a regular file by its path, for a caller who reads what other users named.
+#[derive(Clone)]
+pub struct Open(Arc<dyn Fn(&Path) -> Option<File> + Send + Sync>);
+
+impl Open {
+    /// Wraps a callback.
+    pub fn new(open: impl Fn(&Path) -> Option<File> + Send + Sync + 'static) -> Open {
+        Open(Arc::new(open))
+    }
+
+    pub(crate) fn file(&self, path: &Path) -> Option<File> {
+        (self.0)(path)
+    }
+}
+
+impl std::fmt::Debug for Open {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Open")
+    }
 }
 
 /// A callback that long work calls regularly to check whether to continue. It may sleep to slow the work down.
@@ -64,6 +88,7 @@ impl Default for SymbolOptions {
             kallsyms_text: None,
             memory: 1 << 30,
             go_on: GoOn::default(),
+            open: None,
         }
     }
 }

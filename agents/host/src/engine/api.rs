@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flamegraph::Profile;
 use serde_json::Value;
 
-use crate::engine::{perf, pyspy};
+use crate::engine::perf;
 use crate::jvm::attach::Reply;
 use crate::jvm::pauses::PauseLog;
 use crate::jvm::preflight::Findings;
@@ -219,10 +219,8 @@ pub const USER_CODE: &str = "cpu-clock,alluser";
 const ATTACH: Duration = Duration::from_millis(500);
 /// How long one process may keep the others from being folded: several may hang within a step.
 const HOLD: Duration = Duration::from_secs(5);
-/// The parts of the agent's memory for results that wait to be received while the next is folded, and for the symbols
-/// of Python processes.
+/// The part of the agent's memory for results that wait to be received while the next is folded.
 const WAITING: u64 = 4;
-const SYMBOLS: u64 = 4;
 /// The processors of the host for each JVM that is attached to at a time, and how many these are at least and at most.
 const ATTACH_PROCESSORS: u64 = 4;
 const AT_ONCE: (u64, u64) = (2, 8);
@@ -244,8 +242,6 @@ pub struct Shared {
     pub folding: Arc<Folding>,
     pub perf: perf::PerfShared,
     pub limits: Limits,
-    /// The code that Python processes map, for `--python-native`.
-    pub python_code: Mutex<pyspy::Files>,
     /// Turns at attaching: it stops a JVM for a moment, and those of one job wait for each other.
     pub attaches: Turns,
 }
@@ -271,7 +267,6 @@ impl Shared {
             clock_offset: (request.clock_offset * 1e6) as i64,
             dry_run,
             folding: Arc::new(Folding::new(limits.stretch(HOLD), part(WAITING))),
-            python_code: Mutex::new(pyspy::Files::new(part(SYMBOLS))),
             perf: perf::PerfShared::of_host(),
             limits,
             attaches: Turns::new(attaches as usize, ATTACH),

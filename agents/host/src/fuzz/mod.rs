@@ -5,6 +5,7 @@
 #[path = "../../../../flamegraph/fuzz/src/kept.rs"]
 mod kept;
 mod launched;
+mod python;
 mod recorded;
 mod requested;
 mod told;
@@ -12,13 +13,15 @@ mod told;
 type Target = fn(&[u8]);
 
 /// The targets by name.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("request", requested::request),
     ("command_line", launched::command_line),
     ("proc_texts", told::proc_texts),
     ("answers", told::answers),
     ("recording", recorded::recording),
     ("hsperf", told::hsperf),
+    ("python_child", python::python_child),
+    ("spark_task", python::spark_task),
 ];
 
 /// Run a target with an input.

@@ -49,7 +49,7 @@ pub fn recording(bytes: &[u8]) {
 }
 
 /// Its numbers agree, and the coordinator reads what was written.
-fn can_be_sent(sent: &EventProfile) {
+pub fn can_be_sent(sent: &EventProfile) {
     let mut written = Vec::new();
     let done = sent.profile.write_compact(&mut written);
     done.expect("there is memory");

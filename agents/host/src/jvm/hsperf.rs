@@ -4,7 +4,6 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 
 use crate::os::proc::maps::Mapped;
 use crate::os::proc::named::Named;
@@ -63,13 +62,10 @@ fn find(named: &Named, mapped: &[Mapped]) -> Option<Vec<u8>> {
 }
 
 /// The file that the JVM maps, and its content. A file with that name may belong to a JVM with the same pid in another
-/// pid namespace that shares the folder. (Devices are not compared: maps and stat show different ones on overlays.)
+/// pid namespace that shares the folder.
 pub fn open(named: &Named, mapped: &[Mapped]) -> Option<(File, Vec<u8>)> {
     mapped.iter().find_map(|mapped| {
-        let file = named.open(&mapped.path)?;
-        if file.metadata().ok()?.ino() != mapped.inode {
-            return None;
-        }
+        let file = named.open_mapped(mapped)?;
         let mut bytes = Vec::new();
         (&file).take(LIMIT).read_to_end(&mut bytes).ok()?;
         Some((file, bytes))

@@ -4,28 +4,18 @@
 //! If the file and its folder in `/tmp` are gone, anybody can put another one there, and the JVM would run its code.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::ptr::null_mut;
 
-use rustix::fd::OwnedFd;
-use rustix::fs::{openat, statat, AtFlags, FileType, Mode, OFlags, CWD};
+use rustix::fs::{statat, AtFlags, FileType, CWD};
 use rustix::io::Errno;
-use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
 
-use crate::os::files::enter_folder;
 use crate::os::identity::Namespaces;
-use crate::os::proc::maps::{self, file_name, Mapped, Mapping};
+use crate::os::proc::maps::{file_name, Mapped};
 use crate::os::proc::target::Target;
-
-/// Enough to see the kernel's numbers for a mapped file. Nothing is read.
-const MAPPED: usize = 1;
 
 #[derive(Default)]
 pub struct Loaded {
     files: Vec<Mapped>,
     pub musl: bool,
-    /// The agent's own `/proc`, which another mount namespace does not have.
-    own: Option<OwnedFd>,
 }
 
 impl Loaded {
@@ -34,7 +24,6 @@ impl Loaded {
         let files = target.mapped(|mapping| mapping.is_code)?;
         Some(Self {
             musl: files.iter().any(|file| is_musl(file_name(&file.path))),
-            own: enter_folder("/proc/self").ok(),
             files,
         })
     }
@@ -52,39 +41,8 @@ impl Loaded {
 
     /// Whether the file there is the mapped one.
     fn is_at(&self, namespaces: &Namespaces, path: &str) -> bool {
-        let there = namespaces.named.open(path);
-        let Some(there) = there.and_then(|file| self.as_mapped(&file)) else {
-            return false;
-        };
-        let is_same = |file: &Mapped| (&file.device, file.inode) == (&there.device, there.inode);
         let mut mapped = self.files.iter().filter(|file| file.path == path);
-        mapped.any(is_same)
-    }
-
-    /// The kernel's numbers for a mapped file. On stacked file systems `stat` shows others.
-    fn as_mapped(&self, file: &File) -> Option<Mapped> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let own = self.own.as_ref()?;
-        // SAFETY: the kernel chooses a free place, and nothing is read or written there.
-        let at = unsafe {
-            mmap(
-                null_mut(),
-                MAPPED,
-                ProtFlags::READ,
-                MapFlags::PRIVATE,
-                file,
-                0,
-            )
-        }
-        .ok()?;
-        let map = openat(own, "maps", flags, Mode::empty());
-        let is_there = |mapping: &Mapping| mapping.range.contains(&(at as u64));
-        let there = map
-            .ok()
-            .and_then(|map| maps::files(File::from(map), is_there)?.pop());
-        // SAFETY: this was mapped above, and nothing else refers to it.
-        let _ = unsafe { munmap(at, MAPPED) };
-        there
+        mapped.any(|file| namespaces.named.open_mapped(file).is_some())
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, Write};
 use std::time::Duration;
 
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{
     accessat, fchown, fstat, mkdirat, openat, renameat, statat, unlinkat, Access, AtFlags,
     FileType, Gid, Mode, OFlags, Stat, Uid, CWD,
@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use crate::os::audit;
+use crate::os::proc;
 
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
@@ -105,9 +106,29 @@ pub fn open_regular(
     owner: Option<u32>,
     limit: u64,
 ) -> io::Result<(File, u64)> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat(dir, name, flags, Mode::empty())?;
-    regular(File::from(file), name, owner, limit)
+    let found = openat(dir, name, FIND | OFlags::NOFOLLOW, Mode::empty())?;
+    regular(open_found(&found, name)?, name, owner, limit)
+}
+
+/// A handle that shows what is there, and does nothing to it.
+pub const FIND: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
+/// Open what was found with `FIND`, if it is a regular file: to open a device or a pipe can do something. Whatever the
+/// agent reads where another user can put a file is opened here.
+pub fn open_found(found: &OwnedFd, name: &str) -> io::Result<File> {
+    let kind = FileType::from_raw_mode(fstat(found)?.st_mode);
+    if kind != FileType::RegularFile {
+        return Err(io::Error::other(format!("{name} is not a regular file")));
+    }
+    let own = proc::own().ok_or(io::ErrorKind::NotFound)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let again = openat(
+        own,
+        format!("fd/{}", found.as_raw_fd()),
+        flags,
+        Mode::empty(),
+    );
+    Ok(File::from(again?))
 }
 
 /// The same for a file that is open already.

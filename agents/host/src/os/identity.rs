@@ -65,9 +65,11 @@ impl Namespaces {
             .map_err(|e| cannot("cannot open the root directory", e))?;
         let cwd = target.open_link("cwd", folder).ok();
         let cwd_path = target.read_link("cwd");
+        let named = Named::new(root, cwd_path.clone());
+        let root = &*named.root;
         let mut prefix = String::new();
         if own == 0 {
-            match enter_mounts(target, &root) {
+            match enter_mounts(target, root) {
                 // Root in a container may not enter namespaces, but can reach a JVM of the same user.
                 Err(Errno::PERM) if own == status.uid => {
                     prefix = format!("/proc/self/fd/{}", root.as_raw_fd());
@@ -75,12 +77,12 @@ impl Namespaces {
                 entered => entered.map_err(|e| cannot("cannot enter the mount namespace", e))?,
             }
             become_user(target).map_err(|e| cannot("cannot take the user and groups", e))?;
-        } else if !sees_same_files(target, &root) {
+        } else if !sees_same_files(target, root) {
             prefix = format!("/proc/self/fd/{}", root.as_raw_fd());
         }
         Ok(Self {
             prefix,
-            named: Named::new(root, cwd_path.clone()),
+            named,
             cwd,
             cwd_path,
             uid: status.uid,

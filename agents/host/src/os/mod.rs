@@ -1,6 +1,7 @@
 //! The operating system: `/proc`, files, users and identity, threads with a time limit, the agent's lease.
 
 pub mod audit;
+pub mod fence;
 pub mod files;
 pub mod free_space;
 pub mod host;

@@ -6,9 +6,9 @@ use std::io::{self, Read};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rustix::param::page_size;
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 
+use super::children;
 use super::pace::Pace;
 use crate::os::free_space::Memory;
 use crate::os::proc::read_text;
@@ -195,13 +195,9 @@ impl<R: Read> Read for Within<'_, R> {
     }
 }
 
-/// The agent's private memory, in bytes.
+/// The private memory of the agent and its children, in bytes.
 fn own_memory() -> Option<u64> {
-    let text = read_text("/proc/self/statm", 256)?;
-    let mut pages = text.split_ascii_whitespace().skip(1);
-    let mut next = || pages.next()?.parse::<u64>().ok();
-    let (resident, shared) = (next()?, next()?);
-    Some(resident.saturating_sub(shared) * page_size() as u64)
+    Some(children::private_memory("/proc/self/statm")? + children::memory())
 }
 
 #[cfg(test)]

@@ -6,15 +6,17 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{clock_gettime, ClockId};
 
+use super::children;
+
 /// What may be used before a rest, in seconds of one processor.
 const AT_ONCE: f64 = 0.2;
 /// The longest rest: a longer one would look like a hung thread.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Processor time of all threads of the agent.
+/// Processor time of all threads of the agent, and of its children.
 fn used() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32) + children::processor_time()
 }
 
 pub struct Pace {

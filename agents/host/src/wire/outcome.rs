@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -31,7 +31,7 @@ pub enum Ended {
 }
 
 /// What happened, for programs. `docs/reference/outcomes.md` explains each code.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
     AttachDisabled,
@@ -103,6 +103,7 @@ pub enum Code {
     PythonUnreadable,
     PythonUnsupported,
     RawLeftOut,
+    ReaderEnded,
     Recorded,
     SamplerSlow,
     SamplesLost,

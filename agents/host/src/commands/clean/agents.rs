@@ -7,6 +7,7 @@ use rustix::param::clock_ticks_per_second;
 use rustix::process::Signal;
 
 use super::{names, FileId, Sweep};
+use crate::engine::pyspy::reader::WORD;
 use crate::os::audit;
 use crate::os::files::file_id;
 use crate::os::lease;
@@ -49,11 +50,10 @@ pub fn sweep(sweep: &Sweep) -> Vec<Found> {
 }
 
 fn look(sweep: &Sweep, pid: i32) -> Option<Found> {
+    let command = read_bounded(format!("/proc/{pid}/cmdline"), 64 << 10).unwrap_or_default();
+    let mut command = split_zero(&command).into_iter();
     // If the kernel hides it, the command line names it.
-    let path = executable(pid).or_else(|| {
-        let command = read_bounded(format!("/proc/{pid}/cmdline"), 64 << 10)?;
-        split_zero(&command).into_iter().next()
-    })?;
+    let path = executable(pid).or(command.next())?;
     if !names::is_agent(file_name(&path)) {
         return None;
     }
@@ -66,7 +66,9 @@ fn look(sweep: &Sweep, pid: i32) -> Option<Found> {
         seconds: Some(age),
         ..Leftover::new(Kind::Agent, path, sweep.users.name(target.status.uid))
     };
-    let is_mine = sweep.may(target.status.uid);
+    // An agent of root has children with other users' rights.
+    let is_child = command.next().as_deref() == Some(WORD);
+    let is_mine = sweep.may(target.status.uid) || is_child && sweep.me == 0;
     let entry = match is_mine {
         false => entry.foreign(),
         true => {

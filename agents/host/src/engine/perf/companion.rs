@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use flamegraph::perf_data::{Finish, JitMaps, Live, LiveLimits, Recorded, Wanted};
-use flamegraph::{GoOn, SymbolOptions};
+use flamegraph::{GoOn, Open, SymbolOptions};
 
 use super::java_map::{Java, MapFile, NO_NAMES};
 use super::recording::Stream;
@@ -17,6 +17,7 @@ use crate::engine::api::{Job, Note, Shared};
 use crate::jvm::pauses::PauseLog;
 use crate::jvm::preflight::Findings;
 use crate::os::identity::Namespaces;
+use crate::os::proc::named::open_within;
 use crate::os::proc::target::Target;
 use crate::os::threads::{hangs, no_thread, unbroken};
 use crate::wire::outcome::{Code, Failure};
@@ -161,8 +162,10 @@ impl View {
             }
             _ => (JitMaps::default(), None),
         };
+        let root = self.namespaces.named.root.clone();
         let symbols = SymbolOptions {
-            root: self.namespaces.path("/").into(),
+            root: "/".into(),
+            open: Some(Open::new(move |path| open_within(&root, path.to_str()?))),
             kallsyms_text: kernel.map(Arc::from),
             memory: self.shared.limits.memory_part(SYMBOLS) as usize,
             go_on: self.go_on(),

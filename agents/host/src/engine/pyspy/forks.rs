@@ -3,14 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use py_spy::config::Config;
 use py_spy::PythonSpy;
 use rustix::fs::OFlags;
 
+use super::files::Reading;
+use super::messages::Order;
 use super::tasks::Tasks;
-use crate::os::proc::stat::{self, Stat};
 use crate::os::proc::target::Target;
-use crate::os::proc::{read_bounded, read_text};
+use crate::os::proc::{path, read_bounded, read_text, stat};
 
 /// How often to look for new ones. A process that was forked to start another program has started it by the next look.
 const EVERY: Duration = Duration::from_millis(250);
@@ -24,9 +24,9 @@ const COMMAND: u64 = 1 << 16;
 pub struct Forks {
     parent: i32,
     command: Vec<u8>,
-    config: Config,
+    reading: Reading,
     /// What started before the agent was there when the user chose.
-    agent: Option<Stat>,
+    agent_start: u64,
     /// The CPU time of those that were there when the recording began, in ticks, by PID and start time.
     before: HashMap<(i32, u64), u64>,
     /// Processes that are not looked at any more: the session records them anyway, or they were opened or refused.
@@ -38,15 +38,14 @@ pub struct Forks {
 }
 
 impl Forks {
-    /// `recorded` are all processes that the session records.
-    pub fn of(parent: i32, recorded: &HashSet<i32>, config: Config) -> Self {
+    pub fn of(order: &Order, reading: Reading) -> Self {
         Self {
-            parent,
-            command: command(parent),
-            config,
-            agent: stat::own(),
+            parent: order.pid,
+            command: command(order.pid),
+            reading,
+            agent_start: order.agent_start,
             before: HashMap::new(),
-            known: recorded.clone(),
+            known: order.recorded.iter().copied().collect(),
             new: HashSet::new(),
             opened: 0,
             next: Instant::now(),
@@ -82,19 +81,19 @@ impl Forks {
     /// None: it is older, or runs another program, or cannot be read.
     fn open(&self, pid: i32) -> Option<(PythonSpy, Tasks)> {
         let began = stat::of(pid)?.start_time;
-        if began < self.agent?.start_time || command(pid) != self.command {
+        if began < self.agent_start || command(pid) != self.command {
             return None;
         }
         let target = Target::open(pid, began).ok()?;
         let memory = target.open_link("mem", OFlags::RDONLY).ok()?;
-        let spy = PythonSpy::new(pid, &self.config).ok()?;
+        let spy = self.reading.open(&target, 1).ok()?;
         let before = self.before.get(&(pid, began)).copied().unwrap_or(0);
         Some((spy, Tasks::of(target, memory.into(), before)))
     }
 }
 
 fn children(pid: i32) -> HashSet<i32> {
-    let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let threads = std::fs::read_dir(path(&format!("{pid}/task")));
     let threads = threads.into_iter().flatten().flatten().take(MOST_THREADS);
     let lists = threads.filter_map(|thread| read_text(thread.path().join("children"), LIST));
     let lists: Vec<String> = lists.collect();
@@ -103,5 +102,5 @@ fn children(pid: i32) -> HashSet<i32> {
 }
 
 fn command(pid: i32) -> Vec<u8> {
-    read_bounded(format!("/proc/{pid}/cmdline"), COMMAND).unwrap_or_default()
+    read_bounded(path(&format!("{pid}/cmdline")), COMMAND).unwrap_or_default()
 }

@@ -1,38 +1,43 @@
 //! py-spy: reads the stacks of a CPython process from its memory, without stopping it. Nothing is loaded into it.
+//!
+//! py-spy was not written for processes that mean harm. So each process has a child of the agent (`child`), the same
+//! program, that reads it with its user's rights. Here is the agent's side, which runs nothing of py-spy.
 
+pub mod child;
+mod files;
 mod forks;
+pub mod messages;
 mod native;
 mod python;
+pub mod reader;
 mod sampler;
-mod spark_task;
+pub mod spark_task;
 mod tasks;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flamegraph::python_frame;
-use py_spy::config::{Config, LineNo, LockingStrategy};
-use py_spy::{Frame, PythonSpy};
+use flamegraph::{python_frame, Limits};
+use py_spy::Frame;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::param::clock_ticks_per_second;
 
-use self::forks::Forks;
-pub use self::native::Files;
-use self::native::Native;
-use self::python::{no_python, Python};
-use self::sampler::{Event, Member, Sampler, Samples};
-use self::tasks::Tasks;
+use self::messages::{read_profiles, Command, Event, Message, Order, Totals};
+use self::python::no_python;
+use self::reader::Reader;
 use crate::discovery::find::PARENT;
 use crate::engine::api::{
     fraction, share, Engine, Folded, Job, Note, Prepared, Raw, Shared, Started, Stopped,
 };
 use crate::engine::perf::events::OF_ASYNC_PROFILER;
 use crate::jvm::preflight::Findings;
+use crate::os::proc::stat;
 use crate::os::proc::target::Target;
-use crate::os::threads::hangs;
+use crate::resources::children;
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::sampling::Sampling;
 
@@ -43,10 +48,20 @@ const SOURCE: &str = "py-spy";
 /// The highest frequency. Each sample reads the process's memory many times.
 const MOST_HZ: u32 = 100;
 const WALL: Duration = Duration::from_millis(10);
-/// How long one sample may take.
+/// How long a child may search for the interpreter, and how long one sample may take.
+const OPEN: Duration = Duration::from_secs(20);
 const LAST: Duration = Duration::from_secs(10);
-/// How often to look for the interpreter, which may change meanwhile.
-const ATTEMPTS: u64 = 3;
+/// How long sending the profiles may take.
+const SEND: Duration = Duration::from_secs(20);
+/// If nobody stops a recording, it ends this long after the requested time.
+const LEASE: Duration = Duration::from_secs(30);
+/// The part of the agent's memory that one child may take, and the bounds of that in bytes.
+const PART: u64 = 2;
+const BOUNDS: (u64, u64) = (96 << 20, 256 << 20);
+/// The parts of the agent's memory for symbols, for a child's call tree, and for profiles as they are sent.
+const SYMBOLS: u64 = 8;
+const TREE: u64 = 4;
+const SENT: u64 = 4;
 /// A process chooses the names of its functions; longer ones are cut.
 const LONGEST_NAME: usize = 500;
 
@@ -70,32 +85,63 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     if job.shared.dry_run {
         return Ok(Prepared::DryRun(Ok(Started { sources, notes })));
     }
-    let config = Config {
-        blocking: LockingStrategy::NonBlocking,
-        lineno: LineNo::NoLine,
-        full_filenames: true,
-        ..Config::default()
-    };
-    let spy = PythonSpy::retry_new(pid, &config, ATTEMPTS).map_err(|error| {
-        Failure::new(
-            format!("cannot find Python's stacks in the memory of process {pid}: {error:#}"),
-            "record it with --engine perf, which sees its native code",
+    if !target.status.one_user {
+        return Err(Failure::new(
+            format!("process {pid} has the rights of two users"),
+            "record it with --engine perf",
         )
-        .coded(Code::PythonUnreadable)
-    })?;
-    Python::of(spy.version.major, spy.version.minor).refuse_unknown(pid)?;
-    let tasks = Tasks::of(Target::open(pid, target.start_time)?, memory, 0);
-    let forks = Forks::of(pid, &job.shared.recorded, config);
+        .coded(Code::NotPermitted));
+    }
+    // The child opens it anew.
+    drop(memory);
+    let order = order(job, &target, &events);
+    let mut reader = Reader::start(&order)?;
+    if !matches!(reader.next(OPEN)?, Message::Ready) {
+        return Err(reader.lost(&std::io::ErrorKind::InvalidData.into()));
+    }
     Ok(Prepared::Ready(Box::new(PySpy {
         shared: job.shared.clone(),
         target,
-        ready: Some((spy, tasks, forks)),
+        reader: RefCell::new(reader),
+        order,
         events,
         sources,
         notes,
-        sampler: None,
-        samples: None,
+        totals: RefCell::new(None),
     })))
+}
+
+fn order(job: &Job, target: &Target, events: &[Event]) -> Order {
+    let (shared, status) = (&job.shared, &target.status);
+    let limits = &shared.limits;
+    let event = |event: &Event| (event.name.to_owned(), event.every.as_nanos() as u64);
+    let cells = limits.cells(events.len());
+    Order {
+        agent: std::process::id() as i32,
+        agent_start: stat::own().map_or(0, |own| own.start_time),
+        pid: target.pid,
+        start_time: target.start_time,
+        uid: status.uid,
+        gid: status.gid,
+        groups: status.groups.clone(),
+        recorded: shared.recorded.iter().copied().collect(),
+        events: events.iter().map(event).collect(),
+        duration: shared.sampling.duration,
+        times: shared.sampling.timeline,
+        native: shared.sampling.python_native,
+        memory: limits.memory_part(PART).clamp(BOUNDS.0, BOUNDS.1),
+        symbols: limits.memory_part(SYMBOLS) as usize,
+        cells: cells / TREE as usize,
+        rows: limits.rows() / TREE as usize,
+    }
+}
+
+fn unreadable(pid: i32, error: &str) -> Failure {
+    Failure::new(
+        format!("cannot find Python's stacks in the memory of process {pid}: {error}"),
+        "record it with --engine perf, which sees its native code",
+    )
+    .coded(Code::PythonUnreadable)
 }
 
 /// The kernel allows it to those who may also read the memory by other ways.
@@ -160,13 +206,30 @@ fn possible(sampling: &Sampling) -> Result<(Vec<Event>, Vec<Note>), Failure> {
 struct PySpy {
     shared: Arc<Shared>,
     target: Target,
-    /// Until the start.
-    ready: Option<(PythonSpy, Tasks, Forks)>,
+    reader: RefCell<Reader>,
+    order: Order,
     events: Vec<Event>,
     sources: BTreeMap<String, String>,
     notes: Vec<Note>,
-    sampler: Option<Sampler>,
-    samples: Option<Samples>,
+    /// Once it is not sampled any more.
+    totals: RefCell<Option<Totals>>,
+}
+
+impl PySpy {
+    /// What the child says while it samples. Err: it is lost.
+    fn look(&self) -> Result<(), Failure> {
+        let mut totals = self.totals.borrow_mut();
+        if totals.is_some() {
+            return Ok(());
+        }
+        let mut reader = self.reader.borrow_mut();
+        match reader.look()? {
+            Some(Message::Over(over)) => *totals = Some(over),
+            Some(_) => return Err(reader.lost(&std::io::ErrorKind::InvalidData.into())),
+            None => {}
+        }
+        Ok(())
+    }
 }
 
 impl Engine for PySpy {
@@ -175,10 +238,8 @@ impl Engine for PySpy {
     }
 
     fn start(&mut self) -> Result<Started, Failure> {
-        let (spy, tasks, forks) = self.ready.take().ok_or_else(not_recorded)?;
-        let member = Member::of(spy, tasks);
-        let sampler = Sampler::start(member, forks, &self.events, self.shared.clone())?;
-        self.sampler = Some(sampler);
+        let cores = self.shared.limits.cores / children::count().max(1) as f64;
+        self.reader.get_mut().command(&Command::Start(cores));
         Ok(Started {
             sources: std::mem::take(&mut self.sources),
             notes: std::mem::take(&mut self.notes),
@@ -186,44 +247,75 @@ impl Engine for PySpy {
     }
 
     fn too_much(&self) -> Option<Failure> {
-        let full = self.sampler.as_ref().is_some_and(Sampler::is_full);
+        if let Err(lost) = self.look() {
+            return Some(lost);
+        }
+        let full = self.totals.borrow().as_ref().is_some_and(|it| it.full);
         let too_large = || self.shared.limits.too_large("its call tree is too large");
         full.then(too_large)
             .or_else(|| self.shared.limits.refuse_full().err())
     }
 
     fn stop(&mut self) -> Result<Stopped, Failure> {
-        let sampler = self.sampler.as_mut().ok_or_else(not_recorded)?;
-        let samples = sampler.stop(LAST).ok_or_else(|| hangs(self.target.pid))??;
-        let ended = samples.process_ended || self.target.stat().is_none();
-        self.samples = Some(samples);
-        Ok(match ended {
+        self.look()?;
+        let reader = self.reader.get_mut();
+        let totals = self.totals.get_mut();
+        reader.command(&Command::Stop);
+        while totals.is_none() {
+            match reader.next(LAST)? {
+                Message::Alive => {}
+                Message::Over(over) => *totals = Some(over),
+                _ => return Err(reader.lost(&std::io::ErrorKind::InvalidData.into())),
+            }
+        }
+        let ended = totals.as_ref().is_some_and(|it| it.process_ended);
+        Ok(match ended || self.target.stat().is_none() {
             true => Stopped::WithTheProcess,
             false => Stopped::OnRequest,
         })
     }
 
     fn more_cpu_seconds(&self) -> f64 {
-        let samples = self.samples.as_ref();
-        samples.map_or(0.0, |samples| {
-            samples.forked_ticks as f64 / clock_ticks_per_second() as f64
-        })
+        let ticks = self
+            .totals
+            .borrow()
+            .as_ref()
+            .map_or(0, |it| it.forked_ticks);
+        ticks as f64 / clock_ticks_per_second() as f64
     }
 
     fn fold(&mut self, _stopped: Stopped) -> Result<Folded, Failure> {
-        let samples = self.samples.take().ok_or_else(not_recorded)?;
-        let (errors, reads) = (samples.errors, samples.reads);
-        let lost = share(errors, reads).map(|percent| {
+        let totals = self.totals.take().ok_or_else(not_recorded)?;
+        let lost = share(totals.errors, totals.reads).map(|percent| {
             Note::plain(format!(
                 "{percent} of the stacks could not be read: Python changed them meanwhile"
             ))
             .coded(Code::SamplesLost)
-            .with("share", fraction(errors, reads))
+            .with("share", fraction(totals.errors, totals.reads))
         });
-        let native = samples.native.as_ref().map(Native::notes);
-        let profiles = samples.profiles(SOURCE);
+        let native = totals.stops.as_ref().map(native::Stops::notes);
+        let limits = Limits {
+            pprof_bytes: self.shared.limits.memory_part(SENT),
+            cells: self.order.cells.saturating_mul(2),
+            rows: self.order.rows.saturating_mul(2),
+            ..Limits::default()
+        };
+        let reader = self.reader.get_mut();
+        let profiles = match reader.next(SEND)? {
+            Message::Profiles { profiles } => {
+                read_profiles(reader.bytes(SEND), &profiles, &self.events, &limits)
+            }
+            _ => return Err(reader.lost(&std::io::ErrorKind::InvalidData.into())),
+        };
+        let profiles = profiles.map_err(|wrong| {
+            let reason = format!(
+                "the profile of process {} cannot be used: {wrong}",
+                self.target.pid
+            );
+            Failure::plain(reason).coded(Code::DamagedRecording)
+        })?;
         Ok(Folded {
-            profiles: profiles.map_err(|error| Failure::plain(error.to_string()))?,
+            profiles,
             notes: lost.into_iter().chain(native.unwrap_or_default()).collect(),
         })
     }
@@ -236,8 +328,7 @@ impl Engine for PySpy {
         .coded(Code::OptionIgnored))
     }
 
-    fn leave(mut self: Box<Self>) -> Vec<String> {
-        self.sampler = None;
+    fn leave(self: Box<Self>) -> Vec<String> {
         Vec::new()
     }
 }

@@ -1,10 +1,8 @@
-//! A thread that takes samples of one Python process and adds them to profiles at once.
+//! Takes samples of one Python process and adds them to profiles at once. Runs in the agent's child.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
-use std::sync::Arc;
-use std::thread;
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use flamegraph::{NameRules, Profile, Row, TimesBuilder, ValueType};
@@ -12,13 +10,12 @@ use py_spy::{Frame, PythonSpy, StackTrace};
 
 use super::forks::Forks;
 use super::frame;
-use super::native::Native;
+use super::messages::{Command, Order, Totals};
+use super::native::{Files, Native};
 use super::spark_task::{SparkTask, TaskSlices};
 use super::tasks::{Task, Tasks};
-use crate::engine::api::{EventProfile, Shared};
 use crate::os::lease::since_1970;
-use crate::os::threads::{no_thread, unbroken, STACK};
-use crate::wire::outcome::Failure;
+use crate::resources::pace::Pace;
 
 /// The frame of a running thread that has no Python frames, such as one of NumPy's or Arrow's own.
 const NATIVE: &str = "native code";
@@ -29,8 +26,8 @@ const WAITING: &str = "[waiting]";
 /// Names of threads whose group is remembered; more are forgotten, and worked out anew.
 const MOST_REMEMBERED: usize = 1 << 12;
 
-/// If nobody stops a recording, it ends this long after the requested time.
-const LEASE: Duration = Duration::from_secs(30);
+/// How often the agent learns that samples are taken.
+const SIGN: Duration = Duration::from_secs(1);
 /// A thread that was seen running too seldom for its CPU time is sampled so often more when it is seen.
 const MOST_BEHIND: u64 = 4;
 
@@ -42,20 +39,21 @@ pub struct Event {
 }
 
 /// What a recording has taken.
-pub struct Samples {
+struct Samples {
     events: Vec<Sampled>,
     begin: Instant,
     /// Microseconds since 1970 at the begin.
     start: i64,
     seconds: f64,
     /// How often stacks were read, and how often they could not be.
-    pub reads: u64,
-    pub errors: u64,
-    pub process_ended: bool,
+    reads: u64,
+    errors: u64,
+    process_ended: bool,
+    full: bool,
     /// The CPU time of processes that it forked, which are sampled too.
-    pub forked_ticks: u64,
+    forked_ticks: u64,
     /// If native frames are wanted.
-    pub native: Option<Native>,
+    native: Option<Native>,
     slices: TaskSlices,
 }
 
@@ -79,61 +77,8 @@ struct Sampled {
     times: Option<TimesBuilder>,
 }
 
-/// A running recording. It ends by itself after its time limit.
-pub struct Sampler {
-    stop: Option<Sender<()>>,
-    samples: Receiver<Result<Samples, Failure>>,
-    full: Arc<AtomicBool>,
-}
-
-impl Sampler {
-    pub fn start(
-        member: Member,
-        forks: Forks,
-        events: &[Event],
-        shared: Arc<Shared>,
-    ) -> Result<Self, Failure> {
-        let (stop, stopped) = channel();
-        let (sender, samples) = channel();
-        let (full, pid) = (Arc::new(AtomicBool::new(false)), member.spy.pid);
-        let mut work = Work {
-            samples: Samples::begin(events, &shared),
-            own: pid,
-            members: vec![member],
-            forks,
-            groups: HashMap::new(),
-            cells: shared.limits.cells(events.len()),
-            full: full.clone(),
-            shared,
-        };
-        let run = move || {
-            let done = unbroken(|| work.run(&stopped));
-            // The receiver may be gone.
-            let _ = sender.send(done.map(|()| work.samples));
-        };
-        let thread = thread::Builder::new().name(format!("python {pid}"));
-        let thread = thread.stack_size(STACK).spawn(run);
-        thread.map_err(|error| no_thread(pid, &error))?;
-        Ok(Self {
-            stop: Some(stop),
-            samples,
-            full,
-        })
-    }
-
-    /// Whether it has ended because its call tree was too large.
-    pub fn is_full(&self) -> bool {
-        self.full.load(Ordering::Relaxed)
-    }
-
-    /// None: the process's memory did not answer in time.
-    pub fn stop(&mut self, patience: Duration) -> Option<Result<Samples, Failure>> {
-        self.stop = None;
-        self.samples.recv_timeout(patience).ok()
-    }
-}
-
-struct Work {
+/// A recording.
+pub struct Work {
     samples: Samples,
     /// The process that was chosen.
     own: i32,
@@ -143,41 +88,80 @@ struct Work {
     /// The root frames of threads by their names.
     groups: HashMap<String, String>,
     cells: usize,
-    full: Arc<AtomicBool>,
-    shared: Arc<Shared>,
+    files: Files,
+    pace: Pace,
 }
 
 impl Work {
-    fn run(&mut self, stop: &Receiver<()>) {
+    pub fn of(order: &Order, member: Member, forks: Forks, pace: Pace) -> Self {
+        Self {
+            samples: Samples::begin(order),
+            own: order.pid,
+            members: vec![member],
+            forks,
+            groups: HashMap::new(),
+            cells: order.cells,
+            files: Files::new(order.symbols),
+            pace,
+        }
+    }
+
+    /// Sample until there is a command, or until `end`. `sign` is called about once a second.
+    pub fn run(
+        &mut self,
+        commands: &Receiver<Command>,
+        end: Instant,
+        mut sign: impl FnMut() -> io::Result<()>,
+    ) -> io::Result<()> {
         self.forks.begin();
-        let limit = Duration::from_secs_f64(self.shared.sampling.duration) + LEASE;
-        let end = self.samples.begin + limit;
+        let mut signed = Instant::now();
         loop {
             let next = self.samples.events.iter().map(|event| event.next).min();
-            let next = next.unwrap_or(end).min(end);
+            let next = next.unwrap_or(end).min(end).min(signed + SIGN);
             let left = next.saturating_duration_since(Instant::now());
-            if stop.recv_timeout(left) != Err(RecvTimeoutError::Timeout) || Instant::now() >= end {
+            if commands.recv_timeout(left).err() != Some(RecvTimeoutError::Timeout)
+                || Instant::now() >= end
+            {
                 break;
             }
-            self.shared.limits.rest();
+            if signed.elapsed() >= SIGN {
+                signed = Instant::now();
+                sign()?;
+            }
+            self.pace.rest();
             let due = self.samples.due(Instant::now());
             if !self.sample_all(&due) {
                 self.samples.process_ended = true;
                 break;
             }
-            let nodes = self
-                .samples
-                .events
-                .iter()
-                .map(|event| event.profile.node_count());
+            let events = self.samples.events.iter();
+            let nodes = events.map(|event| event.profile.node_count());
             if nodes.sum::<usize>() * 2 > self.cells {
-                self.full.store(true, Ordering::Relaxed);
+                self.samples.full = true;
                 break;
             }
         }
         self.samples.seconds = self.samples.begin.elapsed().as_secs_f64();
         let forked = self.members.iter().filter(|it| it.spy.pid != self.own);
         self.samples.forked_ticks += forked.map(|it| it.tasks.cpu_ticks).sum::<u64>();
+        Ok(())
+    }
+
+    pub fn totals(&self) -> Totals {
+        let samples = &self.samples;
+        Totals {
+            process_ended: samples.process_ended,
+            full: samples.full,
+            reads: samples.reads,
+            errors: samples.errors,
+            forked_ticks: samples.forked_ticks,
+            stops: samples.native.as_ref().map(Native::stops),
+        }
+    }
+
+    /// What a sample stands for, and the profile, of each event.
+    pub fn profiles(self) -> flamegraph::Result<Vec<(u64, Profile)>> {
+        self.samples.profiles()
     }
 
     /// False: the process that was chosen has ended.
@@ -274,7 +258,7 @@ impl Work {
 
     /// The frames of a thread's stack, the outermost first.
     fn frames(&mut self, member: &Member, tid: Option<i32>, python: &[Frame]) -> Vec<String> {
-        let (native, files) = (&mut self.samples.native, &self.shared.python_code);
+        let (native, files) = (&mut self.samples.native, &mut self.files);
         let native = native.as_mut().zip(tid);
         let native = native.and_then(|(native, tid)| {
             native.stack(member.spy.pid, &member.tasks, tid, python, files)
@@ -352,36 +336,29 @@ impl Sampled {
 }
 
 impl Samples {
-    fn begin(events: &[Event], shared: &Shared) -> Self {
-        let (times, native) = (shared.sampling.timeline, shared.sampling.python_native);
+    fn begin(order: &Order) -> Self {
         let begin = Instant::now();
-        let rows = shared.limits.rows() / events.len().max(1);
-        let of_event = |event: &Event| {
-            let (count, amount) = match event.name {
-                "wall" => ("wall_samples", "wall"),
-                _ => ("samples", "cpu"),
-            };
-            let values = [(count, "count"), (amount, "nanoseconds")];
-            Sampled {
-                event: event.clone(),
-                next: begin,
-                rounds: 0,
-                reads: 0,
-                taken: 0,
-                profile: Profile::new(values.map(|(name, unit)| ValueType::new(name, unit)).into()),
-                times: times.then(|| TimesBuilder::new(rows, 1)),
-            }
+        let rows = order.rows / order.events.len().max(1);
+        let of_event = |event: Event| Sampled {
+            next: begin,
+            rounds: 0,
+            reads: 0,
+            taken: 0,
+            profile: Profile::new(value_types(event.name)),
+            times: order.times.then(|| TimesBuilder::new(rows, 1)),
+            event,
         };
         Self {
-            events: events.iter().map(of_event).collect(),
+            events: order.events().into_iter().map(of_event).collect(),
             begin,
             start: since_1970().as_micros() as i64,
             seconds: 0.0,
             reads: 0,
             errors: 0,
             process_ended: false,
+            full: false,
             forked_ticks: 0,
-            native: native.then(Native::default),
+            native: order.native.then(Native::default),
             slices: TaskSlices::default(),
         }
     }
@@ -423,7 +400,7 @@ impl Samples {
         }
     }
 
-    pub fn profiles(self, source: &str) -> flamegraph::Result<Vec<EventProfile>> {
+    fn profiles(self) -> flamegraph::Result<Vec<(u64, Profile)>> {
         let (start, seconds, slices) = (self.start, self.seconds, self.slices);
         let profile = |mut sampled: Sampled| {
             let mut interval = sampled.event.every.as_nanos() as u64;
@@ -436,15 +413,18 @@ impl Samples {
             let times = sampled.times.as_mut();
             let times = times.map(|times| times.times(0, start, slices.all.clone(), Some));
             sampled.profile.set_times(times);
-            Ok(EventProfile {
-                callers_unsure: false,
-                event: sampled.event.name.to_owned(),
-                source: source.to_owned(),
-                interval,
-                profile: sampled.profile,
-                taken: sampled.taken,
-            })
+            Ok((interval, sampled.profile))
         };
         self.events.into_iter().map(profile).collect()
     }
+}
+
+/// The values of an event's profile.
+pub fn value_types(event: &str) -> Vec<ValueType> {
+    let (count, amount) = match event {
+        "wall" => ("wall_samples", "wall"),
+        _ => ("samples", "cpu"),
+    };
+    let values = [(count, "count"), (amount, "nanoseconds")];
+    values.map(|(name, unit)| ValueType::new(name, unit)).into()
 }

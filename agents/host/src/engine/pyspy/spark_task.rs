@@ -63,12 +63,18 @@ impl SparkTask {
     /// The id in its application of the task whose stacks were just read, and whether that is certain: the last task
     /// was the same. None: the process is no worker, or cannot be read.
     pub fn of_stacks(&mut self, traces: &[StackTrace], memory: &File) -> Option<(u64, bool)> {
-        let objects = Objects {
-            memory,
-            release: self.release,
-        };
         let mut frames = traces.iter().flat_map(|trace| trace.frames.iter().rev());
-        let mut is_worker = || frames.any(|frame| frame.filename.ends_with(WORKER));
+        let is_worker = || frames.any(|frame| frame.filename.ends_with(WORKER));
+        self.of_memory(memory, is_worker)
+    }
+
+    fn of_memory(
+        &mut self,
+        memory: &impl Memory,
+        is_worker: impl FnOnce() -> bool,
+    ) -> Option<(u64, bool)> {
+        let release = self.release;
+        let objects = Objects { memory, release };
         if self.context.is_none() && self.attempts > 0 && is_worker() {
             self.attempts -= 1;
             self.context = objects.context(self.modules);
@@ -76,6 +82,39 @@ impl SparkTask {
         let task = objects.task(self.context?)?;
         Some((task, self.last.replace(task) == Some(task)))
     }
+}
+
+/// The memory of a process.
+trait Memory {
+    /// None: not all of it can be read.
+    fn read(&self, address: u64, count: usize) -> Option<Vec<u8>>;
+}
+
+impl Memory for File {
+    fn read(&self, address: u64, count: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; count];
+        self.read_exact_at(&mut bytes, address).ok()?;
+        Some(bytes)
+    }
+}
+
+/// The task by a memory that begins at address 0. For fuzzing.
+#[cfg(any(test, feature = "fuzz"))]
+pub fn in_memory(memory: &[u8], modules: u64, release: u64) -> Option<u64> {
+    impl Memory for &[u8] {
+        fn read(&self, address: u64, count: usize) -> Option<Vec<u8>> {
+            let begin = usize::try_from(address).ok()?;
+            Some(self.get(begin..begin.checked_add(count)?)?.to_vec())
+        }
+    }
+    let mut task = SparkTask {
+        modules,
+        release,
+        context: None,
+        attempts: ATTEMPTS,
+        last: None,
+    };
+    Some(task.of_memory(&memory, || true)?.0)
 }
 
 /// Slices such as `task 42`: Spark knows the stage of each task.
@@ -100,8 +139,8 @@ impl TaskSlices {
 }
 
 /// The objects of a Python 3 process, by their addresses.
-struct Objects<'a> {
-    memory: &'a File,
+struct Objects<'a, M> {
+    memory: &'a M,
     /// Such as 11.
     release: u64,
 }
@@ -109,7 +148,7 @@ struct Objects<'a> {
 /// Addresses of names, and of what has these names.
 type Names = Vec<(u64, u64)>;
 
-impl Objects<'_> {
+impl<M: Memory> Objects<'_, M> {
     fn context(&self, modules: u64) -> Option<Context> {
         let modules = self.dict(self.word(modules, 0)?)?;
         let (_, module) = self.find(&modules, "pyspark.taskcontext")?;
@@ -238,9 +277,7 @@ impl Objects<'_> {
     }
 
     fn bytes(&self, address: u64, count: usize) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; count];
-        self.memory.read_exact_at(&mut bytes, address).ok()?;
-        Some(bytes)
+        self.memory.read(address, count)
     }
 }
 

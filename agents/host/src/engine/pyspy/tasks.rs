@@ -48,9 +48,7 @@ impl Tasks {
     /// None: the process has ended.
     pub fn read(&mut self) -> Option<HashMap<i32, Task>> {
         self.cpu_ticks = self.target.stat()?.cpu_ticks.saturating_sub(self.before);
-        let listed = std::fs::read_dir(format!("/proc/{}/task", self.target.pid)).ok()?;
-        let numbers = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        let numbers: HashSet<i32> = numbers.collect();
+        let numbers: HashSet<i32> = self.target.threads().into_iter().collect();
         self.numbers.retain(|number, _| numbers.contains(number));
         let tasks = numbers.into_iter().filter_map(|number| {
             let line = self.target.read(&format!("task/{number}/stat"), 4096)?;

@@ -11,8 +11,35 @@ pub mod users;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::OnceLock;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{openat, Mode, OFlags, CWD};
 
 const MAX_WORDS: usize = 20_000;
+
+static MOVED: OnceLock<&'static str> = OnceLock::new();
+
+/// The path of a file in the kernel's `/proc`, such as `self/stat`.
+pub fn path(file: &str) -> String {
+    format!("{}/{file}", MOVED.get().unwrap_or(&"/proc"))
+}
+
+/// The agent's own folder there, which another mount namespace does not have. The first call is before a thread enters
+/// one.
+pub fn own() -> Option<&'static OwnedFd> {
+    static OWN: OnceLock<OwnedFd> = OnceLock::new();
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    OWN.get().or_else(|| {
+        let folder = openat(CWD, path("self"), flags, Mode::empty()).ok()?;
+        Some(OWN.get_or_init(|| folder))
+    })
+}
+
+/// From now on the kernel's `/proc` is here, and another folder has its name (`os::fence`).
+pub fn move_to(folder: &'static str) {
+    let _ = MOVED.set(folder);
+}
 
 /// Read at most `limit` bytes. None: the file is gone, or the agent may not read it.
 pub fn read_bounded(path: impl AsRef<Path>, limit: u64) -> Option<Vec<u8>> {

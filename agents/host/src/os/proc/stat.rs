@@ -1,6 +1,6 @@
 //! `/proc/PID/stat`: parent, state, CPU time, start time, memory.
 
-use super::read_text;
+use super::{path, read_text};
 
 /// Times in clock ticks, `start_time` since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,12 +34,12 @@ impl Stat {
 
 /// Of the agent itself.
 pub fn own() -> Option<Stat> {
-    parse(&read_text("/proc/self/stat", 4096)?)
+    parse(&read_text(path("self/stat"), 4096)?)
 }
 
 /// None: there is no such process.
 pub fn of(pid: i32) -> Option<Stat> {
-    parse(&read_text(format!("/proc/{pid}/stat"), 4096)?)
+    parse(&read_text(path(&format!("{pid}/stat")), 4096)?)
 }
 
 /// The program's name may contain spaces and parentheses, so the fields are counted from the last closing one.

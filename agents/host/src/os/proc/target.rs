@@ -12,9 +12,9 @@ use rustix::process::{kill_process, pidfd_open, pidfd_send_signal, Pid, PidfdFla
 
 use super::maps::{self, Mapped, Mapping};
 use super::named::Named;
-use super::read_text;
 use super::stat::{self, Stat};
 use super::status::{self, Status};
+use super::{path, read_text};
 use crate::os::files::enter_folder;
 use crate::os::lease::since_boot;
 use crate::wire::outcome::{Code, Failure};
@@ -40,7 +40,7 @@ impl Target {
         let gone = || Failure::plain(format!("process {pid} has ended")).coded(Code::ProcessEnded);
         let number = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(gone)?;
         refuse_foreign_numbers()?;
-        let dir = enter_folder(&format!("/proc/{pid}")).map_err(|_| gone())?;
+        let dir = enter_folder(&path(&pid.to_string())).map_err(|_| gone())?;
         let pidfd = pidfd_open(number, PidfdFlags::empty()).ok();
         let text = read_at(&dir, "status", 1 << 20).ok_or_else(gone)?;
         let status = status::parse(pid, &text).ok_or_else(gone)?;
@@ -182,7 +182,7 @@ impl Target {
 
 /// Signals use pids of the agent's own pid namespace, and `/proc` may show another one.
 fn refuse_foreign_numbers() -> Result<(), Failure> {
-    let shown = read_text("/proc/self/stat", 4096)
+    let shown = read_text(path("self/stat"), 4096)
         .and_then(|text| text.split(' ').next()?.parse::<u32>().ok());
     if shown == Some(std::process::id()) {
         return Ok(());

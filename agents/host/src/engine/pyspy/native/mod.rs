@@ -6,11 +6,11 @@ mod registers;
 mod stop;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use py_spy::{Frame, PythonSpy, StackTrace};
+use serde::{Deserialize, Serialize};
 
 use self::merge::{merge, PythonFrame};
 pub use self::modules::Files;
@@ -30,11 +30,17 @@ const SAVED: Duration = Duration::from_millis(200);
 #[derive(Default)]
 pub struct Native {
     processes: HashMap<i32, Process>,
+    stops: Stops,
+}
+
+/// What was done for native frames.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Stops {
     /// How often a process was stopped, and for how long altogether.
     stops: u64,
     stopped: Duration,
-    /// Why a thread could not be stopped.
-    refused: Option<Errno>,
+    /// Why a thread could not be stopped: an error's number.
+    refused: Option<i32>,
     /// How many stacks were to have native frames, and how many have none.
     wanted: u64,
     missing: u64,
@@ -83,10 +89,11 @@ impl Native {
         let read = || spy.get_stack_traces().ok();
         let stop = while_stopped(&numbers, tasks.memory(), size, read)?;
         process.next = next_stop(process.next, now, stop.time);
-        self.refused = stop.refused.or(self.refused);
+        let refused = stop.refused.map(|error| error as i32);
+        self.stops.refused = refused.or(self.stops.refused);
         if !stop.time.is_zero() {
-            self.stops += 1;
-            self.stopped += stop.time;
+            self.stops.stops += 1;
+            self.stops.stopped += stop.time;
         }
         for thread in stop.threads {
             let number = own[&thread.thread];
@@ -102,7 +109,7 @@ impl Native {
         tasks: &Tasks,
         thread: i32,
         python: &[Frame],
-        files: &Mutex<Files>,
+        files: &mut Files,
     ) -> Option<Vec<String>> {
         let process = self.processes.get_mut(&pid)?;
         let stopped = process.threads.remove(&thread)?;
@@ -117,8 +124,8 @@ impl Native {
             merge(&frames, python.collect(), is_cut)
         };
         let merged = merged();
-        self.wanted += 1;
-        self.missing += u64::from(merged.is_none());
+        self.stops.wanted += 1;
+        self.stops.missing += u64::from(merged.is_none());
         merged
     }
 
@@ -127,6 +134,12 @@ impl Native {
         self.processes.remove(&pid);
     }
 
+    pub fn stops(&self) -> Stops {
+        self.stops.clone()
+    }
+}
+
+impl Stops {
     pub fn notes(&self) -> Vec<Note> {
         let seconds = self.stopped.as_secs_f64();
         let stops = format!(
@@ -138,7 +151,8 @@ impl Native {
             .with("times", self.stops)
             .with("seconds", seconds);
         let missing = share(self.missing, self.wanted).map(|percent| {
-            let why = match self.refused.filter(|_| self.stops == 0) {
+            let refused = self.refused.filter(|_| self.stops == 0);
+            let why = match refused.map(Errno::from_raw) {
                 Some(error) => format!("threads could not be stopped ({error}); another program may trace the process"),
                 None => "native and Python frames did not fit, or stops would have taken more than a fifth of the time".to_owned(),
             };

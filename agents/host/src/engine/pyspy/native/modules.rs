@@ -1,9 +1,11 @@
 //! The native code of processes: walks up their stacks, and names functions.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{Cursor, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flamegraph::perf_data::{frame_name, Code, JitMap};
@@ -29,6 +31,7 @@ const MOST_NAMES: usize = 1 << 16;
 /// How often to look for new libraries, if an address is in none.
 const EVERY: Duration = Duration::from_secs(1);
 const VDSO: &str = "[vdso]";
+const MOST_VDSO: u64 = 1 << 20;
 const UNKNOWN: &str = "[unknown]";
 /// How the interpreter's function that evaluates Python code is called, in parts too (`….cold`).
 const EVALUATION: &str = "_PyEval_EvalFrameDefault";
@@ -38,9 +41,9 @@ type Policy = MayAllocateDuringUnwind;
 /// A part of a file: path, device, inode, and the place in the file from which on it is mapped.
 type Part = (String, String, u64, u64);
 
-type SharedCode = Arc<Mutex<Code>>;
+type SharedCode = Rc<RefCell<Code>>;
 
-/// The files that processes map, for all processes.
+/// The files that processes map: one that was chosen, and those that it forked.
 pub struct Files {
     known: HashMap<Part, SharedCode>,
     /// How many bytes they may still take.
@@ -56,21 +59,16 @@ impl Files {
     }
 }
 
-/// The code of a file. It is not locked while the file is read, which may be on a file system that does not answer.
-fn find(files: &Mutex<Files>, tasks: &Tasks, mapping: &Mapping) -> Option<SharedCode> {
+/// The code of a file.
+fn find(files: &mut Files, tasks: &Tasks, mapping: &Mapping) -> Option<SharedCode> {
     let (path, device) = (mapping.file.path.clone(), mapping.file.device.clone());
     let key = (path, device, mapping.file.inode, mapping.offset);
-    let (known, room) = {
-        let files = lock(files);
-        (files.known.get(&key).cloned(), files.room)
-    };
-    if known.is_some() {
-        return known;
+    if let Some(known) = files.known.get(&key) {
+        return Some(known.clone());
     }
-    let code = read(tasks, mapping, room)?;
-    let mut files = lock(files);
+    let code = read(tasks, mapping, files.room)?;
     files.room = files.room.saturating_sub(code.bytes());
-    let code = Arc::new(Mutex::new(code));
+    let code = Rc::new(RefCell::new(code));
     files.known.insert(key, code.clone());
     Some(code)
 }
@@ -81,20 +79,14 @@ fn read(tasks: &Tasks, mapping: &Mapping, room: usize) -> Option<Code> {
         ..SymbolOptions::none()
     };
     if mapping.file.path == VDSO {
-        let size = mapping.range.end - mapping.range.start;
+        let size = (mapping.range.end - mapping.range.start).min(MOST_VDSO);
         let mut bytes = vec![0; size as usize];
         let (memory, start) = (tasks.memory(), mapping.range.start);
         memory.read_exact_at(&mut bytes, start).ok()?;
         return Code::read(Cursor::new(bytes), 0, &options);
     }
-    let file = tasks.target.named().ok()?.open(&mapping.file.path)?;
-    // The file may have been replaced since the process mapped it.
-    let is_same = file.metadata().ok()?.ino() == mapping.file.inode;
-    is_same.then(|| Code::read(file, mapping.offset, &options))?
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
+    let file = tasks.target.named().ok()?.open_mapped(&mapping.file)?;
+    Code::read(file, mapping.offset, &options)
 }
 
 /// What one process maps.
@@ -152,7 +144,7 @@ impl Modules {
         &mut self,
         thread: &StoppedThread,
         tasks: &Tasks,
-        files: &Mutex<Files>,
+        files: &mut Files,
     ) -> Vec<Arc<NativeFrame>> {
         let (pointer, code, mut registers) = unwind_registers(&thread.registers);
         let mut read = |address: u64| {
@@ -186,7 +178,7 @@ impl Modules {
         frames
     }
 
-    fn frame(&mut self, address: u64, tasks: &Tasks, files: &Mutex<Files>) -> Arc<NativeFrame> {
+    fn frame(&mut self, address: u64, tasks: &Tasks, files: &mut Files) -> Arc<NativeFrame> {
         if let Some(known) = self.names.get(&address) {
             return known.clone();
         }
@@ -200,7 +192,7 @@ impl Modules {
         frame
     }
 
-    fn name(&mut self, address: u64, tasks: &Tasks, files: &Mutex<Files>) -> NativeFrame {
+    fn name(&mut self, address: u64, tasks: &Tasks, files: &mut Files) -> NativeFrame {
         let mapping = self
             .mappings
             .iter()
@@ -213,7 +205,7 @@ impl Modules {
         };
         let code = self.load(&mapping, tasks, files);
         let offset = address - mapping.range.start + mapping.offset;
-        let symbol = code.and_then(|code| lock(&code).symbol(offset));
+        let symbol = code.and_then(|code| code.borrow_mut().symbol(offset));
         let file = file_name(&mapping.file.path);
         let is_python = file.starts_with("python") || file.starts_with("libpython");
         let kind = match &symbol {
@@ -225,12 +217,7 @@ impl Modules {
         NativeFrame { name, kind }
     }
 
-    fn load(
-        &mut self,
-        mapping: &Mapping,
-        tasks: &Tasks,
-        files: &Mutex<Files>,
-    ) -> Option<SharedCode> {
+    fn load(&mut self, mapping: &Mapping, tasks: &Tasks, files: &mut Files) -> Option<SharedCode> {
         let (start, end) = (mapping.range.start, mapping.range.end);
         if let Some(known) = self.loaded.get(&start) {
             return known.clone();
@@ -238,7 +225,7 @@ impl Modules {
         let found = find(files, tasks, mapping);
         self.loaded.insert(start, found.clone());
         let found = found?;
-        let code = lock(&found);
+        let code = found.borrow();
         let mut sections = ExplicitModuleSectionInfo::default();
         for section in &code.sections {
             let (bytes, size) = (section.bytes.clone(), section.bytes.len() as u64);
