@@ -1,5 +1,4 @@
-"""What a hostile user can do to root's agent with a process that looks like Python: lose the recording of that
-process, and nothing else."""
+"""What a hostile user can do to root's agent by a process that looks like Python: lose its recording, no more."""
 
 from __future__ import annotations
 
@@ -100,7 +99,7 @@ def with_bss(program: Path, size: int) -> None:
 
 def with_one_name(folder: Path) -> Path:
     """A library whose symbols all have the ends of one long name."""
-    lines = [f".globl s{n}\n.type s{n},@function\ns{n}: nop" for n in range(SYMBOLS)]
+    lines = [f".globl s{n}\n.type s{n},@object\ns{n}: nop" for n in range(SYMBOLS)]
     text = ".text\n" + "\n".join([*lines, f".globl {'x' * LONG}", f"{'x' * LONG}: nop", ""])
     (folder / "names.s").write_text(text + '.section .note.GNU-stack,"",@progbits\n.bss\n.space 4096\n')
     library = folder / "libpython3.11.so.1.0"

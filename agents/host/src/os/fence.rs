@@ -68,9 +68,8 @@ pub fn have_own_files(uid: u32, gid: u32) -> Result<bool, Errno> {
         Err(Errno::PERM) => return Ok(false),
         unshared => unshared?,
     }
-    // What the host unmounts goes away here too; what is mounted here is not seen there.
-    let downstream = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
-    mount_change("/", downstream)?;
+    // What is mounted here is not seen outside.
+    mount_change("/proc", MountPropagationFlags::DOWNSTREAM)?;
     let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let kernel = open("/proc", folder, Mode::empty())?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;

@@ -58,10 +58,12 @@ const LEASE: Duration = Duration::from_secs(30);
 /// The part of the agent's memory that one child may take, and the bounds of that in bytes.
 const PART: u64 = 2;
 const BOUNDS: (u64, u64) = (96 << 20, 256 << 20);
-/// The parts of the agent's memory for symbols, for a child's call tree, and for profiles as they are sent.
+/// The parts of the agent's memory for symbols, and for profiles as they are sent.
 const SYMBOLS: u64 = 8;
-const TREE: u64 = 4;
 const SENT: u64 = 4;
+/// The parts of a recording's largest call tree, and of its most rows, that a child may make.
+const TREE: usize = 8;
+const ROWS: usize = 4;
 /// A process chooses the names of its functions; longer ones are cut.
 const LONGEST_NAME: usize = 500;
 
@@ -131,8 +133,8 @@ fn order(job: &Job, target: &Target, events: &[Event]) -> Order {
         native: shared.sampling.python_native,
         memory: limits.memory_part(PART).clamp(BOUNDS.0, BOUNDS.1),
         symbols: limits.memory_part(SYMBOLS) as usize,
-        cells: cells / TREE as usize,
-        rows: limits.rows() / TREE as usize,
+        cells: cells / TREE,
+        rows: limits.rows() / ROWS,
     }
 }
 
