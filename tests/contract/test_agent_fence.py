@@ -1,4 +1,4 @@
-"""What a hostile user can do to root's agent by a process that looks like Python: lose its recording, no more."""
+"""What a hostile user can do to root's agent by a process that looks like Python: lose its recording."""
 
 from __future__ import annotations
 
