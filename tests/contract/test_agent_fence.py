@@ -207,8 +207,8 @@ def test_a_link_at_the_place_of_a_mapped_file(agent, run, folder, keep_program, 
     os.close(watch)
 
 
-def test_the_child_has_only_the_rights_of_the_process_user(agent, folder, keep_program):
-    """And it ends with the agent."""
+def test_the_child_has_only_the_rights_of_the_process_user(agent, new_agent, folder, keep_program):
+    """Cleanup knows it, and it ends with the agent."""
     program = shutil.copy(SHARES, folder)
     burner = keep_program(Counting([*as_user(OTHER_USER), "/usr/bin/python3", program, "0.8"]))
     agent.begin(burner, engine="pyspy", frequency=99, duration=300)
@@ -218,5 +218,7 @@ def test_the_child_has_only_the_rights_of_the_process_user(agent, folder, keep_p
     assert {int(status[name][0], 16) for name in ("CapPrm", "CapEff", "CapInh")} == {0}, status
     assert os.readlink(f"/proc/{child}/ns/mnt") != os.readlink("/proc/self/ns/mnt")
     assert os.listdir(f"/proc/{child}/root/proc") == [str(burner.pid)], "its only files"
+    (listed,) = [one for one in new_agent().leftovers() if one["pid"] == child]
+    assert listed["state"] == "used", listed
     agent.process.kill()
     procs.wait_for("its end", lambda: not Path(f"/proc/{child}").exists())
