@@ -29,7 +29,9 @@ pub struct SymbolOptions {
 
 /// A callback that opens a regular file by its path, for a caller who reads what other users named.
 #[derive(Clone)]
-pub struct Open(Arc<dyn Fn(&Path) -> Option<File> + Send + Sync>);
+pub struct Open(Arc<OpenFile>);
+
+type OpenFile = dyn Fn(&Path) -> Option<File> + Send + Sync;
 
 impl Open {
     /// Wraps a callback.
