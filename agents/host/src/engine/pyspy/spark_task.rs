@@ -98,15 +98,18 @@ impl Memory for File {
     }
 }
 
-/// The task by a memory that begins at address 0. For fuzzing.
+/// One that begins at address 0.
+#[cfg(any(test, feature = "fuzz"))]
+impl Memory for &[u8] {
+    fn read(&self, address: u64, count: usize) -> Option<Vec<u8>> {
+        let begin = usize::try_from(address).ok()?;
+        Some(self.get(begin..begin.checked_add(count)?)?.to_vec())
+    }
+}
+
+/// The task by such a memory. For fuzzing.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn in_memory(memory: &[u8], modules: u64, release: u64) -> Option<u64> {
-    impl Memory for &[u8] {
-        fn read(&self, address: u64, count: usize) -> Option<Vec<u8>> {
-            let begin = usize::try_from(address).ok()?;
-            Some(self.get(begin..begin.checked_add(count)?)?.to_vec())
-        }
-    }
     let mut task = SparkTask {
         modules,
         release,
