@@ -105,10 +105,7 @@ fn unfenced(pid: i32, error: &rustix::io::Errno) -> Failure {
 
 fn serve(order: &Order, work: Result<(Member, Forks), Failure>) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let commands = match listen() {
-        Ok(commands) => commands,
-        Err(error) => return Err(error),
-    };
+    let commands = listen()?;
     let (member, forks) = match work {
         Ok(work) => work,
         Err(failure) => {
