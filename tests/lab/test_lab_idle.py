@@ -54,8 +54,9 @@ spark = SparkSession.builder.master("local[2]").getOrCreate()
 def tasks(function):
     spark.range(0, 2, 1, 2).select(udf("long")(function)("id").alias("id")).groupBy().sum("id").collect()
 def waits(number):
-    Path(sys.argv[1], str(number)).touch()
+    Path(folder, str(number)).touch()
     time.sleep(600)
+folder = sys.argv[1]
 tasks(lambda number: number)
 print("ready", flush=True)
 input()
