@@ -148,7 +148,7 @@ class Changes:
 
     @property
     def self_only(self) -> bool:
-        """Too many stacks of a side are broken: totals are not compared, and are the own costs here."""
+        """Stacks of a side are broken: totals are not compared, and are the own costs here."""
         return self.before.self_only or self.after.self_only
 
     @property

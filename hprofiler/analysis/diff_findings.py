@@ -19,7 +19,7 @@ from hprofiler.analysis.words import percent, plain
 from hprofiler.model.measures import amount, counted, measure_of
 
 SELF_ONLY = "self-only"
-"""Too many stacks are broken for totals."""
+"""Stacks are broken: there are no totals."""
 # Least change of the shares of unchanged methods that is worth a sentence.
 _FACTOR = 0.05
 # Most candidates whose stacks are looked at, and most frames of a side; smaller ones do not count.
@@ -30,20 +30,15 @@ _MOST_NODES = 50_000
 def findings_of_changes(changes: Changes) -> list[Finding]:
     """The change that explains most comes first; at most `MOST`, each without the stacks of those before.
 
-    Before them comes that a side's stacks are broken, after them what was left out.
+    Before them comes that a side's stacks are broken.
     """
     first = [says(SELF_ONLY, f"{_broken(side)}.") for side in changes.sides if side.self_only]
-    left_out = [side for side in changes.sides if side.broken and not side.self_only]
-    last = [says("broken-left-out", f"{_broken(side)}.", caveat=True) for side in left_out]
-    return [*first, *_changed(changes), *last, *_unsure_callers(changes)]
+    return [*first, *_changed(changes), *_unsure_callers(changes)]
 
 
 def _broken(side: Side) -> str:
-    share = percent(side.broken, 1)
-    if side.self_only:
-        why = "totals are not compared, only self costs"
-        return f"{side.name}: {share} is of processes with broken stacks: {why}"
-    return f"{side.name}: processes with broken stacks, {share} of all, are left out"
+    why = "totals are not compared, only self costs"
+    return f"{side.name}: {percent(side.broken, 1)} is of processes with broken stacks: {why}"
 
 
 def _unsure_callers(changes: Changes) -> list[Finding]:

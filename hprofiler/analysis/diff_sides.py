@@ -15,7 +15,7 @@ from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
 from hprofiler.analysis.time_part import facts_of_range
-from hprofiler.analysis.trust import BROKEN_PATTERN, MOST_BROKEN, Untrusted, broken_part
+from hprofiler.analysis.trust import Untrusted, broken_part
 from hprofiler.analysis.work import has_kernel, is_work, rules_version, user_rules
 from hprofiler.base.background import interruptibly
 from hprofiler.base.errors import ProfileError, UsageError
@@ -47,8 +47,8 @@ class Side:
     `categories` has the same of categories of work, by `rules` of these versions. `problems` are stored
     profiles that could not be used. Of a file it is not known how many processes it has.
 
-    `broken` is the part, 0 to 1, of processes whose stacks are not trusted. If it is large, only self costs
-    are right (`self_only`); else these processes are left out. `unsure` processes may have wrong callers of
+    `broken` is the part, 0 to 1, of processes whose stacks are not trusted: of these only self costs are
+    right. Without them all else would have a larger share. `unsure` processes may have wrong callers of
     functions that compiled Java code calls.
     """
 
@@ -71,7 +71,7 @@ class Side:
 
     @property
     def self_only(self) -> bool:
-        return self.broken > MOST_BROKEN
+        return self.broken > 0
 
     def add(self, profile: Profile, samples: int, kind: str = "") -> None:
         """A process's profile with the value compared alone; `samples` is 0 where unknown."""
@@ -204,7 +204,7 @@ def _read_run(
     facts = side.facts
     assert facts is not None
     recordings = [(host, one) for host in facts.hosts for one in host.recordings]
-    broken: list[tuple[Profile, int, str]] = []
+    lost = 0
     for number, (host, recording) in enumerate(recordings):
         listener(side.name, number, len(recordings))
         try:
@@ -214,23 +214,14 @@ def _read_run(
             profile = profile.without_times()
             work = profile.select(column[0])
             work = work.without_unsure_callers() if cut else work
-            read = work, samples_of(profile, recording), role_of(recording)
-            if (host.name, recording.pid) in facts.untrusted:
-                broken.append(read)
-            else:
-                _add(side, facts.event, *read)
+            samples, role = samples_of(profile, recording), role_of(recording)
+            side.add(work.without_threads(), samples, role)
+            side.add_work(facts.event, work, samples, role)
+            lost += work.total() if (host.name, recording.pid) in facts.untrusted else 0
         except (OSError, ValueError, RuntimeError) as error:
             side.problems.append(unreadable(host, recording, error))
     listener(side.name, len(recordings), len(recordings))
-    lost = sum(work.total() for work, _, _ in broken)
-    side.broken = lost / (side.spread.total + lost) if lost else 0.0
-    for read in broken if side.self_only else ():
-        _add(side, facts.event, *read)
-
-
-def _add(side: Side, event: str, work: Profile, samples: int, role: str) -> None:
-    side.add(work.without_threads(), samples, role)
-    side.add_work(event, work, samples, role)
+    side.broken = lost / side.spread.total if lost else 0.0
 
 
 def samples_of(profile: Profile, recording: Recording) -> int:
@@ -294,7 +285,6 @@ class FileSource:
         part, samples = profile.select(column[0]), self._samples(event)
         part = part.without_unsure_callers() if cut else part
         side.broken = broken_part(part)
-        part = part if side.self_only else part.filter(exclude=BROKEN_PATTERN)
         side.add(part, samples)
         side.add_work(event, part, samples)
         return _with_samples(side, event)

@@ -55,7 +55,7 @@ def command(options: argparse.Namespace) -> int:
     failed, unsure = split_by_certainty(changes, grown)
     _print(changes, findings, options, failed, unsure)
     if options.fail_over is not None and changes.self_only:
-        _print_grown(["cannot tell whether a total grew: too many stacks are broken"])
+        _print_grown(["cannot tell whether a total grew: stacks are broken"])
     if options.fail_over is not None and not grown:
         _print_hidden(changes, options.fail_over)
     if failed:
