@@ -70,11 +70,6 @@ class RunFacts:
         """Processes, by host and pid, whose stacks of the event are mostly broken."""
         return untrusted(self.hosts, self.event)
 
-    @property
-    def all_untrusted(self) -> bool:
-        """No recording of the event can be trusted."""
-        return len(self.untrusted) == len(self.recordings)
-
     @cached_property
     def drivers(self) -> frozenset[tuple[str, int]]:
         """Host and PID of what may be the Spark driver: the process that it is known to be, JVMs of no

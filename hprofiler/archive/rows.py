@@ -125,10 +125,12 @@ class _Reading:
             raise ArchiveError(f"{self._folder.path} has no recordings", "there is nothing to archive")
         run = RunRows(self._run, _started(self._record), self._application())
         made: dict[str, Any] = {"processes": self._of_processes()}
-        made |= self._of_profiles()
-        if all(self._facts.of(event).all_untrusted for event in self._facts.events):
-            first = self._problems[0]
+        broken = [self._facts.of(event) for event in self._facts.events]
+        broken = [facts for facts in broken if facts.untrusted]
+        if len(broken) == len(self._facts.events):
+            first = _not_trusted(next(iter(broken[0].untrusted.values())), broken[0].event)
             raise ArchiveError(f"{first.host} pid {first.pid}: {first.reason}", first.remedy)
+        made |= self._of_profiles()
         made |= self._of_spark()
         made |= self._of_metrics()
         run.tables = {name: table for name, table in made.items() if table.num_rows}
@@ -204,7 +206,11 @@ class _Reading:
         events, work, spreads = [], [], []
         methods: list[Any] = []
         for number, event in enumerate(self._facts.events):
-            read = _Event(self._folder, self._facts.of(event), stacks, number, self._processes)
+            facts = self._facts.of(event)
+            if facts.untrusted:  # without these processes, all else would have a larger share
+                self._problems += [_not_trusted(one, event) for one in facts.untrusted.values()]
+                continue
+            read = _Event(self._folder, facts, stacks, number, self._processes)
             read.all()
             self._problems += read.problems
             events.append({"run": self._run, **read.row()})
@@ -306,10 +312,6 @@ class _Event:
     def all(self) -> None:
         for host in self._facts.hosts:
             for recording in host.recordings:
-                broken = self._facts.untrusted.get((host.name, recording.pid))
-                if broken:
-                    self.problems.append(_not_trusted(broken, self._facts.event))
-                    continue
                 try:
                     self._add(host, recording, self._reader.read(host, recording))
                 except (OSError, ValueError, RuntimeError) as error:
@@ -360,8 +362,8 @@ class _Event:
 
 
 def _not_trusted(one: Untrusted, event: str) -> Outcome:
-    """Its totals would be wrong in every question."""
-    reason = f"{100 * one.share:.0f} % of its {event} stacks are broken: they are not archived"
+    """The event's totals would be wrong in every question."""
+    reason = f"{100 * one.share:.0f} % of its {event} stacks are broken: the run’s {event} is not archived"
     process = one.pid, one.label
     parameters: Params = {"event": event, "share": one.share}
     line = Outcome(one.host, Status.DEGRADED, "report", reason, one.remedy, *process)

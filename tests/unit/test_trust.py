@@ -17,15 +17,17 @@ GOOD = f"{RUN};com/acme/Job.parse_[j];com/acme/Job.hash_[j] 600\n{RUN};com/acme/
 BROKEN = "com/acme/Job.sum_[j];com/acme/Job.hash_[j] 600\n[libc.so];com/acme/Job.sum_[j] 400\n"
 
 
-def run_of(path, good=0, broken=0, share=1.0, code="no-frame-pointers"):
-    """A run of so many processes of either kind."""
+def run_of(path, good=0, broken=0, share=1.0, code="no-frame-pointers", wall=False):
+    """A run of so many processes of either kind; with `wall` also of wall-clock time, which is sound."""
     texts = {pid + 1: BROKEN if pid < broken else GOOD for pid in range(good + broken)}
     host = MadeHost("h", texts)
     for pid in range(1, broken + 1):
         host.fails("degraded", "any words", "restart it", pid=pid)
         note = {"code": code, "reason": "any words", "remedy": "restart it"}
         host.outcomes[-1]["notes"] = [{**note, "parameters": {"event": "cpu", "share": share}}]
-    return make_run(path, [host]).path
+    if wall:
+        host.events["wall"] = dict.fromkeys(texts, GOOD)
+    return make_run(path, [host], events=("cpu", "wall") if wall else ("cpu",)).path
 
 
 def event_of(path):
@@ -121,8 +123,9 @@ def test_few_broken_processes_make_no_difference(tmp_path):
 
 def test_an_archive_refuses_broken_stacks(tmp_path):
     pytest.importorskip("pyarrow")
-    broken, mixed = run_of(tmp_path / "broken", broken=2), run_of(tmp_path / "mixed", good=4, broken=1)
+    broken, mixed = (run_of(tmp_path / str(wall), good=4, broken=1, wall=wall) for wall in (False, True))
     place = tmp_path / "archive"
+    (broken / "spark.json").write_text("damaged")
     done = hprofiler("archive", "add", broken, "--to", place)
     assert done.returncode == 4 and "100 % of its cpu stacks are broken" in done.stderr
     done = hprofiler("archive", "add", mixed, "--to", place, "--json")
@@ -131,7 +134,8 @@ def test_an_archive_refuses_broken_stacks(tmp_path):
     assert problem["parameters"] == {"event": "cpu", "share": 1.0}
     done = hprofiler("history", "Job.parse", "--in", place, "--json")
     (point,) = json.loads(done.stdout)["points"]
-    assert point["total"]["share"] == pytest.approx(0.6)
+    assert (json.loads(done.stdout)["event"], point["total"]["share"]) == ("wall", pytest.approx(0.6))
+    assert "has the event 'cpu'" in hprofiler("history", "Job.parse", "-e", "cpu", "--in", place).stderr
 
 
 def unsure_run(path, *texts):
