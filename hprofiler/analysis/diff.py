@@ -34,6 +34,7 @@ _FEWEST_METHODS = 3
 # How much more the median of many varies than their mean.
 _OF_A_MEDIAN = math.sqrt(math.pi / 2)
 FEWEST = 3
+WRONG_CALLERS = "its callees may be those of another method"
 WHY = f"fewer than {FEWEST} processes of a role on a side"
 
 
@@ -72,11 +73,11 @@ def compare_sources(
     # Amounts of time are times where both sides know them: a sample stands for more at 99 Hz than at 300.
     column = columns[0] if columns[0] and columns[1] else sources[0].events[chosen]
     unsure = [one.unsure_callers(chosen) for one in sources]
-    cut = any(unsure) and None not in unsure
+    cut = any(unsure) and all(one.can_cut for one in sources)
     first, second = (
         one.read(chosen, column, listener, taker, cut) for one, taker in zip(sources, takers, strict=True)
     )
-    return replace(compare(chosen, first, second, absolute), cut=cut)
+    return replace(compare(chosen, first, second, absolute), callers_left_out=cut)
 
 
 def _event(sources: tuple[Source, Source], wanted: str | None) -> str:
@@ -133,8 +134,8 @@ class Changes:
     """Two sides compared in one value: by shares of their wholes, or with `absolute` by amounts.
 
     `methods` are all that there are, by the size of their own change; so are `categories` of work, unless
-    different rules made them. With `cut` what functions cost that compiled Java code calls is not in the
-    totals of their callers, which may be wrong.
+    different rules made them. With `callers_left_out` what functions cost that compiled Java code calls is
+    not in the totals of their callers, which may be wrong.
     """
 
     event: str
@@ -144,7 +145,7 @@ class Changes:
     methods: tuple[MethodChange, ...]
     noise: Noise
     categories: tuple[tuple[str, Moved], ...] = ()
-    cut: bool = False
+    callers_left_out: bool = False
 
     @property
     def self_only(self) -> bool:
@@ -154,6 +155,11 @@ class Changes:
     @property
     def sides(self) -> tuple[Side, Side]:
         return self.before, self.after
+
+    @property
+    def callers_unsure(self) -> bool:
+        """Totals have costs of functions that another method may have called."""
+        return not self.callers_left_out and any(side.unsure for side in self.sides)
 
     @property
     def rules(self) -> list[str]:
@@ -351,11 +357,18 @@ def split_by_certainty(
     JVMs compile and inline differently: between two processes of one program some methods differ by more than
     sampling explains. Growth is certain if at least half of the method's cost after is of roles with `FEWEST`
     processes on both sides. A file does not say how many processes it has, so its growth counts as certain.
+    The growth of a total is not certain where callers are not, unless half of it is the method's own.
     """
-    if changes.before.of_file or changes.after.of_file:
-        return list(grown), []
-    sure = [one for one in grown if _of_several(changes, one.name)]
+    sure = [one for one in grown if not why_unsure(changes, one)]
     return sure, [one for one in grown if one not in sure]
+
+
+def why_unsure(changes: Changes, one: MethodChange) -> str:
+    """Why it is not certain that a method grew; "" if it is."""
+    if changes.callers_unsure and 2 * one.own.change < one.total.change:
+        return WRONG_CALLERS
+    of_file = changes.before.of_file or changes.after.of_file
+    return "" if of_file or _of_several(changes, one.name) else WHY
 
 
 def hidden(changes: Changes, limit: float) -> tuple[MethodChange, float] | None:

@@ -42,11 +42,17 @@ def _broken(side: Side) -> str:
 
 
 def _unsure_callers(changes: Changes) -> list[Finding]:
-    if not changes.cut:
-        return []
     sides = {side.name: side.unsure for side in changes.sides if side.unsure}
+    unknown = [side.name for side in changes.sides if side.unsure is None]
+    if not sides and not unknown:
+        return []
+    text = "Stubs, intrinsics and page faults may be in the totals of wrong callers"
+    if changes.callers_left_out:
+        text = "Stubs, intrinsics and page faults are compared without callers, which may be wrong"
+    if not sides:
+        why = f"it is not known how code of {' and '.join(unknown)} was compiled."
+        return [says("callers-unsure", f"{text}: {why}", caveat=True)]
     where = " and ".join(f"{counted(number, 'processes')} of {name}" for name, number in sides.items())
-    text = "Stubs, intrinsics and page faults are compared by themselves, without callers, which may be wrong"
     why = f"{where} compiled code before the profiler was loaded. Start with {DEBUG_FLAGS}."
     return [says("callers-unsure", f"{text}: {why}", caveat=True)]
 

@@ -49,7 +49,7 @@ class Side:
 
     `broken` is the part, 0 to 1, of processes whose stacks are not trusted: of these only self costs are
     right. Without them all else would have a larger share. `unsure` processes may have wrong callers of
-    functions that compiled Java code calls.
+    functions that compiled Java code calls; None where that is not known.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Side:
     work: WorkTable = field(default_factory=lambda: WorkTable(user_rules()))
     problems: list[Outcome] = field(default_factory=list)
     broken: float = 0.0
-    unsure: int = 0
+    unsure: int | None = 0
 
     @property
     def untrusted(self) -> Sequence[Untrusted]:
@@ -140,18 +140,19 @@ class Side:
 
 class Source(Protocol):
     """What can be a side. `events` have the value that is compared of each, `start` is when second 0 is, in
-    microseconds since 1970."""
+    microseconds since 1970. It can be read without unsure callers if it `can_cut`."""
 
     name: str
     events: dict[str, Column]
     start: int | None
+    can_cut: bool
 
     def has(self, event: str) -> bool: ...
 
     def column(self, event: str, in_time: bool) -> Column | None: ...
 
     def unsure_callers(self, event: str) -> int | None:
-        """In how many processes callers of functions may be wrong; None if these cannot be told apart."""
+        """In how many processes callers of functions may be wrong; None where it is not known."""
 
     def read(
         self, event: str, column: Column, listener: Listener, taker: Taker | None = None, cut: bool = False
@@ -161,6 +162,8 @@ class Source(Protocol):
 
 class RunSource:
     """A run folder as a side."""
+
+    can_cut = True
 
     def __init__(self, path: Path, time: TimeRange | None = None) -> None:
         self._folder = RunFolder.open(path)
@@ -237,6 +240,8 @@ def role_of(recording: Recording) -> str:
 
 class FileSource:
     """One file of any format that the core reads, as a side."""
+
+    can_cut = True
 
     def __init__(self, path: Path, time: TimeRange | None = None) -> None:
         self.name = _named(str(path), time)

@@ -346,6 +346,7 @@ class _Event:
             "samples": spread.samples,
             "total": spread.total,
             "seconds": self._nanoseconds / _NANOSECONDS if self._time else None,
+            "callers_unsure": sum(one.callers_unsure for one in self._facts.recordings),
         }
 
     def of_role(self, role: str) -> dict[str, Any]:

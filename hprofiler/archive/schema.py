@@ -59,7 +59,7 @@ _COLUMNS = {
     ),
     "events": (
         "run VARCHAR, event VARCHAR, unit VARCHAR, per_sample DOUBLE, samples BIGINT, total BIGINT, "
-        "seconds DOUBLE"
+        "seconds DOUBLE, callers_unsure INTEGER"
     ),
     "processes": (
         "run VARCHAR, process INTEGER, host VARCHAR, pid INTEGER, role VARCHAR, executor VARCHAR, "
@@ -113,7 +113,10 @@ _ORDER: Mapping[str, tuple[str, ...]] = {
     "metrics": ("metric", "run"),
 }
 """Of tables that are not sorted by run."""
-LATER: Mapping[str, frozenset[str]] = {"runs": frozenset({"rules"})}
+LATER: Mapping[str, frozenset[str]] = {
+    "runs": frozenset({"rules"}),
+    "events": frozenset({"callers_unsure"}),
+}
 """Columns of tables that files of the first writers of this version lack."""
 TABLES: Mapping[str, Table] = {
     name: Table(name, dict(column.split(" ") for column in columns.split(", ")), _ORDER.get(name, ("run",)))

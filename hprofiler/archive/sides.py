@@ -31,21 +31,27 @@ USING (stack_high, stack_low)
 """
 
 
+# NULL where one of the runs does not know it.
+_EVENTS = """
+SELECT event, CASE WHEN count(callers_unsure) = count(*) THEN sum(callers_unsure)::INTEGER END
+FROM events SEMI JOIN chosen USING (run) GROUP BY event ORDER BY event <> 'cpu', event
+"""
+
+
 class ArchiveSide:
     """Archived runs as a side. Raises UsageError, or ArchiveError where there is no such run."""
 
     start: int | None = None
     """Several runs have no common time."""
+    can_cut = False
+    """The archive has sums of methods, from which nothing can be taken out."""
 
     def __init__(self, text: str, now: datetime) -> None:
         self.name = printable(text)
         self._asked = _asked(text, now)
         with chosen_runs(self._asked, True) as (duckdb, _):
-            query = (
-                "SELECT DISTINCT event FROM events SEMI JOIN chosen USING (run) ORDER BY event <> 'cpu', 1"
-            )
-            events = duckdb.execute(query).fetchall()
-        self.events: dict[str, Column] = {event: measure_of(event).column for (event,) in events}
+            self._unsure: dict[str, int | None] = dict(duckdb.execute(_EVENTS).fetchall())
+        self.events: dict[str, Column] = {event: measure_of(event).column for event in self._unsure}
 
     def has(self, event: str) -> bool:
         return event in self.events
@@ -56,8 +62,7 @@ class ArchiveSide:
         return None if in_time and event == "cpu" else column
 
     def unsure_callers(self, event: str) -> int | None:
-        """The archive has sums of methods, from which nothing can be taken out."""
-        return None
+        return self._unsure[event]
 
     def read(
         self, event: str, column: Column, listener: Listener, taker: Taker | None = None, cut: bool = False
@@ -67,7 +72,8 @@ class ArchiveSide:
             chosen_event(duckdb, found)
             duckdb.execute("CREATE TEMP TABLE grouped AS SELECT run, 1 AS part FROM chosen")
             gather(duckdb, event)
-            side = Side(self.name, spread=spreads_of(duckdb)[1], rules=tuple(rules_of(duckdb)))
+            rules, unsure = tuple(rules_of(duckdb)), self._unsure[event]
+            side = Side(self.name, spread=spreads_of(duckdb)[1], rules=rules, unsure=unsure)
             side.categories = categories_of(duckdb, event).get(1, side.categories)
             profile = _profile(duckdb, event, column)
         side.merged = profile.without_threads()

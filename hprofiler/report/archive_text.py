@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 
 from hprofiler._flamegraph import category_label
-from hprofiler.analysis.diff import WHY, MethodChange
+from hprofiler.analysis.diff import MethodChange, why_unsure
 from hprofiler.analysis.diff_findings import shares_moved
 from hprofiler.analysis.words import and_more, percent, plain
 from hprofiler.archive.grown import Grew, Grown
@@ -119,7 +119,7 @@ def grew_record(
         "self": [_grown_record(one, "own") for one in found.own],
         "total": [_grown_record(one, "total") for one in found.total],
         "failed": [one.name for one in failed],
-        "unsure": [{"method": one.name, "reason": WHY} for one in unsure],
+        "unsure": [{"method": one.name, "reason": why_unsure(found.newest, one)} for one in unsure],
     }
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from hprofiler._flamegraph import Change, category_label
-from hprofiler.analysis.diff import WHY, Changes, MethodChange, Moved
+from hprofiler.analysis.diff import Changes, MethodChange, Moved, why_unsure
 from hprofiler.analysis.diff_findings import SELF_ONLY, amount_of, points_of
 from hprofiler.analysis.diff_sides import Side
 from hprofiler.analysis.subject import Finding
@@ -167,14 +167,14 @@ def record(
         "noise": noise_source(compared),
         "findings": [members(one, "code", "text", "method") for one in findings],
         "self_only": compared.self_only,
-        "callers_left_out": compared.cut,
+        "callers_left_out": compared.callers_left_out,
         "rules": compared.rules,
         "categories": {code: members(moved, *_OF_CHANGE) for code, moved in compared.categories},
         "methods": [_method(one, compared.self_only) for one in methods],
         "appeared": [_path(compared, one) for one in compared.appeared(top)],
         "vanished": [_path(compared, one) for one in compared.vanished(top)],
         "failed": [one.name for one in failed],
-        "unsure": [{"method": one.name, "reason": WHY} for one in unsure],
+        "unsure": [{"method": one.name, "reason": why_unsure(compared, one)} for one in unsure],
     }
 
 

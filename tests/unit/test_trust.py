@@ -153,7 +153,7 @@ def start(caller):
     return f"{RUN};{inlined};md5 500\n{RUN};{inlined};os::javaTimeNanos;vdso 300\n{RUN} 200\n"
 
 
-def test_unsure_callers_are_a_caveat_and_no_difference(tmp_path):
+def test_unsure_callers_are_a_caveat_and_no_difference(tmp_path, monkeypatch):
     one = unsure_run(tmp_path / "one", *[start("java/lang/String.getBytes")] * 3)
     two = unsure_run(tmp_path / "two", *[start("java/util/Arrays.copyOf")] * 3)
     event = event_of(one)
@@ -165,6 +165,13 @@ def test_unsure_callers_are_a_caveat_and_no_difference(tmp_path):
     assert code == 0 and "nothing changed" in done.stdout and "3 processes of" in done.stdout
     answer = json.loads(diff(one, two, "--json")[1].stdout)
     assert answer["callers_left_out"] and answer["before"]["callers_unsure"] == 3
+    # Nothing can be taken out of an archive's sums.
+    pytest.importorskip("pyarrow")
+    monkeypatch.setenv("HPROFILER_ARCHIVE", str(tmp_path / "archive"))
+    (name,) = [run["run"] for run in json.loads(hprofiler("archive", "add", one, "--json").stdout)["runs"]]
+    code, done = diff(f"archive:spark-executor@{name}", two, "--fail-over", "5%")
+    assert code == 3 and "in the totals of wrong callers: 3 processes of archive:" in done.stdout
+    assert "cannot tell whether java/util/Arrays.copyOf grew" in done.stderr
     # What is known for sure is compared as it is.
     sure = make_run(tmp_path / "sure", [MadeHost("h", {1: start("java/lang/String.getBytes")})]).path
     assert 'callers_left_out": false' in diff(sure, sure, "--json")[1].stdout

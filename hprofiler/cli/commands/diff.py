@@ -9,13 +9,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from hprofiler.analysis.diff import (
-    WHY,
+    WRONG_CALLERS,
     Changes,
     MethodChange,
     compare_sources,
     fewest,
     hidden,
     split_by_certainty,
+    why_unsure,
 )
 from hprofiler.analysis.diff_findings import findings_of_changes
 from hprofiler.analysis.diff_sides import Source, open_side
@@ -61,6 +62,7 @@ def command(options: argparse.Namespace) -> int:
     if failed:
         return Exit.WORSE
     trusted = not any(side.broken for side in changes.sides)
+    trusted = trusted and not any(why_unsure(changes, one) == WRONG_CALLERS for one in unsure)
     return Exit.OK if trusted and not _problems(changes) else Exit.PARTIAL
 
 
@@ -114,7 +116,8 @@ def _print(
 def print_failed(changes: Changes, failed: list[MethodChange], unsure: list[MethodChange]) -> None:
     """Name on stderr what grew by more than the limit."""
     _print_grown([f"{_grew(one)}: {_growth(one, changes)}" for one in failed])
-    _print_grown([f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {WHY}" for one in unsure])
+    told = ((f"{_grew(one)} ({_growth(one, changes)})", why_unsure(changes, one)) for one in unsure)
+    _print_grown([f"cannot tell whether {what}: {why}" for what, why in told])
 
 
 def _print_hidden(changes: Changes, limit: float) -> None:
