@@ -13,19 +13,25 @@ _IN_TEXT = re.compile(r"(?<=//)(?:(?![a-z][a-z0-9+.-]{0,20}://)\S)*@", re.IGNORE
 
 # Names, ends of names and tokens are those of mask.rs.
 _WORDS = (
-    *("pass-word", "pass-wd", "pass-phrase", "pass-code", "secret", "token", "credential"),
-    *("api-key", "access-key", "account-key", "private-key", "azure-sas"),
+    *("pass-word", "pass-wd", "pass-phrase", "pass-code", "secret", "token", "credential", "signature"),
+    *("api-key", "access-key", "account-key", "private-key", "encryption-key(?!size|gen)", "azure-sas"),
 )
-_ENDINGS = (
-    *("key", r"(?<!by)(?<!com)pass", "pwd", "pw", "auth", "authorization", "cookie", "creds", "jwt"),
-    *("sas", "sig", "signature", r"[.-]pat"),
+_SHORT_WORDS = (
+    *("(?<!by)(?<!com)pass(?![a-z])", "pwd(?![a-z]|.dir)", "(?<![a-z])pw(?![a-z])"),
+    r"(?<=[./])sas\b",
 )
+# Keys of data, which names of files have too: /key=5/part-0
+_OF_DATA = ("mon", "partition", "sort", "primary", "foreign", "join", "group", "row")
+_KEY = "".join(f"(?<!{word})(?<!{word}[-_.])" for word in _OF_DATA) + "(?<!/)key"
+_ENDINGS = (_KEY, "pw", "auth", "authorization", "cookie", "creds", "jwt", "sas", "sig", "[.-]pat")
 _TOKENS = ("eyJ", "gh[pos]_", "github_pat_", "glpat-", "xox[bp]-", "AIza", r"ya29\.", r"hvs\.")
-_LIKE_WORDS = "|".join(word.replace("-", "[-_.]?") for word in _WORDS)
+_LIKE_WORDS = "|".join((*(word.replace("-", "[-_.]?") for word in _WORDS), *_SHORT_WORDS))
 # Name and value may be quoted, as in JSON, with spaces around the sign.
-_NAME = rf"(?:(?:{_LIKE_WORDS})[\w.-]*|{'|'.join(_ENDINGS)})[\"'\\]*"
-_VALUE = r"(?=[^\s&])(?:([\"'])(?:\\.|(?!\2)[^\\])*\2?)?[^\s&]*"
+_NAME = rf"(?:(?:{_LIKE_WORDS})[\w.-]{{0,99}}|{'|'.join(_ENDINGS)})[\"'\\]*"
+_VALUE = r"(?=\S)&*(?:([\"'])(?:\\.|(?!\2)[^\\])*\2?)?[^\s&]*"
 _NAMED = re.compile(rf"({_NAME}\s*[=:]\s*){_VALUE}", re.IGNORECASE)
+# `--password hunter2`, but not `-Dtoken Main`
+_OPTION = re.compile(rf"((?<!\S)-(?![DX])[\w.-]{{0,99}}?{_NAME}\s+)(?![\s=:])\S+", re.IGNORECASE)
 _BEARER = re.compile(r"(\b(?:bearer|basic)\s+)\S+", re.IGNORECASE)
 _TOKEN = re.compile(rf"(?<![\w./+-])(?:{'|'.join(_TOKENS)})[\w./+-]{{16,}}")
 _OF_ORACLE = re.compile(r"(?<=jdbc:oracle:)([^\s/@]*/)\S*@")
@@ -51,8 +57,10 @@ def hide_in_word(word: str, addresses: str | None) -> str:
 
 
 def hide_values(word: str) -> str:
-    """A word with the values of `password=`, `token:`, `"secret": ` and the like hidden, and known tokens."""
-    return _NAMED.sub(r"\1***", _TOKEN.sub("***", _BEARER.sub(r"\1***", word)))
+    """A word with the values of `password=`, `token:`, `--secret ` and the like hidden, and known tokens."""
+    for pattern in (_BEARER, _TOKEN, _OPTION, _NAMED):
+        word = pattern.sub("***" if pattern is _TOKEN else r"\1***", word)
+    return word
 
 
 def has_secret(text: str) -> bool:

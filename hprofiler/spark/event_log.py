@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 
 import msgspec
 
-from hprofiler.base.passwords import has_secret
+from hprofiler.base.passwords import has_secret, hide_values
 from hprofiler.base.text import printable, some
 from hprofiler.spark import events, sql
 from hprofiler.spark.application import (
@@ -692,7 +692,11 @@ def reason_of(failure: str) -> str:
     if line.endswith(_TRACEBACK):
         line = last.partition("\n\tat ")[0].rstrip().rpartition("\n")[2]
     kind, colon, message = line.partition(": ")
-    return f"{kind}: {MASK}" if colon and "=" in message and has_secret(message) else line
+    if not colon:
+        return hide_values(line)
+    # A value may have blanks.
+    masked_all = "=" in message and has_secret(message)
+    return f"{kind}: {MASK if masked_all else hide_values(message)}"
 
 
 def _holds_too_much(name: bytes, line: bytes) -> bool:

@@ -369,6 +369,9 @@ _TRACE = 'Traceback (most recent call last):\n  File "a.py", line 7, in f\n    r
         ("Job 0 cancelled by etl", "Job 0 cancelled by etl"),
         (_TRACE.format("bad row"), "ValueError: bad row"),
         (_TRACE.format("token=hunter2 is bad"), f"ValueError: {MASK}"),
+        ("a.Refused: Authorization: Bearer hunter2", "a.Refused: Authorization: *** ***"),
+        ("Authorization: Bearer hunter2", "Authorization: Bearer ***"),
+        ("a.NotFound: s3://b/t/key=5/part-0 missing", "a.NotFound: s3://b/t/key=5/part-0 missing"),
         (
             "Job aborted: Task 1 failed 3 times, most recent failure: Lost task 1.2 in stage 1.0 (TID 11) "
             f"(n1 executor 2): org.apache.spark.PythonException: {_TRACE.format('bad row')}\n\tat a.b(C:1)\n",
@@ -399,10 +402,19 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
         "spark.executorEnv.DB_PASS": "s",
         "spark.executorEnv.DBPASS": "s",
         "spark.yarn.appMasterEnv.pass": "s",
+        "spark.db.pass.primary": "s",
+        "spark.pwd.main": "s",
+        "spark.dbpass1": "s",
+        "spark.my.pw": "s",
+        "spark.x.signature.v": "s",
+        "spark.my.encryption.key.id": "s",
+        "spark.db.password": "&&s",
+        "spark.my.arguments": "-x --db-pass hunter2",
         "spark.executor.extraJavaOptions": "-Djavax.net.ssl.trustStorePassword=s",
         "spark.jdbc": "jdbc:postgresql://etl:s@db/x",
     }
     open_ = {"spark.executor.memory": "4g", "spark.master": "yarn", "spark.app.name": "compass"}
+    open_ |= {"spark.x.partitionKey": "id", "spark.x.monkey": "1", "spark.io.encryption.keySizeBits": "128"}
     application = read(tmp_path, event("EnvironmentUpdate", Spark_Properties={**secret, **open_}))
     assert application.properties == {**dict.fromkeys(secret, MASK), **open_}
 
