@@ -44,6 +44,10 @@ _SAMPLED = (
     "ref-cycles",
     "stalled-cycles-frontend",
     "stalled-cycles-backend",
+    "slots",
+    "duration_time",
+    "user_time",
+    "system_time",
 )
 _KNOWN = {name.lower(): name for name in (*OWN, *_OTHER_NAMES, *_COUNTERS, *_SAMPLED)}
 # Words that people try; none of them is like the name of the event.
@@ -54,8 +58,12 @@ _FUNCTION = "native:"
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*[*]?")
 _RAW = re.compile(r"r[0-9a-fA-F]+")
 _LIKE = 0.7
-# All of them are known.
+# perf has more events with hyphens than these: only one that is very much like a known one is a typo.
+_VERY_LIKE = 0.9
 _HYPHENED = re.compile(r"\w+(?:-\w+)+")
+_OF_CACHES = re.compile(
+    r"(?:L1-[di]cache|LLC|[di]TLB|branch|node)-(?:load|store|prefetch(?:e(?=s))?)(?:s|-misses)?"
+)
 # A Java method, unlike processor events such as MEM_LOAD_RETIRED.L3_MISS.
 _METHOD = re.compile(r"(?:[\w$]+\.)*[A-Z][\w$]*\.[a-z_$*<][\w$*<>]*")
 # A colon may also start a modifier: cycles:u.
@@ -77,8 +85,9 @@ def known_as(event: str) -> str:
     name = event.strip()
     if _AS_SHOWN.fullmatch(name):
         return name.replace("/", ".")
-    name = _KNOWN.get(name.lower(), name).removeprefix(_FUNCTION)
-    return _OTHER_NAMES.get(name, name)
+    name = name.removeprefix(_FUNCTION)
+    known = _KNOWN.get(name.lower(), name)
+    return _OTHER_NAMES.get(known, known)
 
 
 def unknown(event: str) -> str | None:
@@ -89,16 +98,21 @@ def unknown(event: str) -> str | None:
     """
     name = event.strip()
     if name.startswith(_FUNCTION):
-        is_one = is_function(name.removeprefix(_FUNCTION))
+        function = name.removeprefix(_FUNCTION)
+        is_one = is_function(function) and function.lower() not in _KNOWN
         return None if is_one else f"{name!r} is not a function in native code"
-    if name.lower() in _KNOWN or not (is_function(name) or _HYPHENED.fullmatch(name)):
+    hyphened = bool(_HYPHENED.fullmatch(name)) and not _OF_CACHES.fullmatch(name)
+    if name.lower() in _KNOWN or not (is_function(name) or hyphened):
         return None
     from difflib import get_close_matches
 
-    near = _MEANT.get(name.lower()) or get_close_matches(name.lower(), _KNOWN, n=1, cutoff=_LIKE)
+    cutoff = _VERY_LIKE if hyphened else _LIKE
+    near = _MEANT.get(name.lower()) or get_close_matches(name.lower(), _KNOWN, n=1, cutoff=cutoff)
+    if hyphened and not near:
+        return None
     meant = f"did you mean {' or '.join(_KNOWN[one] for one in near)}?" if near else f"events are {IN_WORDS}"
-    function = f"; for a function in native code, write {_FUNCTION}{name}" if is_function(name) else ""
-    return f"{name!r} is not an event; {meant}{function}"
+    native = f"; for a function in native code, write {_FUNCTION}{name}" if is_function(name) else ""
+    return f"{name!r} is not an event; {meant}{native}"
 
 
 def caution_of(event: str) -> Caution | None:

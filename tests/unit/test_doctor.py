@@ -165,6 +165,8 @@ EVENTS = {
     **{name: name for name in (*OWN, "cycles", "page-faults", "sched:sched_switch", "mem:0x10/8:w", "r1a8")},
     **{name: name for name in ("cpu/cache-misses/u", "java.util.HashMap.get", "a.B.*", "cycles:u")},
     **{name: name for name in ("G1CollectedHeap::allocate", "mem_load_retired.l3_miss")},
+    **{name: name for name in ("L1-icache-load-misses", "LLC-loads", "node-prefetches", "mem-stores")},
+    **{name: name for name in ("cgroup-switches", "idle-cycles-frontend", "tx-abort", "slots", "user_time")},
     **{"CPU": "cpu", "Page-Faults": "page-faults", "l1-dcache-load-misses": "L1-dcache-load-misses"},
     **{"HEAP": "alloc", "a/b/C.m": "a.b.C.m", "native:malloc": "malloc", "native:cpu_relax": "cpu_relax"},
 }
@@ -173,6 +175,7 @@ EVENTS = {
 def test_events_are_known_by_name_or_by_form():
     assert dict(zip(EVENTS, map(known_as, EVENTS), strict=True)) == EVENTS
     assert not any(map(unknown, EVENTS))
+    assert known_as(known_as("native:Cycles")) == known_as("native:Cycles")
 
 
 @pytest.mark.parametrize(
@@ -185,6 +188,8 @@ def test_events_are_known_by_name_or_by_form():
         ("malloc", "write native:malloc"),
         ("JVM_*", "events are cpu, alloc, live"),
         ("native:lock", "is not a function in native code"),
+        ("native:Cycles", "is not a function in native code"),
+        ("cache-miss", "did you mean cache-misses?"),
     ],
 )
 def test_an_unknown_event_is_refused_before_anything_is_touched(event, meant, tmp_path):
