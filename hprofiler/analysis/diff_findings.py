@@ -24,6 +24,8 @@ SELF_ONLY = "self-only"
 _FACTOR = 0.05
 # Most candidates whose stacks are looked at, and most frames of a side; smaller ones do not count.
 _CANDIDATES = 50
+# A method with more of both sides is above nearly all: the innermost of these says what the others do.
+_NEARLY_ALL = 0.95
 _MOST_NODES = 50_000
 
 
@@ -79,7 +81,7 @@ def shares_moved(factor: float) -> list[Finding]:
 
 def _nothing(changes: Changes) -> Finding:
     if any(one.own.beyond or one.total.beyond for one in changes.methods):
-        text = "No method changed by more than chance and the changes of other methods explain."
+        text = "No change is larger than chance and the other changes explain."
         return says("unchanged", text)
     return says("unchanged", "No method changed beyond noise.")
 
@@ -120,6 +122,15 @@ class _Stacks:
         self._before = self._costs(changes.before.profile, wholes[0], shrunk)
         self._after = self._costs(changes.after.profile, wholes[1], grown)
         self._absolute = changes.absolute
+        amounts = [side.spread.total if changes.absolute else 1 for side in changes.sides]
+        above_all = [
+            one
+            for one in self._candidates
+            if one.kind == "total"
+            and min(one.moved.before / amounts[0], one.moved.after / amounts[1]) > _NEARLY_ALL
+        ]
+        innermost = max(above_all, key=lambda one: self._depths.get(one.bit, 0), default=None)
+        self._candidates = [one for one in self._candidates if one is innermost or one not in above_all]
 
     @property
     def factor(self) -> float:

@@ -117,6 +117,15 @@ def test_processes_are_compared_with_those_of_their_kind(tmp_path):
     assert slow.beyond and slow.noise < 0.02
 
 
+def test_what_doubles_as_a_whole_is_named_by_the_innermost_method_above_all(tmp_path):
+    def run(name, times):
+        text = "".join(f"Thread.run;Job.run;Job.m{n} {600 * times}\n" for n in range(8))
+        return run_of(tmp_path / name, *[f"{text}Thread.run;Job.close {50 * times}\n"] * 3)
+
+    first = findings_of_changes(compare(run("a", 1), run("b", 2), absolute=True))[0]
+    assert first.method == "Job.run"
+
+
 def test_runs_of_different_events_are_an_error(tmp_path, before):
     hosts = [MadeHost("h", events={"alloc": {1: "main;x 10\n"}})]
     alloc = make_run(tmp_path / "alloc", hosts, events=("alloc",)).path
