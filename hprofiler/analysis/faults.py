@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hprofiler.base.errors import HprofilerError
-from hprofiler.model import Outcome, Status
+from hprofiler.model import HERE, Outcome, Status
 
 _log = logging.getLogger(__name__)
 
@@ -17,9 +17,8 @@ class Faults:
 
     code = "report-fault"
 
-    def __init__(self, host: str) -> None:
+    def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
-        self._host = host
 
     @contextmanager
     def within(self, part: str) -> Iterator[None]:
@@ -32,6 +31,4 @@ class Faults:
             _log.exception("%s", part)
             reason = f"{part} is missing: a bug in hprofiler ({type(error).__name__}: {error})"
             remedy = "report it with its trace, which `hprofiler report DIR` prints"
-            self.outcomes.append(
-                Outcome(self._host, Status.DEGRADED, "report", reason, remedy, code=self.code)
-            )
+            self.outcomes.append(Outcome(HERE, Status.DEGRADED, "report", reason, remedy, code=self.code))

@@ -163,7 +163,7 @@ class AnalysisResult:
     @property
     def whole(self) -> bool:
         """Nothing of what was recorded is missing, and all of it can be trusted."""
-        cut = any(event.facts.cut for event in self.events)
+        cut = any(event.facts.live_cut for event in self.events)
         return self.trusted and not self.problems and not self.faults and not cut
 
     @property
@@ -211,7 +211,7 @@ def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolde
     facts = replace(read_facts(run_folder.record), trimmed=trim, slices=slices)
     if slices:
         host = facts.hosts[0].name if facts.hosts else ""
-        faults = Faults(host)
+        faults = Faults()
         try:
             with faults.within("what Spark did in each stage"):
                 facts = replace(facts, spark=read_spark_facts(run_folder.path))
@@ -255,7 +255,7 @@ def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink)
     """Everything that a report says of a run. Events with samples are read first."""
     # What hosts did is known of the whole run.
     machines = Machines()
-    faults = Faults(facts.hosts[0].name if facts.hosts else "")
+    faults = Faults()
     with faults.within("what hosts did"):
         machines = read_machines(folder, facts.hosts) if facts.time is None else machines
     machines = replace(machines, notes=(*machines.notes, *faults.outcomes))
@@ -285,7 +285,8 @@ def analyze_event(
     unsure_of: list[int] = []
 
     def take(host: HostRecord, recording: Recording, profile: Profile) -> None:
-        work.add(host.name, recording.pid, profile)
+        if (host.name, recording.pid) not in facts.untrusted:
+            work.add(host.name, recording.pid, profile)
         stages.add(host, recording, profile)
         if recording.callers_unsure:
             unsure_of.append(profile.unsure_callers())
@@ -314,6 +315,7 @@ def analyze_event(
         else:
             cluster.merge(read.profile)
     problems, compared = tuple(reader.problems), reader.comparison.finish()
+    of_cluster = attribute(facts, cluster) if cluster is not None else None
     analysis = EventAnalysis(
         facts,
         coverage(facts, len(problems)),
@@ -323,11 +325,10 @@ def analyze_event(
         whole=whole,
         short=short,
         stages=stages.shares(),
-        work=work.finish(),
+        work=EventWork() if of_cluster and of_cluster.self_only else work.finish(),
     )
-    of_cluster = attribute(facts, cluster) if cluster is not None else None
     unsure = UnsureCallers(len(unsure_of), sum(unsure_of) / cluster.total() if cluster else 0.0)
-    faults = Faults(facts.hosts[0].name if facts.hosts else "")
+    faults = Faults()
     if cluster is not None and of_cluster is not None:
         found = findings(
             facts, cluster, of_cluster, compared, analysis.work, analysis.coverage, problems, faults

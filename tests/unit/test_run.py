@@ -154,7 +154,7 @@ def test_a_bug_costs_a_part_of_the_report(
     said = f"{part}: a bug in hprofiler (KeyError: 'nothing')"
     assert said in capsys.readouterr().err
     assert main(["report", str(tmp_path / "run")]) == Exit.PARTIAL
-    assert f"not in the report:\n  n1: {said}" in capsys.readouterr().err
+    assert f"not in the report:\n  localhost: {said}" in capsys.readouterr().err
     assert said in (tmp_path / "run" / "report.html").read_text()
 
 
