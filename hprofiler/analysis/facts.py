@@ -98,7 +98,7 @@ class RunFacts:
         return sum(one.samples.expected for one in self.recordings)
 
     @property
-    def cut(self) -> list[Note]:
+    def live_cut(self) -> list[Note]:
         """Of the event: notes on processes that had more live objects than were kept."""
         return [
             note

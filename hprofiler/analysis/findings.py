@@ -21,7 +21,7 @@ from hprofiler.analysis.subject import Finding, Part, Subject, Work, says, share
 from hprofiler.analysis.trust import NO_FRAME_POINTERS, broken_share
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.analysis.work import EventWork
-from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Recording, Status
+from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Recording, Status, number_of
 from hprofiler.model.event_names import is_method
 from hprofiler.model.measures import counted, duration
 
@@ -55,6 +55,7 @@ _CORES = 0.05
 _TIMES = 2.0
 _POINTS = 0.05
 _LONGEST_REASON = 200
+_LARGEST_INTERVAL = 1 << 40
 
 _WORK = {"gc": "GC", "jit": "the JIT compilers", "kernel": "the kernel"}
 
@@ -391,12 +392,13 @@ def left_out_broken(subject: Subject) -> list[Finding]:
 
 def live_cut(subject: Subject) -> list[Finding]:
     """Live objects of which async-profiler kept the first ones only."""
-    notes = subject.facts.cut if subject.facts else []
+    notes = subject.facts.live_cut if subject.facts else []
     if not notes:
         return []
-    interval = max(int(note.parameters.get("bytes", 0)) for note in notes) >> 20
-    text = f"{notes[0].reason[:1].upper()}{notes[0].reason[1:]} in {counted(len(notes), 'processes')}"
-    return [says("live-cut", f"{text}: record with --alloc-interval {interval}m.", caveat=True)]
+    least = max(number_of(note.parameters, "bytes", _LARGEST_INTERVAL) or 0 for note in notes)
+    interval = f"--alloc-interval {int(least) >> 20}m" if least else "a larger --alloc-interval"
+    text = f"Live objects were cut in {counted(len(notes), 'processes')}"
+    return [says("live-cut", f"{text}: record with {interval}.", caveat=True)]
 
 
 def garbage(subject: Subject) -> list[Finding]:

@@ -139,7 +139,7 @@ class Reader:
                 raise ValueError("it is of another recording")
         except (OSError, ValueError, RuntimeError) as error:
             reason = f"the times of its samples of {recording.event} cannot be used: {_reason(error)}"
-            self._note(host, recording, reason, "damaged-times")
+            self._note(host, recording, reason, code="damaged-times")
             return None
         profile = divided(self._facts, host, recording, profile)
         return profile if with_threads else profile.without_threads()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hprofiler._flamegraph import BROKEN_STACKS, Profile
-from hprofiler.model import HostRecord, Outcome
+from hprofiler.model import HostRecord, Outcome, number_of
 
 MOST_BROKEN = 1 / 3
 """A process with a larger part of broken stacks is not trusted: its totals would be wrong."""
@@ -44,9 +44,9 @@ def untrusted(hosts: Iterable[HostRecord], event: str) -> dict[tuple[str, int], 
 def broken_share(outcome: Outcome, event: str) -> tuple[float, str]:
     """The share of the event's stacks that the agent found broken, 0 to 1, and the code of why."""
     for note in outcome.every_note:
-        share = note.parameters.get("share")
+        share = number_of(note.parameters, "share", 1)
         if note.code in _CODES and note.parameters.get("event") == event and share:
-            return min(float(share), 1.0), note.code
+            return share, note.code
     return 0.0, ""
 
 

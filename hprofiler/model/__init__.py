@@ -4,7 +4,7 @@
 """
 
 from hprofiler.model.host_record import HostPart, HostRecord
-from hprofiler.model.outcome import DOING, VAGUE_CODES, Note, Outcome, Params, Status
+from hprofiler.model.outcome import DOING, VAGUE_CODES, Note, Outcome, Params, Status, number_of
 from hprofiler.model.recording import (
     Clock,
     ClockReading,
@@ -65,4 +65,5 @@ __all__ = [
     "SliceRule",
     "Status",
     "Target",
+    "number_of",
 ]

@@ -10,6 +10,12 @@ Params = Mapping[str, str | int | float]
 """Typed parameters of an outcome, for programs."""
 
 
+def number_of(parameters: Params, name: str, most: float) -> float | None:
+    """A parameter that is a number of 0 to `most`; else None, as it comes from a host."""
+    value = parameters.get(name)
+    return value if isinstance(value, (int, float)) and 0 <= value <= most else None
+
+
 class Status(str, Enum):
     OK = "ok"
     DEGRADED = "degraded"

@@ -65,7 +65,7 @@ def subtitle(facts: RunFacts, attribution: Attribution, sampled: str, trimmed: s
 def left_out(facts: RunFacts, left: int, whole: int) -> str:
     """ "only 12.4-13.1 s, trimmed to the job's own frames, 12.3 % left out"; "" where nothing is left out."""
     words = [f"only {facts.time}"] if facts.time else []
-    words += ["live objects were cut"] if facts.cut else []
+    words += ["live objects were cut"] if facts.live_cut else []
     if facts.trimmed:
         words += ["trimmed to the job's own frames", f"{percent(whole - left, whole)} left out"]
     return ", ".join(words)

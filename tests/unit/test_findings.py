@@ -178,6 +178,9 @@ def test_live_objects_that_may_be_garbage_or_were_cut(tmp_path):
         line = {"host": "h", "pid": 7, "status": "degraded", "code": "live-cut", "reason": reason}
         record["hosts"][0]["outcomes"] = [{**line, "parameters": parameters}]
     cut, garbage = (one.text for one in of(folder, "live") if one.caveat)
-    assert cut == "Live objects were cut at 1024 samples in 1 process: record with --alloc-interval 4m."
+    assert cut == "Live objects were cut in 1 process: record with --alloc-interval 4m."
     assert garbage == f"{plain}: no collector ran during the recording."
+    with changed(folder) as record:
+        record["hosts"][0]["outcomes"] = [{**line, "parameters": {**parameters, "bytes": "x"}}]
+    assert any("with a larger --alloc-interval" in text for text in texts(of(folder, "live")))
     assert "live objects were cut" in (folder.path / "cluster/live.svg").read_text()

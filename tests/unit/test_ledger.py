@@ -128,11 +128,16 @@ def test_notes_about_other_events_are_apart_and_figures_are_from_to(
         note(pid, "no-samples", f"no {event} samples", event=event)
         for pid, event in ((4, "lock"), (5, "alloc"))
     ]
-    print_reasons([HostRecord(name="n1", outcomes=(*intervals, *none))])
+    few = [
+        note(pid, "few-samples", f"{taken} samples", taken=taken, until=pid, events=str(pid), bytes="x")
+        for pid, taken in ((6, 9), (7, 1_234_567))
+    ]
+    print_reasons([HostRecord(name="n1", outcomes=(*intervals, *none, *few))])
     assert capsys.readouterr().err.splitlines() == [
         "note: 3 alike (bytes 1 MiB to 4 MiB), such as n1 pid 1: allocation interval 4 MiB",
         "note: n1 pid 4: no lock samples",
         "note: n1 pid 5: no alloc samples",
+        "note: 2 alike (samples 9 to 1,234,567), such as n1 pid 6: 9 samples",
     ]
 
 

@@ -74,6 +74,22 @@ def test_few_broken_processes_are_left_out_of_the_others_totals(tmp_path):
     assert event_of(run_of(tmp_path / "many", good=1, broken=1)).self_only
 
 
+def test_broken_stacks_are_in_no_category_of_work(tmp_path):
+    def work(good, broken):
+        folder = run_of(tmp_path / f"{good} {broken}", good, broken)
+        return event_of(folder).work.categories
+
+    sound = work(3, 0)
+    assert sum(sound.values()) == 3000 and work(3, 1) == sound
+    assert work(1, 1) == {}
+
+
+@pytest.mark.parametrize("share", ["abc", float("nan"), -1, 7])
+def test_what_is_no_share_is_no_error(tmp_path, share):
+    event = event_of(run_of(tmp_path / "run", broken=1, share=share))
+    assert event.total == 1000 and not event.self_only
+
+
 def diff(*words):
     done = hprofiler("diff", *words)
     return done.returncode, done

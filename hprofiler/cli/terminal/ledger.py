@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from hprofiler.analysis.words import percent, plain
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.cli.terminal.lines import say
-from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Params, Status
+from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Status, number_of
 from hprofiler.model.measures import duration, size
 
 SHOWN = 5
 FAILURES_SHOWN = 20
 PROBLEMS_SHOWN = 10
 _NAMED = 3
+_LARGEST = 2**63
+_FIGURES: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    "share": ("share", lambda value: plain(percent(value, 1))),
+    "bytes": ("bytes", lambda value: size(int(value))),
+    "seconds": ("time", duration),
+    "taken": ("samples", lambda value: f"{int(value):,}"),
+}
+"""Parameters of outcomes whose range says more than one value: in words, and how they are shown."""
 _OF_RECORDING = (
     "pid",
     "event",
@@ -96,14 +104,9 @@ def _grouped(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
     for number, outcome in enumerate(outcomes):
         notes = outcome.every_note
         vague = any(note.code in VAGUE_CODES for note in notes)
-        key = number if vague else tuple((note.code, _words(note.parameters)) for note in notes)
+        key = number if vague else tuple((note.code, note.parameters.get("event")) for note in notes)
         groups.setdefault(key, []).append(outcome)
     return list(groups.values())
-
-
-def _words(parameters: Params) -> tuple[tuple[str, str], ...]:
-    """The parameters that are not figures, such as the event."""
-    return tuple(sorted((name, value) for name, value in parameters.items() if isinstance(value, str)))
 
 
 def _who(outcomes: Sequence[Outcome], some: bool = False) -> str:
@@ -119,25 +122,13 @@ def _who(outcomes: Sequence[Outcome], some: bool = False) -> str:
 
 def _ranges(outcomes: Sequence[Outcome]) -> str:
     """ " (bytes 512 KiB to 4 MiB)": the least and the most of each figure that differs."""
-    figures: dict[str, list[float]] = {}
-    for outcome in outcomes:
-        for name, value in outcome.parameters.items():
-            if not isinstance(value, str):
-                figures.setdefault(name, []).append(value)
-    ranges = [
-        f"{name} {_figure(name, min(values))} to {_figure(name, max(values))}"
-        for name, values in figures.items()
-        if min(values) < max(values)
-    ]
+    ranges = []
+    for name, (words, shown) in _FIGURES.items():
+        given = (number_of(one.parameters, name, _LARGEST) for one in outcomes)
+        values = [value for value in given if value is not None]
+        if values and min(values) < max(values):
+            ranges.append(f"{words} {shown(min(values))} to {shown(max(values))}")
     return f" ({', '.join(ranges)})" if ranges else ""
-
-
-def _figure(name: str, value: float) -> str:
-    if name.endswith("bytes"):
-        return size(int(value))
-    if name == "share":
-        return plain(percent(value, 1))
-    return duration(value) if name == "seconds" else f"{value:,g}"
 
 
 def outcome_record(outcome: Outcome) -> dict[str, object]:
