@@ -565,5 +565,8 @@ def test_the_commands(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert json.loads(told("sql", "SELECT 1.50 AS b", "--json")[1]) == [{"b": 1.5}]
     code, text = told("prune", "--older-than", "0d")
     assert code == 2 and "removes every run" in text
+    for short in ("12m", "1ns"):
+        code, text = told("prune", "--older-than", short)
+        assert code == 2 and f"{short!r} is not an age such as 90d" in text
     code, text = told("prune", "--older-than", "1h")
     assert (code, text) == (0, "5 runs removed\n")

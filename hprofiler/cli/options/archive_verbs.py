@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from hprofiler.cli.options.numbers import age, named
+from hprofiler.cli.options.numbers import age_to_remove, named
 
 VARIABLE = "HPROFILER_ARCHIVE"
 _PLACE = "the archive: a folder, or an address such as s3://bucket/archive"
@@ -83,10 +83,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     _add_place(prune)
     prune.add_argument(
         "--older-than",
-        type=age,
+        type=age_to_remove,
         required=True,
         metavar="AGE",
-        help="remove runs that started so long ago: 90d, 12w, 48h or 30m",
+        help="remove runs that started so long ago: 90d, 12w or 48h",
     )
     check = verb("check", "read all of an archive, and report what is damaged or missing", _CHECK)
     _add_place(check)

@@ -83,6 +83,13 @@ def age(text: str) -> timedelta:
     return timedelta(microseconds=ns / 1000)
 
 
+def age_to_remove(text: str) -> timedelta:
+    """An age of what is removed, such as "90d". There are no minutes, because "12m" may mean months."""
+    if text.strip().lower()[-1:] not in "hdw":
+        raise argparse.ArgumentTypeError(f"{text!r} is not an age such as 90d, 12w or 48h")
+    return age(text)
+
+
 def time_range(text: str) -> TimeRange:
     """The range of "5-12.5", "10-" or "1m-90s"."""
     try:
