@@ -474,6 +474,13 @@ def test_what_a_stage_is_blocked_on(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert gains == {
         "shuffle-fetch": {"upperBound": pytest.approx(3000), "upperBoundShare": pytest.approx(0.6)}
     }
+    run = tmp_path / "run"
+    (run / "hosts/n1/7/wall.time").unlink()
+    for damaged, said in (("hosts/n1/7/wall.pb.gz", "not in the answer:"), ("run.json", "note: without")):
+        (run / damaged).write_bytes(b"{")
+        assert main(["spark", str(run)]) == 3
+        told = capsys.readouterr()
+        assert told.err.startswith(said) and "stage 3.0" in told.out
 
 
 def test_attempts_of_a_stage_have_one_bound(tmp_path: Path) -> None:

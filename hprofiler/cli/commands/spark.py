@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from hprofiler.analysis.profiles import Names
 from hprofiler.analysis.result import ProfileSink, analyze_event, open_facts
 from hprofiler.analysis.spark_findings import judge
 from hprofiler.app.spark_source import read_source
-from hprofiler.base.errors import writing
+from hprofiler.base.errors import RunFolderError, writing
 from hprofiler.base.paths import at_home, is_file
+from hprofiler.base.text import printable
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.ledger import print_problems
 from hprofiler.cli.terminal.lines import print_json
 from hprofiler.report.spark_job import WALL, Recorded, answer_parts, recorded
 from hprofiler.report.spark_page import write_page
@@ -31,19 +34,26 @@ def command(options: argparse.Namespace) -> int:
     application = read_source(options.source, yarn_options.cluster(options))
     found = figures(application)
     _export(options, application, found)
-    print_answer(application, found, options.json, page, _recorded(options.source))
-    return exit_of(application)
+    of_run, whole = _recorded(options.source)
+    print_answer(application, found, options.json, page, of_run)
+    return exit_of(application) if whole else Exit.PARTIAL
 
 
-def _recorded(source: str) -> Recorded | None:
-    """What the recordings of a run folder say; None for other sources."""
+def _recorded(source: str) -> tuple[Recorded | None, bool]:
+    """What the recordings of a run folder say, None for other sources; and whether all could be used."""
     path = at_home(source)
     if not is_file(path / RUN_FILE):
-        return None
-    folder, facts = open_facts(path, trim=False, slices=True)
+        return None, True
+    try:
+        folder, facts = open_facts(path, trim=False, slices=True)
+    except RunFolderError as error:
+        print(f"note: without what the run recorded: {printable(error.reason)}", file=sys.stderr)
+        return None, False
     wall = [WALL] if WALL in facts.events else []
-    stages = {one: analyze_event(folder, facts.of(one), Names(), ProfileSink()).stages for one in wall}
-    return recorded(facts, stages)
+    read = {one: analyze_event(folder, facts.of(one), Names(), ProfileSink()) for one in wall}
+    problems = [problem for one in read.values() for problem in one.problems]
+    print_problems("not in the answer", problems)
+    return recorded(facts, {event: one.stages for event, one in read.items()}), not problems
 
 
 def print_answer(
