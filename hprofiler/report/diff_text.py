@@ -10,7 +10,7 @@ from hprofiler.analysis.diff import Changes, MethodChange, Moved, why_unsure
 from hprofiler.analysis.diff_findings import SELF_ONLY, amount_of, points_of
 from hprofiler.analysis.diff_sides import Side
 from hprofiler.analysis.subject import Finding
-from hprofiler.analysis.words import and_more, short_name
+from hprofiler.analysis.words import and_more, plain, short_name
 from hprofiler.analysis.work import is_work
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
@@ -38,7 +38,7 @@ def lines(compared: Changes, findings: Sequence[Finding], top: int) -> list[str]
         text += _nothing(compared, top)
     text += _paths(compared, "appeared", compared.appeared(top + 1), top)
     text += _paths(compared, "vanished", compared.vanished(top + 1), top)
-    return text
+    return [plain(line) for line in text]
 
 
 def kinds_of(compared: Changes) -> list[tuple[str, str, list[MethodChange]]]:
@@ -165,7 +165,7 @@ def record(
         "before": _side(compared.before),
         "after": _side(compared.after),
         "noise": noise_source(compared),
-        "findings": [members(one, "code", "text", "method") for one in findings],
+        "findings": [{"code": one.code, "text": plain(one.text), "method": one.method} for one in findings],
         "self_only": compared.self_only,
         "callers_left_out": compared.callers_left_out,
         "rules": compared.rules,
