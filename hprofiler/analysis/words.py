@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 from hprofiler.model.measures import counted
 
-SEE_WHAT_IS_THERE = "list the processes there: hprofiler ps -j java … (same host options)"
+SEE_WHAT_IS_THERE = "list the processes there: hprofiler ps -j java, with the same host options"
 """The next step where no process matches."""
 
 _PACKAGE = re.compile(r"(?:[a-z_][\w$]*[./])+(?=[A-Za-z_$][^./]*[./][A-Za-z_$<][^./]*$|[A-Z])")

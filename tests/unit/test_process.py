@@ -180,3 +180,8 @@ def test_waiting_for_input_can_be_interrupted(
 def reads_stdin(pid: int) -> bool:
     """Whether a thread of the process reads from a pipe."""
     return any("pipe_read" in path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/wchan"))
+
+
+def test_ps_says_once_why_a_named_process_is_left_out() -> None:
+    said = hprofiler("ps", "4194303").stderr
+    assert said.count("there is no such process") == 1, said

@@ -25,7 +25,7 @@ from tests.unit.stand_in import ANY
 
 IDLE = "hello(); found(); read()"
 FAILED = "sys.exit(9)"
-SEE_ALL = "  list the processes there: hprofiler ps -j java … (same host options)"
+SEE_ALL = "  list the processes there: hprofiler ps -j java, with the same host options"
 ONLY_JVMS = "  only JVMs were searched; --engine perf also records other programs"
 
 

@@ -31,7 +31,7 @@ def command(options: argparse.Namespace) -> int:
     if options.json:
         print_json([_record(host) for host in found])
     else:
-        _print_table(found, located.cluster is not None)
+        _print_table(found, located.cluster is not None, selector.kind == "pids")
     if stop.level:
         return Exit.after(stop.signal)
     failed = any(outcome.status is Status.FAILED for host in found for outcome in host.outcomes)
@@ -40,8 +40,8 @@ def command(options: argparse.Namespace) -> int:
     return Exit.PARTIAL if failed else Exit.OK
 
 
-def _print_table(found: Sequence[HostFound], inside: bool) -> None:
-    """Processes on stdout, everything else on stderr; `inside`: hosts are containers."""
+def _print_table(found: Sequence[HostFound], inside: bool, named: bool) -> None:
+    """Processes on stdout, everything else on stderr; `inside`: containers; `named`: by ids."""
     rows = [
         (host.host.name, str(one.pid), one.user, _version(one), one.label, one.command)
         for host in found
@@ -53,6 +53,8 @@ def _print_table(found: Sequence[HostFound], inside: bool) -> None:
         for ignored in host.ignored[:IGNORED_SHOWN]:
             print(f"{host.host.name} pid {ignored.pid}: left out: {ignored.reason}", file=sys.stderr)
         for outcome in host.outcomes:
+            if named and host.ignored and outcome.code == "no-match":
+                continue  # it has the same reasons
             print(f"{outcome.where}: {outcome.status.value}: {outcome.reason}", file=sys.stderr)
             if outcome.remedy:
                 print(f"  {outcome.remedy}", file=sys.stderr)
