@@ -50,6 +50,8 @@ def test_the_reference_page_has_every_help_text():
         (["-j", "java", "-H", "a", "--identity", "/no/such/key"], "no such file"),
         (["-j", "java", "--async-profiler", "/etc/hostname"], "shared library"),
         (["-j", "java", "--frequ", "9"], "unrecognized"),
+        (["--bogus", "4242"], "unrecognized arguments: --bogus"),
+        (["-j", "java", "-e", "cpu", "-e", "alloc"], "such as -e cpu,alloc"),
         (["-j", "java", "-H", "a", ""], "unrecognized"),
         (["-j", "java", "--max-host", "3"], "--max-host 3 (did you mean --max-hosts?)"),
         (["-j", "java", "--canary=3"], "takes no value, but was given '3'"),

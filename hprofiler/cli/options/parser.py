@@ -123,9 +123,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = verb_parser(verb)
     options, others = parser.parse_known_args(words)
     if verb in _WITH_PROCESSES and options.selector is None:
-        if not others or not pids_alone(others[0]):
+        if others and pids_alone(others[0]):
+            options.selector = f"pid:{others.pop(0)}"
+        elif not (others and others[0].startswith("-")):  # an unknown option
             parser.error("name processes with -j SELECTOR, or by their ids")
-        options.selector = f"pid:{others.pop(0)}"
     if others:
         parser.error(f"unrecognized arguments: {' '.join(others)}")
     options.words = [verb, *words]

@@ -28,6 +28,21 @@ _COUNTER = re.compile(r"[A-Za-z][A-Za-z0-9_./-]{0,99}")
 _EVENT = re.compile(r"[A-Za-z0-9_.:*$<>/@][A-Za-z0-9_.:*$<>/@-]{0,199}")
 
 
+class _EventsAction(argparse.Action):
+    """`-e` once: a second one would replace the first."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            raise argparse.ArgumentError(self, "given twice; name all events in one, such as -e cpu,alloc")
+        setattr(namespace, self.dest, values)
+
+
 def add_to(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("recording")
     group.add_argument(
@@ -49,6 +64,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "-e",
         "--event",
+        action=_EventsAction,
         dest="events",
         type=events,
         metavar="EVENT,…",
