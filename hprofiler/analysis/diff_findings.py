@@ -35,7 +35,7 @@ def findings_of_changes(changes: Changes) -> list[Finding]:
     Before them comes that a side's stacks are broken.
     """
     first = [says(SELF_ONLY, f"{_broken(side)}.") for side in changes.sides if side.self_only]
-    return [*first, *_changed(changes), *_unsure_callers(changes)]
+    return [*first, *_changed(changes), *unsure_callers(changes)]
 
 
 def _broken(side: Side) -> str:
@@ -43,7 +43,7 @@ def _broken(side: Side) -> str:
     return f"{side.name}: {percent(side.broken, 1)} is of processes with broken stacks: {why}"
 
 
-def _unsure_callers(changes: Changes) -> list[Finding]:
+def unsure_callers(changes: Changes) -> list[Finding]:
     sides = {side.name: side.unsure for side in changes.sides if side.unsure}
     unknown = [side.name for side in changes.sides if side.unsure is None]
     if not sides and not unknown:

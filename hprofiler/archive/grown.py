@@ -12,7 +12,15 @@ from hprofiler.archive.place import ArchiveError
 from hprofiler.archive.questions import Point, points_of
 from hprofiler.archive.reading import Database
 from hprofiler.archive.selection import Asked, chosen_event, chosen_runs
-from hprofiler.archive.spreads import BEFORE, between_runs, gather, largest, may_have_grown, spreads_of
+from hprofiler.archive.spreads import (
+    BEFORE,
+    between_runs,
+    gather,
+    largest,
+    may_have_grown,
+    spreads_of,
+    unsure_callers,
+)
 
 # By so many of the largest methods it is known how shares of methods changed whose cost did not.
 _USUAL = 1000
@@ -63,8 +71,13 @@ def grew(asked: Asked, since: datetime) -> Grew:
         names, usual = may_have_grown(duckdb), largest(duckdb, _USUAL)
         spreads = spreads_of(duckdb, names | usual)
         spreads[BEFORE].between_runs = between_runs(duckdb, event, names | usual)
-        before = Side(f"{application} before {since:%Y-%m-%d %H:%M}", spread=spreads.pop(BEFORE))
-        sides = [Side(f"{day.day:%Y-%m-%d}", spread=spreads[part]) for part, day in enumerate(days, 1)]
+        unsure = unsure_callers(duckdb, event)
+        name = f"{application} before {since:%Y-%m-%d %H:%M}"
+        before = Side(name, spread=spreads.pop(BEFORE), unsure=unsure[BEFORE])
+        sides = [
+            Side(f"{day.day:%Y-%m-%d}", spread=spreads[part], unsure=unsure[part])
+            for part, day in enumerate(days, 1)
+        ]
         newest = compare(event, before, sides[-1], names=names | usual)
         changes = [*(compare(event, before, side, names=names) for side in sides[:-1]), newest]
         by_day = [(day.day, of_day) for day, of_day in zip(days, changes, strict=True)]

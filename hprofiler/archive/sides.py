@@ -13,12 +13,13 @@ from hprofiler.analysis.diff_sides import Listener, Side, Taker
 from hprofiler.archive.place import VARIABLE
 from hprofiler.archive.reading import Database
 from hprofiler.archive.selection import Asked, chosen_event, chosen_runs, rules_of
-from hprofiler.archive.spreads import categories_of, gather, spreads_of
+from hprofiler.archive.spreads import categories_of, gather, spreads_of, unsure_callers
 from hprofiler.base.errors import UsageError
 from hprofiler.base.text import printable
 from hprofiler.model.measures import Column, measure_of
 
 _DAY = timedelta(days=1)
+_GROUPED = "CREATE TEMP TABLE grouped AS SELECT run, 1 AS part FROM chosen"
 _TABLES = ("processes", "stacks", "samples", "spreads", "methods", "work")
 _SAMPLES = """
 SELECT thread_group, stack_high, stack_low, sum(value) FROM samples SEMI JOIN chosen USING (run)
@@ -28,13 +29,6 @@ _STACKS = """
 SELECT stack_high, stack_low, frames FROM stacks
 SEMI JOIN (SELECT stack_high, stack_low FROM samples SEMI JOIN chosen USING (run) WHERE event = $event)
 USING (stack_high, stack_low)
-"""
-
-
-# NULL where one of the runs does not know it.
-_EVENTS = """
-SELECT event, CASE WHEN count(callers_unsure) = count(*) THEN sum(callers_unsure)::INTEGER END
-FROM events SEMI JOIN chosen USING (run) GROUP BY event ORDER BY event <> 'cpu', event
 """
 
 
@@ -50,8 +44,13 @@ class ArchiveSide:
         self.name = printable(text)
         self._asked = _asked(text, now)
         with chosen_runs(self._asked, True) as (duckdb, _):
-            self._unsure: dict[str, int | None] = dict(duckdb.execute(_EVENTS).fetchall())
-        self.events: dict[str, Column] = {event: measure_of(event).column for event in self._unsure}
+            query = (
+                "SELECT DISTINCT event FROM events SEMI JOIN chosen USING (run) ORDER BY event <> 'cpu', 1"
+            )
+            events = [event for (event,) in duckdb.execute(query).fetchall()]
+            duckdb.execute(_GROUPED)
+            self._unsure = {event: unsure_callers(duckdb, event)[1] for event in events}
+        self.events: dict[str, Column] = {event: measure_of(event).column for event in events}
 
     def has(self, event: str) -> bool:
         return event in self.events
@@ -70,7 +69,7 @@ class ArchiveSide:
         listener(self.name, 0, 1)
         with chosen_runs(replace(self._asked, event=event), True, *_TABLES) as (duckdb, found):
             chosen_event(duckdb, found)
-            duckdb.execute("CREATE TEMP TABLE grouped AS SELECT run, 1 AS part FROM chosen")
+            duckdb.execute(_GROUPED)
             gather(duckdb, event)
             rules, unsure = tuple(rules_of(duckdb)), self._unsure[event]
             side = Side(self.name, spread=spreads_of(duckdb)[1], rules=rules, unsure=unsure)

@@ -164,6 +164,15 @@ def categories_of(duckdb: Database, event: str) -> dict[int, Spread]:
     return spreads
 
 
+def unsure_callers(duckdb: Database, event: str) -> dict[int, int | None]:
+    """In how many processes of each part callers may be wrong; None where a run does not know it."""
+    query = (
+        "SELECT part, CASE WHEN count(callers_unsure) = count(*) THEN sum(callers_unsure)::INTEGER END "
+        "FROM events JOIN grouped USING (run) WHERE event = ? GROUP BY part"
+    )
+    return dict(duckdb.execute(query, [event]).fetchall())
+
+
 def may_have_grown(duckdb: Database) -> set[str]:
     """Methods that may cost more in some part than before: all that did so beyond chance, and others."""
     return {name for (name,) in duckdb.execute(_CANDIDATES).fetchall()}

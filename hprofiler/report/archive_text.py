@@ -8,7 +8,7 @@ from datetime import datetime
 
 from hprofiler._flamegraph import category_label
 from hprofiler.analysis.diff import MethodChange, why_unsure
-from hprofiler.analysis.diff_findings import shares_moved
+from hprofiler.analysis.diff_findings import shares_moved, unsure_callers
 from hprofiler.analysis.words import and_more, percent, plain
 from hprofiler.archive.grown import Grew, Grown
 from hprofiler.archive.questions import CORE_HOURS, HOURS, Cost, History, Part, Where
@@ -87,6 +87,7 @@ def grew_lines(found: Grew) -> list[str]:
         f"each against all before ({counted(found.runs_before, 'runs')})",
         f"shares of {measure_of(found.event).share_of}; {about_noise(found.newest)}",
         *(one.text for one in shares_moved(found.newest.unchanged.usual)),
+        *(printable(one.text) for one in unsure_callers(found.newest)),
     ]
     for head, kind, grown in (("self", "own", found.own), ("total", "total", found.total)):
         if grown:

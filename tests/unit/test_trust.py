@@ -8,6 +8,7 @@ import pytest
 
 from hprofiler._flamegraph import Profile
 from hprofiler.report import make_report
+from hprofiler.runfolder import RunFolder
 from tests.unit.command import hprofiler
 from tests.viewer.made_run import MadeHost, changed, make_run
 
@@ -188,6 +189,11 @@ def test_unsure_callers_are_a_caveat_and_no_difference(tmp_path, monkeypatch):
     code, done = diff(f"archive:spark-executor@{name}", two, "--fail-over", "5%")
     assert code == 3 and "in the totals of wrong callers: 3 processes of archive:" in done.stdout
     assert "cannot tell whether java/util/Arrays.copyOf grew" in done.stderr
+    with changed(RunFolder.open(two)) as run:
+        run["started"] = "2100-01-01T00:00:00+00:00"
+    assert hprofiler("archive", "add", two).returncode == 0
+    grew = hprofiler("grew", "--since", "2099-12-31", "--fail-over", "5%")
+    assert grew.returncode == 3 and "in the totals of wrong callers" in grew.stdout
     # What is known for sure is compared as it is.
     sure = make_run(tmp_path / "sure", [MadeHost("h", {1: start("java/lang/String.getBytes")})]).path
     assert 'callers_left_out": false' in diff(sure, sure, "--json")[1].stdout

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hprofiler.analysis.diff import MethodChange, split_by_certainty
+from hprofiler.analysis.diff import WRONG_CALLERS, MethodChange, split_by_certainty, why_unsure
 from hprofiler.archive.grown import grew
 from hprofiler.archive.questions import cost, history, where
 from hprofiler.archive.selection import Asked
@@ -64,4 +64,7 @@ def command(options: argparse.Namespace) -> int:
         print("\n".join(lines(found)))
     if failed or unsure:
         print_failed(found.newest, failed, unsure)
-    return Exit.WORSE if failed else Exit.OK
+    if failed:
+        return Exit.WORSE
+    doubted = any(why_unsure(found.newest, one) == WRONG_CALLERS for one in unsure)
+    return Exit.PARTIAL if doubted else Exit.OK
