@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from hprofiler._flamegraph import Profile
@@ -14,6 +17,10 @@ from hprofiler.base.paths import is_file, is_there
 from hprofiler.model import HostRecord, Outcome, Recording, Status
 from hprofiler.model.measures import measure_of
 from hprofiler.runfolder import RunFolder
+
+# Damage beyond so much is not looked for: a few bytes may unpack to any size.
+_PIECE = 1 << 20
+_MOST_PIECES = 256
 
 
 @dataclass(frozen=True)
@@ -106,11 +113,12 @@ class Reader:
         threads: Literal["groups", False] = "groups" if groups else False
         if is_there(path) and not is_file(path):
             raise ValueError("it is not a regular file")
-        timed = with_threads or self._facts.time is not None or not is_there(path)
+        damage = _damage(path)
+        timed = with_threads or self._facts.time is not None or damage
         profile = self._read_times(host, recording, groups) if timed else None
-        if profile is not None and not is_there(path):
+        if profile is not None and damage:
             times = self._folder.times_path(host.name, recording.pid, self._facts.event).name
-            reason = f"{path.name} is missing: read {times}, which has the same samples"
+            reason = f"{path.name} is {damage}: read {times}, which has the same samples"
             self._note(host, recording, reason, "damaged-profile")
         if profile is None:
             profile = Profile.open(path, "pprof", threads=threads)
@@ -156,6 +164,20 @@ class Reader:
         if profile.times is None or facts.start is None:
             raise ValueError("it is not known when its samples were taken")
         return profile.in_range(*facts.time.microseconds(facts.start))
+
+
+def _damage(path: Path) -> str:
+    """Whether a stored profile is "missing" or "damaged", else ""; the times of its samples may be there."""
+    if not is_there(path):
+        return "missing"
+    try:
+        with gzip.open(path) as packed:
+            for _ in range(_MOST_PIECES):
+                if not packed.read(_PIECE):
+                    break
+    except (OSError, EOFError, zlib.error):
+        return "damaged"
+    return ""
 
 
 def _by_cpu_time(profile: Profile, frequency: int) -> Profile:

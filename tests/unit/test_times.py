@@ -97,13 +97,17 @@ def test_damaged_times_are_in_the_ledger(folder, damage):
     assert [(line["status"], line["host"], line["pid"]) for line in said] == [("degraded", "n2", 8)]
 
 
-def test_a_missing_profile_is_read_from_its_times(folder):
-    folder.profile_path("n2", 8, "cpu").unlink()
+@pytest.mark.parametrize("damage", ["missing", "damaged"])
+def test_a_damaged_profile_is_read_from_its_times(folder, damage):
+    path = folder.profile_path("n2", 8, "cpu")
+    stored = path.read_bytes()
+    path.unlink()
+    if damage == "damaged":
+        path.write_bytes(stored[:-20])
     report = make_report(folder.path)
     assert report.events[0].totals["samples"] == 600 and not report.analysis.problems
-    (line,) = [
-        one for one in described(report.page)["run"]["ledger"]["lines"] if "is missing" in one["reason"]
-    ]
+    lines = described(report.page)["run"]["ledger"]["lines"]
+    (line,) = [one for one in lines if f"cpu.pb.gz is {damage}" in one["reason"]]
     assert (line["status"], line["pid"]) == ("degraded", 8)
 
 
