@@ -119,7 +119,7 @@ def test_a_full_disk_still_prints_the_ledger(
         fleet(n1=RECORDED).record(folder)
     told = capsys.readouterr().err
     assert "not recorded:\n  n1 pid 8 (M): refuses attach\n" in told
-    assert told.endswith("recorded 1 of 2 processes on 1 of 1 hosts\n")
+    assert told.endswith("recorded 1 of 2 processes on 1 of 1 host\n")
     assert caught.value.reason == FULL.format(folder)
     reads = f"hprofiler convert {folder}/hosts/*/*/cpu.pb.gz -o out.html"
     assert caught.value.remedy == f"the profiles are in {folder}/hosts; `{reads}` reads them"
