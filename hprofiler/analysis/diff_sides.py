@@ -50,6 +50,8 @@ class Side:
     `broken` is the part, 0 to 1, of processes whose stacks are not trusted: of these only self costs are
     right. Without them all else would have a larger share. `unsure` processes may have wrong callers of
     functions that compiled Java code calls; None where that is not known.
+
+    `malformed_lines` of a file were left out, and `warnings` say what else its reader noticed.
     """
 
     name: str
@@ -63,6 +65,8 @@ class Side:
     problems: list[Outcome] = field(default_factory=list)
     broken: float = 0.0
     unsure: int | None = 0
+    malformed_lines: int = 0
+    warnings: Sequence[str] = ()
 
     @property
     def untrusted(self) -> Sequence[Untrusted]:
@@ -283,7 +287,12 @@ class FileSource:
         self, event: str, column: Column, listener: Listener, taker: Taker | None = None, cut: bool = False
     ) -> Side:
         """The file's value of an event, whose name may be the value's own."""
-        side = Side(self.name, of_file=True)
+        side = Side(
+            self.name,
+            of_file=True,
+            malformed_lines=self._profile.malformed_lines,
+            warnings=self._profile.warnings,
+        )
         profile = self._profile.canonical()
         if taker is not None:
             taker(profile.select(self.events[event][0]), None, None)

@@ -202,7 +202,9 @@ def counted_in(column: Column) -> str:
     name, unit = column
     if unit in ("nanoseconds", "bytes"):
         return ""
-    return measure_of(name).words[0] if is_each_one(name) else _COUNTED.get(name, "samples")
+    if is_each_one(name):
+        return measure_of(name).words[0]
+    return _COUNTED.get(name, "samples" if unit == "count" else unit)
 
 
 def _count(value: float, name: str, what: str) -> str:

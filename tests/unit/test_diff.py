@@ -293,6 +293,21 @@ def test_a_profile_that_cannot_be_used_is_left_out_with_a_warning(before, after)
     assert "9,000 samples, 3 processes" in done.stdout
 
 
+def test_what_is_left_out_of_a_file_is_said(tmp_path):
+    before, after, small, other = (tmp_path / name for name in ("before", "after", "small", "other"))
+    before.write_text("a;b 500\na;c 500\n")
+    after.write_text("a;b 500\na;c 500\na;c\n")
+    done = diff(before, after)
+    assert done.returncode == 3
+    assert f"hprofiler: {after}: 1 malformed line or record was left out" in done.stderr
+    small.write_text("a 1.04\nb 0.96\n")
+    other.write_text("a 1.24\nb 0.76\n")
+    done = diff(small, other)
+    assert done.returncode == 0 and f"{small}: the counts are small fractions" in done.stderr
+    assert "2,000 thousandths" in done.stdout and "noise is not known" in done.stdout
+    assert diff(small, before, "--absolute").returncode == 2, "a thousandth is no count"
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [

@@ -1,6 +1,8 @@
 //! Files that are no profiles, or profiles that cannot be read: what they look like, and the way to a profile.
 
+use super::folded;
 use crate::profile::{Error, Result};
+use crate::source::HEAD_BYTES;
 
 /// Where a mark stands.
 enum At {
@@ -37,6 +39,7 @@ const THE_RECORDING: &str = "give the recording itself";
 const GO_PPROF: &str = "take it without debug=1";
 const THE_PROFILE: &str = "give the profile that it was made of";
 const NOT_STACKS: &str = "it has no stacks with counts";
+const METRICS: &str = "metrics (OpenMetrics, as of Prometheus)";
 
 /// Binary files, by their magic numbers. None of them begins like a format that is read.
 #[rustfmt::skip]
@@ -66,7 +69,7 @@ const BINARY: &[Mark] = &[
     mark(At::Byte(0), b"go 1.", "an execution trace of Go", "convert it: go tool trace -pprof=sched FILE"),
     mark(At::Byte(0), b"Nettrace", "a trace of .NET", "convert it: dotnet-trace convert --format speedscope"),
     mark(At::Byte(0), b"\xfb)\x03", "a profile of Python's cProfile", "it has callers and callees, but no stacks"),
-    mark(At::Byte(0), b"memray", "a recording of memray", NOT_STACKS),
+    mark(At::Byte(0), b"memray\0", "a recording of memray", NOT_STACKS),
     mark(At::Byte(0), b"\x17\x08\x44tracing", "a recording of trace-cmd", "record with perf"),
     mark(At::Byte(0), b"SQLite format 3\0", "a SQLite database", NOT_STACKS),
     mark(At::Byte(0), b"PAR1", "a Parquet file", NOT_STACKS),
@@ -105,6 +108,8 @@ const MARKUP: &[Mark] = &[
 /// Other text. Each mark is one that no stack begins with.
 #[rustfmt::skip]
 const TEXT: &[Mark] = &[
+    mark(At::Line, b"# TYPE ", METRICS, NOT_STACKS),
+    mark(At::Line, b"# HELP ", METRICS, NOT_STACKS),
     mark(At::Line, b"Full thread dump ", "a thread dump of a JVM", NOT_STACKS),
     mark(At::Line, b"--- Execution profile ---", "the text output of async-profiler", COLLAPSED),
     mark(At::Line, b"goroutine profile: total ", "a text profile of Go", GO_PPROF),
@@ -127,6 +132,18 @@ const TEXT: &[Mark] = &[
     mark(At::Line, b"ncalls  tottime", "the text of Python's cProfile", "it has callers and callees, but no stacks"),
 ];
 
+/// What most stacks look like in a text that is no folded text, although numbers end its lines.
+type Look = (fn(&[u8]) -> bool, &'static str);
+
+const LOOKS: &[Look] = &[
+    (is_member, "JSON of an unknown kind"),
+    (is_labelled, METRICS),
+    (is_key, "keys and values, as in YAML"),
+    (is_request, "a log of requests"),
+    (is_dated, "a log"),
+    (is_row, "a table of numbers"),
+];
+
 /// Refuses a file whose magic number is known.
 pub(super) fn refuse_binary(head: &[u8]) -> Result<()> {
     refuse(BINARY, head)
@@ -143,6 +160,7 @@ pub(super) fn refuse_text(head: &[u8]) -> Result<()> {
         return refuse(MARKUP, text);
     }
     refuse(TEXT, text)?;
+    refuse_lines(head)?;
     if head[..head.len().min(4096)].contains(&0) {
         let reason = "binary data of an unknown kind".to_string();
         return Err(Error::Foreign(reason));
@@ -164,6 +182,64 @@ fn refuse(marks: &[Mark], head: &[u8]) -> Result<()> {
     found.map_or(Ok(()), |Mark { is, way_out, .. }| {
         Err(Error::Foreign(format!("{is}: {way_out}")))
     })
+}
+
+/// Refuses a text most lines of which look like something else than stacks of several frames.
+fn refuse_lines(head: &[u8]) -> Result<()> {
+    let lines = folded::lines(head, head.len() < HEAD_BYTES);
+    let stacks: Vec<&[u8]> = lines.map(|line| line.stack.trim_ascii()).collect();
+    let is_most = |looks: fn(&[u8]) -> bool| {
+        let found = stacks
+            .iter()
+            .filter(|stack| !stack.contains(&b';') && looks(stack));
+        2 * found.count() > stacks.len()
+    };
+    let found = LOOKS.iter().find(|(looks, _)| is_most(*looks));
+    found.map_or(Ok(()), |(_, is)| {
+        Err(Error::Foreign(format!("{is}: {NOT_STACKS}")))
+    })
+}
+
+/// `"hitCount":`
+fn is_member(stack: &[u8]) -> bool {
+    stack.starts_with(b"\"") && stack.ends_with(b"\":")
+}
+
+/// `requests{code="200"}`
+fn is_labelled(stack: &[u8]) -> bool {
+    stack.ends_with(b"\"}") && memchr::memmem::find(stack, b"=\"").is_some()
+}
+
+/// `port:`
+fn is_key(stack: &[u8]) -> bool {
+    stack.ends_with(b":")
+}
+
+/// `::1 - - [10/Oct/2000:13:55:36] "GET / HTTP/1.1" 200`
+fn is_request(stack: &[u8]) -> bool {
+    memchr::memmem::find(stack, b" HTTP/").is_some_and(|at| stack[at..].contains(&b'"'))
+}
+
+/// `2026-11-28 took`
+fn is_dated(stack: &[u8]) -> bool {
+    let digit = |at: usize| stack.get(at).is_some_and(u8::is_ascii_digit);
+    let dash = |at: usize| stack.get(at) == Some(&b'-');
+    [0, 1, 2, 3, 5, 6, 8, 9].into_iter().all(digit) && dash(4) && dash(7)
+}
+
+/// Nothing but numbers, or a name and several of them: `1 0 0`, `eth0: 12 3 0`.
+fn is_row(stack: &[u8]) -> bool {
+    let is_number = |word: &[u8]| word.iter().all(|byte| b"0123456789.,-%".contains(byte));
+    let mut words = stack
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty());
+    let first = words.next().is_some_and(is_number);
+    let (mut count, mut all) = (0, true);
+    for word in words {
+        count += 1;
+        all &= is_number(word);
+    }
+    all && (count >= 3 || first)
 }
 
 /// An object, or an array of objects. A stack may begin with a frame in brackets: `{main}`, `[thread]`.
@@ -212,7 +288,7 @@ mod tests {
                 "a CPU profile of Chrome",
             ),
             (b"[ {\"ph\": \"B\"} ]", "a trace for Chrome (JSON): "),
-            (b"{\"a\": 1}\n{\"a\": 2}\n", "JSON of an unknown kind: "),
+            (b"{\"name\": 1}\n{\"a\": 2}\n", "JSON of an unknown kind: "),
             (b"<?xml version=\"1.0\"?>\n<svg>", "a picture (SVG): "),
             (b"<!DOCTYPE html><html>", "a page (HTML): "),
             (
@@ -245,6 +321,44 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_end_with_numbers_are_not_always_stacks() {
+        for (text, expected) in [
+            ("# TYPE a counter\na_total{code=\"200\"} 1027\n", "metrics "),
+            (
+                "a_total{code=\"200\"} 1027\nb_total{code=\"200\"} 3\n",
+                "metrics ",
+            ),
+            (
+                "::1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 2326\n",
+                "a log of requests: ",
+            ),
+            ("2026-11-28 10:00:00 INFO took 35\n", "a log: "),
+            (
+                "server:\n  port: 8080\n  threads: 4\n",
+                "keys and values, as in YAML: ",
+            ),
+            (
+                "\"hitCount\": 5\n\"hitCount\": 6\n",
+                "JSON of an unknown kind: ",
+            ),
+            (
+                " r  b swpd\n 1  0  0 3254 86\n 2  0  0 3254 86\n",
+                "a table of numbers: ",
+            ),
+            (
+                "    lo: 11296 12 0 0 0 0\n  eth0: 12 3 0 0 0 0\n",
+                "a table of numbers: ",
+            ),
+        ] {
+            let error = read(text.as_bytes(), &ReadOptions::default())
+                .err()
+                .unwrap();
+            let expected = format!("not a profile that can be read, but {expected}");
+            assert!(error.to_string().starts_with(&expected), "{error}");
+        }
+    }
+
+    #[test]
     fn stacks_that_begin_with_a_bracket_are_folded_text() {
         for text in [
             "{main};f 1\n",
@@ -256,6 +370,11 @@ mod tests {
             "<init> 1\n",
             "#<Class:A>;f 1\n",
             "@[main];f 1\n",
+            "memray;main 1\n",
+            "std::vector<a, b>::push_back 1\n",
+            "java 17.0 1\n",
+            "port: 8080;f 1\n",
+            " 1\n",
         ] {
             let profile = read(text.as_bytes(), &ReadOptions::default()).unwrap();
             assert_eq!(profile.total(0).unwrap(), 1, "{text}");

@@ -51,7 +51,7 @@ worker 21595 [000] 4525.744200000:     250000 cpu-clock:
 \t          401080 main (/srv/bin/t)
 
 ";
-    assert_eq!(stacks(before), ("worker;main;work 250000\n".into(), 2));
+    assert_eq!(stacks(before), ("worker;main;work 250000\n".into(), 0));
     let among = "
  instruction trace error type 1 time 4525.744123981 cpu 0 pid 2 tid 2 ip 0 code 8: Lost trace data
 worker 2 [000] 4525.744200000:          1 branches:uH:
@@ -65,6 +65,10 @@ worker 2 [000] 4525.745200000:          1 branches:uH:
     assert_eq!(stacks(among), ("worker;work 2\n".into(), 3));
     let none = read(b"Lost 12\n", &ReadOptions::of(Some(Format::PerfScript)));
     assert!(none.is_err());
+    let other = format!("{before}{}", "request took 12 ms\n".repeat(500));
+    let error = detected(other.as_bytes()).err().unwrap().to_string();
+    let expected = "perf script text, line 7: no part of a sample, as 500 of 503 lines";
+    assert_eq!(error, expected);
 }
 
 #[test]

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
+from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
 from hprofiler.cli.terminal.streams import is_terminal
 
@@ -94,3 +95,18 @@ def columns_of(out: TextIO) -> int | None:
         return os.get_terminal_size(out.fileno()).columns or _USUAL
     except (OSError, ValueError):
         return _USUAL
+
+
+def warn(text: str) -> None:
+    print(f"hprofiler: {text}", file=sys.stderr)
+
+
+def warn_of(malformed_lines: int, warnings: Sequence[str] = (), file: str = "") -> None:
+    """Warns about parts of the input, or of this file of several, that were left out."""
+    of = f"{file}: " if file else ""
+    if malformed_lines:
+        one = malformed_lines == 1
+        records = "malformed line or record was" if one else "malformed lines or records were"
+        warn(f"{of}{malformed_lines} {records} left out")
+    for warning in warnings:
+        warn(f"{of}{printable(warning)}")

@@ -10,6 +10,7 @@
 //! The command is the root frame.
 
 use super::stacks::Stacks;
+use crate::formats::folded::{Tally, Wrong};
 use crate::formats::perf_script::Lines;
 use crate::formats::ReadOptions;
 use crate::profile::{Bounded, Error, Profile, Result, ValueType};
@@ -60,6 +61,7 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
     let mut stacks = Stacks::new(vec![value], limits);
     let mut root: Option<Vec<u8>> = None;
     let (mut good, mut malformed) = (0, 0);
+    let mut tally = Tally::default();
     loop {
         let line_number = lines.number() + 1;
         let at_line = |error: Error| error.at(NAME, line_number);
@@ -67,6 +69,10 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
             break;
         };
         let line = line.trim_ascii_end();
+        if !line.is_empty() && !is_message(line) {
+            let foreign = root.is_none() && !line.starts_with(b"    ");
+            tally.count(line_number, foreign.then_some(Wrong::NoCount));
+        }
         if let Some(root) = root.take() {
             match number(line).and_then(|number| number.checked_mul(factor)) {
                 Some(amount) if amount >= 0 => {
@@ -91,9 +97,16 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
         let reason = "there is no stack with a command and a number".to_string();
         return Err(Error::Damaged(NAME, reason));
     }
+    tally.check_most(NAME, options.format.is_some())?;
     let mut profile = stacks.profile;
     profile.add_malformed_lines(malformed + u64::from(root.is_some()));
     profile.into_ordered()
+}
+
+/// What the tools print beside stacks.
+fn is_message(line: &[u8]) -> bool {
+    let messages: [&[u8]; 3] = [b"Sampling at ", b"Tracing off-CPU time", b"WARNING: "];
+    messages.iter().any(|message| line.starts_with(message))
 }
 
 /// `vfs_read` of `b'vfs_read'`, as older versions print it.

@@ -11,7 +11,7 @@
 //! the root frame. Each map is a value.
 
 use super::stacks::Stacks;
-use crate::formats::folded::split_count;
+use crate::formats::folded::{split_count, Tally, Wrong};
 use crate::formats::perf_script::Lines;
 use crate::formats::ReadOptions;
 use crate::profile::{Bounded, Error, Profile, Result, ValueType};
@@ -47,8 +47,8 @@ fn begin(line: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// The last part of a key and the number of the map, if the key ends in this line.
 fn end(line: &[u8]) -> Option<(&[u8], i64)> {
-    let (key, count) = split_count(line, 1)?;
-    Some((key.strip_suffix(b"]:")?, count))
+    let (key, count) = split_count(line).ok()?;
+    Some((key.strip_suffix(b"]:")?, count.whole))
 }
 
 pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
@@ -59,6 +59,7 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
     // The name of the map whose key is being read, and what of the key is not a stack.
     let mut open: Option<(Vec<u8>, Vec<u8>)> = None;
     let mut malformed = 0;
+    let mut tally = Tally::default();
     loop {
         let number = lines.number() + 1;
         let at_line = |error: Error| error.at(NAME, number);
@@ -66,6 +67,11 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
             break;
         };
         let line = line.trim_ascii_end();
+        if !line.is_empty() {
+            // Other maps begin with `@`, too, and lines of histograms with a bracket.
+            let is_of_map = open.is_some() || matches!(line[0], b'@' | b'[' | b'(');
+            tally.count(number, (!is_of_map).then_some(Wrong::NoCount));
+        }
         if let Some((name, key)) = begin(line) {
             malformed += u64::from(open.is_some());
             stacks.clear();
@@ -107,6 +113,7 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
         let reason = "there is no map with stacks as keys".to_string();
         return Err(Error::Damaged(NAME, reason));
     }
+    tally.check_most(NAME, options.format.is_some())?;
     profile.add_malformed_lines(malformed);
     profile.into_ordered()
 }

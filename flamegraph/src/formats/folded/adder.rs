@@ -3,7 +3,23 @@
 use memchr::{memchr, memchr_iter, memrchr2};
 
 use crate::formats::shared::shared_prefix;
-use crate::profile::{Error, Limits, Node, Profile, Result, ROOT};
+use crate::profile::{Error, Limits, Node, Profile, Result, ValueType, ROOT};
+
+/// The parts of 1 in which fractions of counts are added up.
+pub(super) const PARTS: i64 = 1_000_000;
+
+/// Why a line has no count that can be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// It does not end with a number: a malformed line, which is left out.
+    NoCount,
+    /// A count below zero.
+    Negative,
+    /// A number in another notation, or one that does not fit in 63 bits.
+    Unreadable,
+    /// A count with a fraction, where only whole ones can be used.
+    Fraction,
+}
 
 /// The number of good and malformed lines.
 #[derive(Clone, Copy, Default)]
@@ -12,18 +28,26 @@ pub(crate) struct Tally {
     pub(crate) malformed: u64,
     /// The number of the first malformed line, if there is one.
     pub(super) first_malformed: u64,
+    /// The first line whose count cannot be added, although it has one.
+    pub(super) first_wrong: Option<(u64, Wrong)>,
 }
 
 impl Tally {
-    pub(crate) fn count(&mut self, good: bool, line: u64) {
-        if good {
-            self.good += 1;
-            return;
+    /// Counts a line of this number.
+    pub(crate) fn count(&mut self, line: u64, wrong: Option<Wrong>) {
+        match wrong {
+            None => self.good += 1,
+            Some(Wrong::NoCount) => {
+                if self.malformed == 0 {
+                    self.first_malformed = line;
+                }
+                self.malformed += 1;
+            }
+            Some(wrong) => {
+                self.good += 1;
+                self.first_wrong = self.first_wrong.or(Some((line, wrong)));
+            }
         }
-        if self.malformed == 0 {
-            self.first_malformed = line;
-        }
-        self.malformed += 1;
     }
 
     /// Adds the counts of another part of the text.
@@ -33,30 +57,31 @@ impl Tally {
             (_, 0) => self.first_malformed,
             _ => self.first_malformed.min(other.first_malformed),
         };
+        let wrongs = [self.first_wrong, other.first_wrong].into_iter().flatten();
+        self.first_wrong = wrongs.min_by_key(|&(line, _)| line);
         self.good += other.good;
         self.malformed += other.malformed;
     }
 }
 
-/// A profile to which lines are added. Each has a count for each of the profile's values, of which there are one or two.
+/// A profile to which lines are added. Each line has one count or two, and as many values of the profile have the whole
+/// counts. After the first fraction, as many more values have the parts.
 pub(super) struct Adder<'a> {
     pub(super) profile: &'a mut Profile,
     pub(super) tally: Tally,
-    has_two_counts: bool,
-    /// The parts of 1 that are counted.
-    scale: i64,
+    /// The number of counts of a line.
+    counts: usize,
     limits: &'a Limits,
     /// The last added stack: the end of each frame, and its node.
     path: Vec<(usize, Node)>,
 }
 
 impl<'a> Adder<'a> {
-    pub(super) fn new(profile: &'a mut Profile, scale: i64, limits: &'a Limits) -> Adder<'a> {
+    pub(super) fn new(profile: &'a mut Profile, counts: usize, limits: &'a Limits) -> Adder<'a> {
         Adder {
-            has_two_counts: profile.values().len() == 2,
             profile,
             tally: Tally::default(),
-            scale,
+            counts,
             limits,
             path: Vec::new(),
         }
@@ -73,9 +98,12 @@ impl<'a> Adder<'a> {
             let (line, behind) = rest.split_at(end);
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if !line.is_empty() && !is_comment(line) {
-                let good = self.add_line(line, &mut before);
-                self.tally
-                    .count(good.map_err(|error| error.at_line(number))?, number);
+                let wrong = match split_count(line) {
+                    Ok((stack, last)) => self.add_line(stack, last, &mut before),
+                    Err(wrong) => Ok(Some(wrong)),
+                };
+                let wrong = wrong.map_err(|error| error.at_line(number))?;
+                self.tally.count(number, wrong);
             }
             rest = behind.get(1..).unwrap_or_default();
             number += 1;
@@ -83,34 +111,40 @@ impl<'a> Adder<'a> {
         Ok(())
     }
 
-    /// Adds one line; false if it has no count. `before` is the stack of `path`.
-    fn add_line<'t>(&mut self, line: &'t [u8], before: &mut &'t [u8]) -> Result<bool> {
-        let Some((stack, last)) = split_count(line, self.scale) else {
-            return Ok(false);
-        };
-        if !self.has_two_counts {
+    /// Adds a line with this last count. `before` is the stack of `path`.
+    fn add_line<'t>(
+        &mut self,
+        stack: &'t [u8],
+        last: Count,
+        before: &mut &'t [u8],
+    ) -> Result<Option<Wrong>> {
+        if self.counts == 1 {
             self.add_stack(stack, before, &[last])?;
-            return Ok(true);
+            return Ok(None);
         }
-        let Some((stack, first)) = split_count(stack, self.scale) else {
-            return Ok(false);
-        };
-        self.add_stack(stack, before, &[first, last])?;
-        Ok(true)
+        match split_count(stack) {
+            Ok((stack, first)) => self.add_stack(stack, before, &[first, last])?,
+            Err(wrong) => return Ok(Some(wrong)),
+        }
+        Ok(None)
     }
 
     fn add_stack<'t>(
         &mut self,
         stack: &'t [u8],
         before: &mut &'t [u8],
-        amounts: &[i64],
+        counts: &[Count],
     ) -> Result<()> {
-        if amounts.iter().all(|&amount| amount == 0) {
+        if counts.iter().all(|count| *count == Count::default()) {
             return Ok(());
         }
         let node = self.leaf(stack, before)?;
-        for (value, &amount) in amounts.iter().enumerate() {
-            self.profile.add(node, value, amount)?;
+        for (value, count) in counts.iter().enumerate() {
+            self.profile.add(node, value, count.whole)?;
+            if count.parts > 0 {
+                add_parts(self.profile, self.counts, self.limits)?;
+                self.profile.add(node, self.counts + value, count.parts)?;
+            }
         }
         Ok(())
     }
@@ -158,21 +192,54 @@ impl<'a> Adder<'a> {
     }
 }
 
+/// Gives a profile values for the parts of its counts, if it has none.
+pub(super) fn add_parts(profile: &mut Profile, counts: usize, limits: &Limits) -> Result<()> {
+    while profile.values().len() < 2 * counts {
+        let parts = ValueType::new("parts", "count");
+        profile.push_value(parts, limits.cells)?;
+    }
+    Ok(())
+}
+
 /// Whether a line is a comment: `#` alone or before a space. A frame may begin with it: `#<Class:A>`.
 pub(crate) fn is_comment(line: &[u8]) -> bool {
     matches!(line.trim_ascii_end(), [b'#'] | [b'#', b' ', ..])
 }
 
-/// Splits `stack count`; see [`Line::count`].
+/// A count: a whole number, and parts of 1.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) whole: i64,
+    pub(crate) parts: i64,
+}
+
+/// Splits `stack count`.
 #[inline]
-pub(crate) fn split_count(line: &[u8], scale: i64) -> Option<(&[u8], i64)> {
-    let line = Line::of(line)?;
-    Some((line.stack, line.count(scale)?))
+pub(crate) fn split_count(line: &[u8]) -> std::result::Result<(&[u8], Count), Wrong> {
+    let Some(line) = Line::of(line) else {
+        return Err(wrong_count(line));
+    };
+    let count = line.count().ok_or(Wrong::Unreadable)?;
+    Ok((line.stack, count))
+}
+
+/// What is wrong with a line that does not end with a plain number.
+fn wrong_count(line: &[u8]) -> Wrong {
+    let blank = memrchr2(b' ', b'\t', line);
+    let number = blank.map_or(&[][..], |blank| &line[blank + 1..]);
+    let digits = number.strip_prefix(b"-").unwrap_or(number);
+    let begins = digits.first().is_some_and(u8::is_ascii_digit);
+    let text = std::str::from_utf8(number).unwrap_or_default();
+    match begins && text.parse::<f64>().is_ok() {
+        true if number[0] == b'-' => Wrong::Negative,
+        true => Wrong::Unreadable,
+        false => Wrong::NoCount,
+    }
 }
 
 /// A line of folded text: the stack, and the digits of its count before and after the point.
-pub(super) struct Line<'a> {
-    pub(super) stack: &'a [u8],
+pub(crate) struct Line<'a> {
+    pub(crate) stack: &'a [u8],
     whole: &'a [u8],
     fraction: &'a [u8],
 }
@@ -196,26 +263,21 @@ impl<'a> Line<'a> {
         })
     }
 
-    pub(super) fn has_fraction(&self) -> bool {
-        self.fraction.iter().any(|&digit| digit != b'0')
+    pub(super) fn has_point(&self) -> bool {
+        !self.fraction.is_empty()
     }
 
-    /// The count in parts of 1: `scale` of them, a power of ten. None if it does not fit in 63 bits, or if it has a
-    /// fraction but there are no parts.
-    fn count(&self, scale: i64) -> Option<i64> {
+    /// The count; None if it does not fit in 63 bits.
+    fn count(&self) -> Option<Count> {
         let value = |digit: &u8| i64::from(digit - b'0');
-        let mut count = 0i64;
+        let mut count = Count::default();
         for digit in self.whole {
-            count = count.checked_mul(10)?.checked_add(value(digit))?;
+            count.whole = count.whole.checked_mul(10)?.checked_add(value(digit))?;
         }
-        count = count.checked_mul(scale)?;
-        if scale == 1 && self.has_fraction() {
-            return None;
-        }
-        let mut part = scale;
+        let mut part = PARTS;
         for digit in self.fraction {
             part /= 10;
-            count = count.checked_add(value(digit) * part)?;
+            count.parts += value(digit) * part;
         }
         Some(count)
     }
@@ -224,7 +286,6 @@ impl<'a> Line<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::ValueType;
 
     fn folded(text: &str) -> String {
         let mut profile = Profile::new(vec![ValueType::samples()]);

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use memchr::memrchr;
 
-use super::adder::{is_comment, Adder, Line, Tally};
+use super::adder::{is_comment, Adder, Line, Tally, Wrong, PARTS};
 use super::blocks::Blocks;
 use super::shared;
 use crate::formats::{Format, ReadOptions};
@@ -14,83 +14,92 @@ use crate::source::{Input, HEAD_BYTES};
 /// The number of blocks to read before starting other threads, which small texts do not need.
 const ALONE: usize = 8;
 
-/// The parts of 1 in which counts are read if they have fractions.
-const FRACTIONS: i64 = 1_000_000;
-
 /// Reads folded text with one count a line, or with two if every line of its beginning has two. Long texts are read
 /// with all processors.
 pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let (head, limits) = (text.head(), &options.limits);
     let whole = head.len() < HEAD_BYTES;
-    let scale = if has_fractions(head, whole) {
-        FRACTIONS
-    } else {
-        1
-    };
     let values = match is_differential(head, whole) {
         true => ["before", "after"]
             .map(|name| ValueType::new(name, "count"))
             .to_vec(),
         false => vec![ValueType::samples()],
     };
+    let counts = values.len();
     let mut profile = Profile::bounded(values, limits.cells);
     let mut blocks = Blocks::new(text, limits);
-    let (all, mut lines) = add_first_blocks(&mut profile, &mut blocks, scale, limits)?;
+    let (all, mut lines) = add_first_blocks(&mut profile, &mut blocks, counts, limits)?;
     if !all {
-        let (sum, rest) = shared::add_rest(profile, blocks, scale, limits)?;
+        let (sum, rest) = shared::add_rest(profile, blocks, counts, limits)?;
         profile = sum;
         lines.add(&rest);
     }
     lines.check(options.format.is_some())?;
     profile.add_malformed_lines(lines.malformed);
     let profile = profile.into_ordered()?;
-    match scale {
-        1 => Ok(profile),
-        _ => rounded(profile),
+    match profile.values().len() == counts {
+        true => Ok(profile),
+        false => rounded(profile, counts),
     }
 }
 
-/// Rounds counts in parts of 1 to whole numbers. The totals stay right: the largest fractions are rounded up. Counts so
-/// small that rounding would falsify them are multiplied by 1,000 or 1,000,000.
-fn rounded(mut profile: Profile) -> Result<Profile> {
+/// Rounds counts and their parts to whole numbers. The totals stay right. Counts so small that rounding would falsify
+/// them become thousandths or millionths.
+fn rounded(mut profile: Profile, counts: usize) -> Result<Profile> {
     // A fiftieth of all counts may be rounded off.
     const MOST: i128 = 50;
-    let values = 0..profile.values().len();
-    let is_small = |parts: i64| {
-        let selves = values.clone().flat_map(|value| profile.selves(value));
+    let exact = |profile: &Profile, value: usize| -> Vec<i128> {
+        let parts = profile.selves(counts + value).iter();
+        let both = profile.selves(value).iter().zip(parts);
+        both.map(|(&whole, &parts)| i128::from(whole) * i128::from(PARTS) + i128::from(parts))
+            .collect()
+    };
+    let is_small = |unit: i128| {
         let (mut all, mut off) = (0, 0);
-        for &count in selves {
-            let rest = count % parts;
-            all += i128::from(count);
-            off += i128::from(rest.min(parts - rest));
+        for count in (0..counts).flat_map(|value| exact(&profile, value)) {
+            let rest = count % unit;
+            all += count;
+            off += rest.min(unit - rest);
         }
         off * MOST > all
     };
-    let mut parts = FRACTIONS;
-    while parts > 1 && is_small(parts) {
-        parts /= 1000;
-    }
-    if parts < FRACTIONS {
-        let factor = if parts == 1 { "1,000,000" } else { "1,000" };
-        let warning = format!("the counts are small fractions: they were multiplied by {factor}");
-        profile.add_warnings([warning]);
-    }
+    let units = [(PARTS, None), (1000, Some("thousandths"))];
+    let fits = units.into_iter().find(|&(unit, _)| !is_small(unit.into()));
+    let (unit, named) = fits.unwrap_or((1, Some("millionths")));
     let order = Order::of(&profile);
-    for value in values {
-        let total = profile.total(value)?;
-        let column = profile.dealt(value, (total + parts / 2) / parts, &order)?;
+    for value in 0..counts {
+        let all = exact(&profile, value);
+        let rest = |count: &i128| (count % i128::from(unit)) as i64;
+        profile.set_column(counts + value, all.iter().map(rest).collect())?;
+        let rests = profile.total(counts + value)?;
+        let mut column = match rests {
+            0 => vec![0; all.len()],
+            _ => profile.dealt(counts + value, (rests + unit / 2) / unit, &order)?,
+        };
+        for (count, exact) in column.iter_mut().zip(&all) {
+            let whole = i128::from(*count) + exact / i128::from(unit);
+            let overflow = |_| Error::Overflow(profile.values()[value].to_string());
+            *count = i64::try_from(whole).map_err(overflow)?;
+        }
         profile.set_column(value, column)?;
+    }
+    profile.keep_values(&(0..counts).collect::<Vec<_>>());
+    if let Some(named) = named {
+        for value in 0..counts {
+            let name = match counts {
+                1 => named.to_string(),
+                _ => profile.values()[value].name.to_string(),
+            };
+            profile.rename_value(value, ValueType::new(name, named));
+        }
+        let warning = format!("the counts are small fractions: they are given in {named}");
+        profile.add_warnings([warning]);
     }
     Ok(profile)
 }
 
-/// Whether a text begins with a line that has a fraction as its count.
-fn has_fractions(head: &[u8], whole: bool) -> bool {
-    lines(head, whole).any(|line| line.has_fraction())
-}
-
 /// The lines with a count of the beginning of a text, without an unfinished last one.
-fn lines(head: &[u8], whole: bool) -> impl Iterator<Item = Line<'_>> {
+pub(crate) fn lines(head: &[u8], whole: bool) -> impl Iterator<Item = Line<'_>> {
     let end = match whole {
         true => head.len(),
         false => memrchr(b'\n', head).unwrap_or(head.len()),
@@ -101,20 +110,29 @@ fn lines(head: &[u8], whole: bool) -> impl Iterator<Item = Line<'_>> {
 
 /// Whether a text begins like a differential file: every line has two counts.
 ///
-/// `whole`: the text ends here. A leaf such as `thread 12` makes single lines look like that, not all.
+/// `whole`: the text ends here. A leaf such as `thread 12` makes single lines look like that, not all. A leaf such as
+/// `java 17.0` may be on all: only if some last counts have a point do the first ones have one.
 pub(crate) fn is_differential(head: &[u8], whole: bool) -> bool {
-    let mut lines = lines(head, whole).peekable();
-    lines.peek().is_some() && lines.all(|line| Line::of(line.stack).is_some())
+    let (mut some, mut first_point, mut last_point) = (false, false, false);
+    for last in lines(head, whole) {
+        let Some(first) = Line::of(last.stack) else {
+            return false;
+        };
+        some = true;
+        first_point |= first.has_point();
+        last_point |= last.has_point();
+    }
+    some && (last_point || !first_point)
 }
 
 /// Adds the first blocks; also returns whether these were all.
 fn add_first_blocks(
     profile: &mut Profile,
     blocks: &mut Blocks<impl Read>,
-    scale: i64,
+    counts: usize,
     limits: &Limits,
 ) -> Result<(bool, Tally)> {
-    let mut adder = Adder::new(profile, scale, limits);
+    let mut adder = Adder::new(profile, counts, limits);
     let mut block = Vec::new();
     for _ in 0..ALONE {
         match blocks.next(&mut block)? {
@@ -126,11 +144,30 @@ fn add_first_blocks(
 }
 
 impl Tally {
-    /// If most lines are malformed, the text is not folded text, unless the caller says so: `named`.
+    /// If most lines are not of a format, the text is not either, unless the caller says so: `named`.
+    #[cfg(feature = "formats")]
+    pub(crate) fn check_most(&self, format: &'static str, named: bool) -> Result<()> {
+        let (good, malformed, line) = (self.good, self.malformed, self.first_malformed);
+        if malformed <= good || named {
+            return Ok(());
+        }
+        let all = good + malformed;
+        let reason = format!("no part of a sample, as {malformed} of {all} lines");
+        Err(Error::Text {
+            format,
+            line,
+            reason,
+        })
+    }
+
+    /// If most lines are malformed, the text is not folded text, unless the caller says so: `named`. If it is, all its
+    /// counts have to be right.
     pub(crate) fn check(&self, named: bool) -> Result<()> {
         let (good, malformed, line) = (self.good, self.malformed, self.first_malformed);
         if malformed <= good || (named && good > 0) {
-            return Ok(());
+            return self
+                .first_wrong
+                .map_or(Ok(()), |(line, wrong)| Err(wrong.error(line)));
         }
         let all = good + malformed;
         let reason = match good {
@@ -148,6 +185,25 @@ impl Tally {
         let known = known.join(", ");
         let reason = format!("{reason}; the formats that can be read are {known}");
         Err(Error::UnknownFormat { line, reason })
+    }
+}
+
+impl Wrong {
+    fn error(self, line: u64) -> Error {
+        let reason = match self {
+            Wrong::NoCount => "it has no count",
+            Wrong::Negative => {
+                return Error::Negative(Error::FOLDED, format!("line {line}: its count"));
+            }
+            Wrong::Unreadable => "its count has an exponent, or does not fit in 64 bits",
+            Wrong::Fraction => "its count has a fraction; a flame chart needs whole numbers",
+        };
+        let (format, reason) = (Error::FOLDED, reason.to_string());
+        Error::Text {
+            format,
+            line,
+            reason,
+        }
     }
 }
 
@@ -198,12 +254,32 @@ mod tests {
     }
 
     #[test]
-    fn one_absurd_count_is_a_malformed_line() {
-        let profile = read_text("a 99999999999999999999\nb 9223372036854775808\nc 2\n").unwrap();
-        assert_eq!(
-            (profile.total(0).unwrap(), profile.malformed_lines()),
-            (2, 2)
-        );
+    fn a_count_that_cannot_be_added_is_an_error() {
+        let unreadable = "its count has an exponent, or does not fit in 64 bits";
+        for (count, expected) in [
+            ("9223372036854775808", unreadable),
+            ("1e3", unreadable),
+            (
+                "-3",
+                "its count is negative: differences of profiles are not read",
+            ),
+        ] {
+            let error = read_text(&format!("a 1\nb {count}\nc 2\n")).err().unwrap();
+            assert!(
+                error.to_string().ends_with(&format!("line 2: {expected}")),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn fractions_may_begin_late_and_stand_beside_large_counts() {
+        let mut late = "a;b 3\n".repeat(1_000_000);
+        late += &"a;c 0.5\n".repeat(20_000);
+        let profile = read_text(&late).unwrap();
+        assert_eq!(folded(&profile), "a;b 3000000\na;c 10000\n");
+        let large = read_text("a 4000000000000000000\nb 4000000000000.25\nb 0.5\n").unwrap();
+        assert_eq!(folded(&large), "a 4000000000000000000\nb 4000000000001\n");
     }
 
     #[test]
@@ -226,8 +302,10 @@ mod tests {
         let scaled = read_text("a 0.0125\nb 0.5\n").unwrap();
         assert_eq!(
             scaled.warnings(),
-            ["the counts are small fractions: they were multiplied by 1,000"]
+            ["the counts are small fractions: they are given in thousandths"]
         );
+        let unit = ValueType::new("thousandths", "thousandths");
+        assert_eq!(scaled.values(), [unit], "they are no samples");
     }
 
     #[test]
@@ -262,6 +340,8 @@ mod tests {
             is_differential(b"a;b 1 2\na 3", false),
             "an unfinished line says nothing"
         );
+        assert!(!is_differential(b"a;java 17.0 5\n", true), "a version");
+        assert!(is_differential(b"a 1.5 2\nb 1 2.5\n", true));
         let profile = read_text("a;b 1 2\na x\n").unwrap();
         assert_eq!(
             (profile.total(0).unwrap(), profile.total(1).unwrap()),

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::sync::Mutex;
 
-use super::adder::{Adder, Tally};
+use super::adder::{add_parts, Adder, Tally};
 use super::blocks::Blocks;
 use crate::ops::{lock, on_all_processors};
 use crate::profile::{Error, Limits, Merger, Profile, Result};
@@ -16,7 +16,7 @@ struct Shared<'a, R> {
     /// The profile that the first thread extends; the others begin with `empty`.
     begun: Mutex<Option<Profile>>,
     empty: Profile,
-    scale: i64,
+    counts: usize,
     limits: &'a Limits,
 }
 
@@ -24,7 +24,7 @@ struct Shared<'a, R> {
 pub(super) fn add_rest(
     profile: Profile,
     blocks: Blocks<impl Read + Send>,
-    scale: i64,
+    counts: usize,
     limits: &Limits,
 ) -> Result<(Profile, Tally)> {
     let shared = Shared {
@@ -32,7 +32,7 @@ pub(super) fn add_rest(
         failure: Mutex::new(None),
         empty: Profile::bounded(profile.values().to_vec(), limits.cells),
         begun: Mutex::new(Some(profile)),
-        scale,
+        counts,
         limits,
     };
     let parts = on_all_processors(usize::MAX, || shared.work());
@@ -40,8 +40,17 @@ pub(super) fn add_rest(
         return Err(error);
     }
     let (mut merger, mut tally) = (Merger::new(), Tally::default());
-    for part in parts {
-        let (profile, lines) = part?;
+    let mut parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
+    // Fractions may be in the text of some threads only.
+    if parts
+        .iter()
+        .any(|(profile, _)| profile.values().len() > counts)
+    {
+        for (profile, _) in &mut parts {
+            add_parts(profile, counts, limits)?;
+        }
+    }
+    for (profile, lines) in parts {
         merger.add(profile)?;
         tally.add(&lines);
     }
@@ -55,7 +64,7 @@ impl<R: Read + Send> Shared<'_, R> {
     fn work(&self) -> Result<(Profile, Tally)> {
         let begun = lock(&self.begun).take();
         let mut profile = begun.unwrap_or_else(|| self.empty.clone());
-        let mut adder = Adder::new(&mut profile, self.scale, self.limits);
+        let mut adder = Adder::new(&mut profile, self.counts, self.limits);
         let mut block = Vec::new();
         while let Some(first) = self.next(&mut block) {
             if let Err(error) = adder.add_lines(&block, first) {

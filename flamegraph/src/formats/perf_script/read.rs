@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::line::{self, Header};
 use super::names::{Names, StackLine};
 use super::symbols::Symbols;
+use crate::formats::folded::{Tally, Wrong};
 use crate::formats::options::{no_event, PerfOptions, ReadOptions};
 use crate::formats::perf_script::lines::Lines;
 use crate::formats::stack::Stack;
@@ -38,6 +39,18 @@ pub(crate) fn detect(head: &[u8]) -> bool {
     false
 }
 
+/// What perf itself says between samples; nothing is left out with it.
+const MESSAGES: &[&[u8]] = &[
+    b"WARNING: ",
+    b"Warning:",
+    b"Was the 'perf record' command",
+    b"[ perf record: ",
+    b"Processed ",
+    b"Check IO/CPU overload",
+    b"addr2line: ",
+    b"BFD: ",
+];
+
 /// Reads perf script text.
 pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
     let mut reader = Reader::new(options);
@@ -48,7 +61,7 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
         let Some(line) = lines.next().map_err(at_line)? else {
             break;
         };
-        reader.take(line).map_err(at_line)?;
+        reader.take(line, number).map_err(at_line)?;
     }
     let at_end = |error: Error| error.at(NAME, lines.number());
     reader.end_sample().map_err(at_end)?;
@@ -81,6 +94,7 @@ struct Reader<'o> {
     /// The frames of the sample's stack, leaf first.
     frames: Vec<Frame>,
     stack: Stack,
+    lines: Tally,
     malformed: u64,
 }
 
@@ -96,12 +110,14 @@ impl<'o> Reader<'o> {
             roots: Vec::new(),
             frames: Vec::new(),
             stack: Stack::default(),
+            lines: Tally::default(),
             malformed: 0,
         }
     }
 
-    fn take(&mut self, line: &[u8]) -> Result<()> {
-        if line.first() == Some(&b'#') {
+    fn take(&mut self, line: &[u8], number: u64) -> Result<()> {
+        let is_message = MESSAGES.iter().any(|message| line.starts_with(message));
+        if line.first() == Some(&b'#') || is_message {
             return Ok(());
         }
         let line = line.trim_ascii_end();
@@ -111,6 +127,7 @@ impl<'o> Reader<'o> {
         // A header may follow without an empty line, and perf indents it if the command is short.
         if let Some(header) = line::header(line).filter(|header| self.is_header(header, line)) {
             self.end_sample()?;
+            self.lines.count(number, None);
             return self.begin_sample(&header);
         }
         match (line::stack_line(line), &mut self.sample) {
@@ -123,8 +140,12 @@ impl<'o> Reader<'o> {
                     self.sample = self.sample.take().map(|sample| Sample { value, ..sample });
                 }
                 self.push_frame(&frame)?;
+                self.lines.count(number, None);
             }
-            _ => self.malformed += 1,
+            _ => {
+                self.malformed += 1;
+                self.lines.count(number, Some(Wrong::NoCount));
+            }
         }
         Ok(())
     }
@@ -319,6 +340,7 @@ impl<'o> Reader<'o> {
                 reason,
             });
         }
+        self.lines.check_most(NAME, self.options.format.is_some())?;
         let wanted = self.options.perf.event_filter.as_deref();
         if let Some(wanted) = wanted.filter(|_| self.events.is_empty() && !self.others.is_empty()) {
             return Err(no_event(wanted, self.others.iter().map(String::as_str)));

@@ -26,7 +26,7 @@ const MEMBERS: &[&str] = &[
 /// Most bytes of the labels, which are a few names.
 const MOST_LABEL_BYTES: usize = 1 << 20;
 
-/// Whether a file begins with an object whose first member is one of speedscope's.
+/// Whether a file begins with an object whose first member is one of speedscope's, and soon has one that others do not.
 pub(crate) fn detect(head: &[u8]) -> bool {
     let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let after = |text: &[u8], prefix: &str| {
@@ -34,6 +34,13 @@ pub(crate) fn detect(head: &[u8]) -> bool {
         rest.map(<[u8]>::to_vec)
     };
     let text = &text[..text.len().min(4096)];
+    let has = |name: &str| memchr::memmem::find(head, name.as_bytes()).is_some();
+    if !["\"$schema\"", "\"shared\"", "\"profiles\""]
+        .into_iter()
+        .any(has)
+    {
+        return false;
+    }
     let Some(member) = after(text, "{").and_then(|text| after(&text, "\"")) else {
         return false;
     };

@@ -50,10 +50,10 @@ impl FlameChart {
             let line = marked.unwrap_or(line);
             if !line.is_empty() && !folded::is_comment(line) {
                 let number = number as u64 + 1;
-                let good = chart
+                let wrong = chart
                     .add_line(line, reverse, limits, &mut open)
                     .map_err(|error| error.at_line(number))?;
-                chart.lines.count(good, number);
+                chart.lines.count(number, wrong);
             }
         }
         Ok(chart)
@@ -103,16 +103,18 @@ impl FlameChart {
         picture.write(out)
     }
 
-    /// Adds a line; false if it has no count. `open` has the spans of the previous line.
+    /// Adds a line, or says what is wrong with its count. `open` has the spans of the previous line.
     fn add_line(
         &mut self,
         line: &[u8],
         reverse: bool,
         limits: &Limits,
         open: &mut Vec<usize>,
-    ) -> Result<bool> {
-        let Some((stack, count)) = folded::split_count(line, 1) else {
-            return Ok(false);
+    ) -> Result<Option<folded::Wrong>> {
+        let (stack, count) = match folded::split_count(line) {
+            Ok((_, count)) if count.parts > 0 => return Ok(Some(folded::Wrong::Fraction)),
+            Ok((stack, count)) => (stack, count.whole),
+            Err(wrong) => return Ok(Some(wrong)),
         };
         let end = (self.total.checked_add(count))
             .ok_or_else(|| Error::Overflow(self.value.to_string()))?;
@@ -132,7 +134,7 @@ impl FlameChart {
         }
         open.truncate(levels);
         self.total = end;
-        Ok(true)
+        Ok(None)
     }
 
     fn frame(&mut self, name: &[u8], limits: &Limits) -> Result<Frame> {
@@ -241,7 +243,7 @@ mod tests {
 
     #[test]
     fn malformed_lines_are_counted_and_limits_hold() {
-        let chart = FlameChart::read(&b"a 1\nb\nc -1\nd +1\n"[..], false, &Limits::default());
+        let chart = FlameChart::read(&b"a 1\nb\nc x\nd +1\n"[..], false, &Limits::default());
         assert_eq!(chart.unwrap().malformed_lines(), 3);
         let limits = Limits {
             cells: 1,

@@ -18,10 +18,11 @@ from hprofiler.base.paths import is_folder
 from hprofiler.base.text import printable
 from hprofiler.cli.commands.convert import inputs as convert_inputs
 from hprofiler.cli.commands.convert import metrics as convert_metrics
-from hprofiler.cli.commands.convert.errors import about, warn, warn_of
+from hprofiler.cli.commands.convert.errors import about
 from hprofiler.cli.commands.convert.steps import check_patterns
 from hprofiler.cli.options import pictures
 from hprofiler.cli.terminal.exit_codes import Exit
+from hprofiler.cli.terminal.lines import warn, warn_of
 from hprofiler.runfolder.input_checks import only_profile_of
 
 # Formats that hold one value.

@@ -1,10 +1,9 @@
-"""Errors and warnings of `hprofiler convert` that come from the core."""
+"""Errors of `hprofiler convert` that come from the core."""
 
 from __future__ import annotations
 
 import contextlib
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from hprofiler._flamegraph import OptionError
 from hprofiler.base.errors import ProfileError, UsageError
@@ -36,17 +35,3 @@ def about(what: str | Callable[[], str], merging: str | None = None) -> Iterator
         if isinstance(error, OptionError):
             raise UsageError(reason) from error
         raise ProfileError(reason, REMEDIES.get(code, "")) from error
-
-
-def warn(text: str) -> None:
-    print(f"hprofiler: {text}", file=sys.stderr)
-
-
-def warn_of(malformed_lines: int, warnings: Sequence[str] = ()) -> None:
-    """Warns about parts of the input that were left out."""
-    if malformed_lines:
-        one = malformed_lines == 1
-        records = "malformed line or record was" if one else "malformed lines or records were"
-        warn(f"{malformed_lines} {records} left out")
-    for warning in warnings:
-        warn(warning)

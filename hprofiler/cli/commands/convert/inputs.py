@@ -16,9 +16,10 @@ from hprofiler._flamegraph import Profile
 from hprofiler.base.background import in_order, interruptibly
 from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.base.paths import is_file, is_folder
-from hprofiler.cli.commands.convert.errors import about, warn, warn_of
+from hprofiler.cli.commands.convert.errors import about
 from hprofiler.cli.commands.convert.steps import Findings, Step, is_empty, reduced, steps_of
 from hprofiler.cli.terminal import streams
+from hprofiler.cli.terminal.lines import warn, warn_of
 from hprofiler.runfolder import RUN_FILE
 from hprofiler.runfolder.input_checks import refuse_no_profile, where_profiles_are
 from hprofiler.runfolder.time_files import open_range
