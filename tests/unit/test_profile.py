@@ -30,7 +30,7 @@ def test_profile_is_loaded_when_it_is_asked_for():
 
 def test_open_says_what_is_wrong_and_with_which_file(tmp_path):
     (tmp_path / "bad").write_bytes(b"<html>\n")
-    with pytest.raises(ValueError, match=r"/bad: folded text, line 1: "):
+    with pytest.raises(ValueError, match=r"/bad: not a profile that can be read, but a page"):
         Profile.open([tmp_path / "bad"])
     with pytest.raises(ValueError, match=r"/none: No such file or directory$"):
         Profile.open(tmp_path / "none")
