@@ -21,7 +21,8 @@ exit status:
   0  compared; with --fail-over: no method grew by more, or too few processes to tell
   1  a method grew by more than --fail-over (needs 3 processes of one role on each side)
   2  bad usage
-  3  compared, but some stored profiles cannot be used, lines of a file were left out, or stacks are broken
+  3  compared, but some stored profiles cannot be used, lines of a file were left out, or stacks are broken,
+     or callers are uncertain
   4  nothing to compare
 
 docs/diff.md explains the numbers.
