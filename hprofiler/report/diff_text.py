@@ -29,8 +29,12 @@ AS_LONG = 0.02
 def lines(compared: Changes, findings: Sequence[Finding], top: int) -> list[str]:
     """What stands out, and the methods that changed beyond noise, at most `top` of each kind."""
     first = [one for one in findings if one.code == SELF_ONLY]
-    text = [printable(one.text) for one in first] + _head(compared)
-    text += ["", *(printable(one.text) for one in findings if one not in first), *_categories(compared)]
+    text = [printable(plain(one.text)) for one in first] + _head(compared)
+    text += [
+        "",
+        *(printable(plain(one.text)) for one in findings if one not in first),
+        *_categories(compared),
+    ]
     kinds = kinds_of(compared)
     for head, kind, rows in kinds:
         text += _table(compared, head, kind, rows, top)
@@ -38,7 +42,7 @@ def lines(compared: Changes, findings: Sequence[Finding], top: int) -> list[str]
         text += _nothing(compared, top)
     text += _paths(compared, "appeared", compared.appeared(top + 1), top)
     text += _paths(compared, "vanished", compared.vanished(top + 1), top)
-    return [plain(line) for line in text]
+    return text
 
 
 def kinds_of(compared: Changes) -> list[tuple[str, str, list[MethodChange]]]:
