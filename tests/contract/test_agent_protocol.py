@@ -13,7 +13,7 @@ import pytest
 from tests.contract.agent_driver import Agent, ready, running
 from tests.contract.conftest import OTHER_USER, as_user, built_agent
 
-LIMIT = 5 << 20
+LIMIT = 11 << 19
 
 
 def test_the_greeting_describes_the_host(new_agent):

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::adder::Line;
-use super::is_differential;
+use super::{is_comment, is_differential};
 use crate::profile::{Order, Profile, Result, Step, ROOT};
 use crate::source::HEAD_BYTES;
 
@@ -11,8 +11,9 @@ impl Profile {
     /// Writes one value as folded text, a line for each stack that has it, in name order.
     ///
     /// With `annotate` a frame's kind is written after its name (`_[j]`). Without it stacks that differ only in kinds
-    /// become one line. `;` in a name becomes `:`, and control characters except tabs become spaces. If every stack
-    /// ends in a name like `thread 12`, whose number would be read as a count, that number is put in brackets.
+    /// become one line. `;` in a name becomes `:`, and control characters except tabs become spaces. A root frame `# a`,
+    /// which would be a comment, becomes `#_a`. If every stack ends in a name like `thread 12`, whose number would be
+    /// read as a count, that number is put in brackets.
     pub fn write_folded(&self, out: impl Write, value: usize, annotate: bool) -> Result<()> {
         self.check_value(value)?;
         self.write_stacks(out, &[value], annotate)
@@ -65,6 +66,12 @@ impl Profile {
                         let frame = self.tree.frame(node);
                         let start =
                             push_name(&mut stack, ends.len() > 2, self.frames.name_of(frame));
+                        if is_comment(&stack) {
+                            match stack.get_mut(1) {
+                                Some(blank) => *blank = b'_',
+                                None => stack.push(b'_'),
+                            }
+                        }
                         let suffix = frame.kind().suffix();
                         if close && suffix.is_empty() {
                             close_number(&mut stack, start);
