@@ -420,9 +420,10 @@ impl<'a, H: FileHeader<Endian = Endianness>, R: Read + Seek> File<'a, H, R> {
     }
 }
 
-/// Bytes of the names of all symbols together: a few symbols share a name, but in a hostile file all share a long one.
+/// Bytes of the names of all symbols together: some symbols share a name, but in a hostile file all share a long one.
 fn names_room(names: &[u8]) -> usize {
-    names.len().saturating_mul(2)
+    const SHARED: usize = 1 << 20;
+    names.len().saturating_mul(2).saturating_add(SHARED)
 }
 
 /// Whether a symbol has no useful name: it is empty, or an ARM mapping symbol.
