@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hprofiler import Run
 from tests.contract.agent_driver import running
 from tests.lab import jdks
 from tests.lab.procs import children, name, wait_for
@@ -25,9 +26,9 @@ def shares(pid: int, folder: Path) -> dict[str, float]:
     """How many threads were in each method or below, by the table of a recording, besides idle ones."""
     words = f"-m hprofiler -e wall -t {SECONDS} -j pid:{pid} --json -o {folder}".split()
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True)
-    (event,) = json.loads(done.stdout)["events"]
     (recording,) = [one for host in json.loads(done.stdout)["hosts"] for one in host["recordings"]]
-    return {one["method"]: one["self"] / 1e9 / recording["seconds"] for one in event["hottest"]}
+    methods = Run.open(folder).methods
+    return dict(zip(methods["method"], methods["self"] / 1e9 / recording["seconds"], strict=True))
 
 
 def test_servers_without_work(tmp_path: Path) -> None:
