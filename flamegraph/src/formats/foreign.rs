@@ -1,4 +1,4 @@
-//! Files that are no profiles, or profiles that cannot be read: what they look like, and the way to a profile.
+//! Files that are not profiles, or profiles that cannot be read: what they look like, and the way to a profile.
 
 use super::folded;
 use crate::profile::{Error, Result};
@@ -132,7 +132,7 @@ const TEXT: &[Mark] = &[
     mark(At::Line, b"ncalls  tottime", "the text of Python's cProfile", "it has callers and callees, but no stacks"),
 ];
 
-/// What most stacks look like in a text that is no folded text, although numbers end its lines.
+/// What most stacks look like in a text that is not folded text, although numbers end its lines.
 type Look = (fn(&[u8]) -> bool, &'static str);
 
 const LOOKS: &[Look] = &[

@@ -235,7 +235,7 @@ fn add_a_value(profile: &mut Profile) -> Result<()> {
     Ok(())
 }
 
-/// The format of a file that begins so. What is no profile is an error that says what it is.
+/// The format of a file that begins so. What is not a profile is an error that says what it is.
 fn detect(head: &[u8]) -> Result<Format> {
     foreign::refuse_binary(head)?;
     let (folded, others) = FORMATS.split_last().unwrap_or((&FORMATS[0], FORMATS));
