@@ -90,7 +90,8 @@ impl Finding {
             .map(|(process, membership)| self.judge(process, membership))
             .collect();
         let parents = self.parents(&seen, &judged);
-        if judged.iter().all(Result::is_err) {
+        // Those in other containers are not meant.
+        if self.containers.is_none() && judged.iter().all(Result::is_err) {
             in_other_case = self.in_other_case(&seen);
         }
         for (process, judged) in seen.into_iter().zip(judged) {
@@ -151,14 +152,14 @@ impl Finding {
 
     /// Processes that would match if upper and lower case were the same.
     fn in_other_case(&self, seen: &[Seen]) -> Vec<Ignored> {
-        let Some(selector) = &self.selector else {
+        let ignoring_case = self.selector.as_ref().and_then(Selector::ignoring_case);
+        let Some(ignoring_case) = ignoring_case else {
             return Vec::new();
         };
-        let wanted = |process: &&Seen| process.jvm.is_some() || self.native;
-        let near = seen
-            .iter()
-            .filter(wanted)
-            .filter(|process| selector.nearly_matches(process));
+        let near = seen.iter().filter(|process| {
+            let wanted = process.jvm.is_some() || self.native;
+            ignoring_case.matches(process, wanted)
+        });
         near.take(FEW)
             .map(|process| {
                 let reason = format!("{} differs in case", process.plain_label());

@@ -325,7 +325,7 @@ pub fn why_unseen(pid: i32) -> String {
     match (leader, stat::of(pid)) {
         (Some(leader), _) if leader != pid => format!("it is a thread of process {leader}"),
         (_, Some(stat)) if !stat.lives() => "it has ended".to_owned(),
-        (_, Some(_)) => "it is a thread of the kernel".to_owned(),
+        (_, Some(_)) => "it has no command line, like threads of the kernel".to_owned(),
         (_, None) if is_there => "the agent may not see it in /proc".to_owned(),
         (_, None) => "there is no such process".to_owned(),
     }

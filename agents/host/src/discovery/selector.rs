@@ -82,15 +82,15 @@ impl Selector {
         }
     }
 
-    /// Whether the process would match if upper and lower case were the same.
-    pub fn nearly_matches(&self, process: &Seen) -> bool {
-        let ignoring_case = |regex: &str| RegexBuilder::new(regex).case_insensitive(true).build();
+    /// This selector as if upper and lower case were the same. None: its kind has no case.
+    pub fn ignoring_case(&self) -> Option<Self> {
         let regex = match self {
-            Self::Text(text) => ignoring_case(&regex::escape(text)),
-            Self::Regex(regex) => ignoring_case(regex.as_str()),
-            _ => return false,
+            Self::Text(text) => regex::escape(text),
+            Self::Regex(regex) => regex.as_str().to_owned(),
+            _ => return None,
         };
-        regex.is_ok_and(|regex| regex.is_match(&shown(process)))
+        let regex = RegexBuilder::new(&regex).case_insensitive(true).build();
+        regex.ok().map(Self::Regex)
     }
 
     /// The process's short name and labels.

@@ -15,11 +15,11 @@ const DEEPEST: usize = 32;
 const OF_CPU: [&str; 3] = ["cpu,cpuacct", "cpuacct,cpu", "cpu"];
 const UNLIMITED: u64 = 1 << 60;
 
-/// A group, and what is read of it: one group may limit a process's CPU time, and another its memory.
+/// A group, and what is read of it, CPU time or memory: one group may limit a process's CPU time, and another its
+/// memory.
 pub struct Group {
     id: String,
     of_cpu: bool,
-    of_memory: bool,
     cpu: Reread,
     memory: Reread,
     limit: Reread,
@@ -28,7 +28,7 @@ pub struct Group {
 
 impl PartialEq for Group {
     fn eq(&self, other: &Self) -> bool {
-        (&self.id, self.of_cpu, self.of_memory) == (&other.id, other.of_cpu, other.of_memory)
+        (&self.id, self.of_cpu) == (&other.id, other.of_cpu)
     }
 }
 
@@ -69,14 +69,6 @@ fn open(root: &Path, text: &str, own: &str) -> Vec<Group> {
     let cpu = seen_group(&cpu_root, text, own, of_cpu).map(|path| limited(&cpu_root, path));
     let memory = seen_group(&memory_root, text, own, of_memory);
     let memory = memory.map(|path| tightest(&memory_root, path, names[1]));
-    if let (Some(both), true) = (cpu, cpu == memory) {
-        return vec![Group::open(
-            both,
-            Some(&cpu_root),
-            Some(&memory_root),
-            names,
-        )];
-    }
     let cpu = cpu.map(|path| Group::open(path, Some(&cpu_root), None, names));
     let memory = memory.map(|path| Group::open(path, None, Some(&memory_root), names));
     cpu.into_iter().chain(memory).collect()
@@ -118,7 +110,6 @@ impl Group {
         Self {
             id: id_of(&format!("/{}", path.display())),
             of_cpu: cpu.is_some(),
-            of_memory: memory.is_some(),
             cpu: file(cpu, "cpu.stat"),
             memory: used,
             limit,
