@@ -1,4 +1,5 @@
-//! Secrets in command lines are masked before anything leaves the host.
+//! Secrets in command lines are masked before anything leaves the host. `hprofiler/base/passwords.py` has the same rules;
+//! both are tested with `tests/secrets.json`.
 
 use super::maps;
 
@@ -7,7 +8,7 @@ const QUOTES: [char; 3] = ['"', '\'', '\\'];
 /// Between a name and its value. The colon is for JSON, YAML and headers.
 const SIGNS: [char; 2] = ['=', ':'];
 /// Parts of the names of secrets. One of `-_.` may be between both.
-const WORDS: [(&str, &str); 12] = [
+const WORDS: [(&str, &str); 14] = [
     ("pass", "word"),
     ("pass", "wd"),
     ("pass", "phrase"),
@@ -15,17 +16,19 @@ const WORDS: [(&str, &str); 12] = [
     ("secret", ""),
     ("token", ""),
     ("credential", ""),
+    ("signature", ""),
     ("api", "key"),
     ("access", "key"),
     ("account", "key"),
     ("private", "key"),
+    ("encryption", "key"),
     ("azure", "sas"),
 ];
+/// Follow such a word in names of settings that are no secrets.
+const SETTINGS: [&str; 2] = ["keysize", "keygen"];
 /// Ends of the names of secrets. Many other words begin with these.
-const ENDINGS: [&str; 14] = [
+const ENDINGS: [&str; 11] = [
     "key",
-    "pass",
-    "pwd",
     "pw",
     "auth",
     "authorization",
@@ -34,11 +37,13 @@ const ENDINGS: [&str; 14] = [
     "jwt",
     "sas",
     "sig",
-    "signature",
     ".pat",
     "-pat",
 ];
-const HARMLESS: [&str; 2] = ["bypass", "compass"];
+/// Before `key`, with or without one of `-_.`: keys of data.
+const OF_DATA: [&str; 6] = ["partition", "sort", "foreign", "join", "group", "row"];
+/// Before `pass`.
+const HARMLESS: [&str; 2] = ["by", "com"];
 /// Shells keep folders in these.
 const FOLDERS: [&str; 2] = ["PWD", "OLDPWD"];
 /// How tokens begin that are known by their form: JSON Web Tokens, and those of GitHub, GitLab, Slack, Google, Vault.
@@ -58,6 +63,8 @@ const TOKENS: [&str; 11] = [
 const SHORTEST_TOKEN: usize = 20;
 /// The word before a token in a header.
 const BEARER: &str = "bearer";
+/// The word before a login in a header.
+const BASIC: &str = "basic";
 /// How the names of programs and main classes begin, and their options with a login or a password, attached or as the
 /// next word.
 const LOGINS: [(&str, &[&str]); 14] = [
@@ -93,6 +100,7 @@ pub fn words(arguments: &[String]) -> Vec<String> {
         // A password may look like an option. If it is hidden, the next argument may still be a password.
         let follows_secret = std::mem::replace(&mut announced, announces_secret(argument));
         if follows_secret {
+            announced |= argument.eq_ignore_ascii_case(BASIC);
             return HIDDEN.to_owned();
         }
         let (shown, more) = program.mask(&masked(argument));
@@ -133,17 +141,26 @@ enum Program {
 }
 
 impl Program {
-    /// Mask the logins of an argument, which may be a shell's whole script. True: the next argument is one.
+    /// Mask the logins and announced secrets of an argument, which may be a shell's whole script. True: the next
+    /// argument is one.
     fn mask(&mut self, argument: &str) -> (String, bool) {
         let (mut shown, mut announced) = (String::with_capacity(argument.len()), false);
         for part in argument.split_inclusive(char::is_whitespace) {
             let word = part.trim_end().trim_matches(QUOTES);
-            let hidden = match std::mem::take(&mut announced) {
+            if word.is_empty() {
+                shown += part;
+                continue;
+            }
+            let login = self.login(word);
+            let follows_secret = std::mem::replace(
+                &mut announced,
+                login == Some(word.len()) || announces_secret(word),
+            );
+            let hidden = match follows_secret {
                 true => Some(0),
-                false => self.login(word),
+                false => login.filter(|begin| *begin < word.len()),
             };
-            announced = hidden == Some(word.len());
-            match hidden.filter(|_| !announced && !word.is_empty()) {
+            match hidden {
                 Some(begin) => {
                     shown += &word[..begin];
                     shown += HIDDEN;
@@ -316,17 +333,52 @@ fn is_secret(text: &str, begin: usize, sign: usize) -> bool {
         found.find_map(|(at, _)| {
             let rest = &name[at + first.len()..];
             let rest = rest.strip_prefix(['-', '_', '.']).unwrap_or(rest);
-            rest.starts_with(second).then_some(at)
+            let is_setting = SETTINGS.iter().any(|word| rest.starts_with(word));
+            (rest.starts_with(second) && !is_setting).then_some(at)
         })
     });
     let ending = || {
         let name = name.trim_end_matches(|c| "-_.".contains(c) || QUOTES.contains(&c));
-        let ends = ENDINGS.iter().find(|ending| name.ends_with(**ending))?;
-        let harmless = HARMLESS.iter().any(|word| name.ends_with(word));
-        (!harmless).then_some(name.len() - ends.len())
+        let mut ends = ENDINGS
+            .iter()
+            .filter_map(|end| Some((name.strip_suffix(end)?, *end)));
+        let (before, _) = ends.find(|(before, end)| *end != "key" || !is_of_data(before))?;
+        Some(before.len())
     };
-    let found = with_word.min().or_else(ending);
+    let found = with_word.chain(short_word(&name)).min().or_else(ending);
     found.is_some_and(|at| !is_place(text, begin + at, sign))
+}
+
+/// Where one of the short words stands that are parts of many others.
+fn short_word(name: &str) -> Option<usize> {
+    let letter = |c: char| c.is_ascii_alphabetic();
+    let found = |word: &'static str, is_alone: fn(&str) -> bool| {
+        let mut found = name.match_indices(word);
+        found.find_map(move |(at, _)| {
+            let rest = &name[at + word.len()..];
+            (!rest.starts_with(letter) && is_alone(&name[..at]) && !rest.starts_with(".dir"))
+                .then_some(at)
+        })
+    };
+    let words = [
+        found("pass", |before| {
+            !HARMLESS.iter().any(|word| before.ends_with(word))
+        }),
+        found("pwd", |_| true),
+        found("pw", |before| {
+            !before.ends_with(|c: char| c.is_ascii_alphabetic())
+        }),
+        found("sas", |before| before.ends_with(['.', '/'])),
+    ];
+    words.into_iter().flatten().min()
+}
+
+/// Whether a key is one of data, from the text before it. Names of files have keys too: `/key=5/part-0`.
+fn is_of_data(before: &str) -> bool {
+    let word = before.strip_suffix(['-', '_', '.']).unwrap_or(before);
+    before.ends_with(['/'])
+        || before.ends_with("mon")
+        || OF_DATA.iter().any(|end| word.ends_with(end))
 }
 
 /// Whether the text before a colon is a host before its port, or a file in a class path.
@@ -356,6 +408,31 @@ mod tests {
     fn shown(arguments: &[&str]) -> String {
         let arguments: Vec<String> = arguments.iter().map(|&a| a.to_owned()).collect();
         command(&arguments, 4096)
+    }
+
+    /// The same table is in the tests of `passwords.py`.
+    #[test]
+    fn the_table_of_secrets() {
+        let table = include_str!("../../../../../tests/secrets.json");
+        let table: std::collections::BTreeMap<String, Vec<String>> =
+            serde_json::from_str(table).unwrap();
+        let mut wrong = Vec::new();
+        for (kind, given) in table
+            .iter()
+            .flat_map(|(kind, all)| all.iter().map(move |one| (kind, one)))
+        {
+            let words: Vec<&str> = given.split(' ').collect();
+            for shown in [shown(&words), shown(&[given])] {
+                let right = match kind.as_str() {
+                    "hidden" => !shown.contains("hunter2") && shown.contains(HIDDEN),
+                    _ => shown == *given,
+                };
+                if !right {
+                    wrong.push(shown);
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 
     #[test]
@@ -394,7 +471,6 @@ mod tests {
                 "-DdbPass=*** x=1,auth=***",
             ),
             (vec!["--db-pass", "hunter2", "Main"], "--db-pass *** Main"),
-            (vec!["-Dmonkey=banana"], "-Dmonkey=***"),
             (
                 vec!["--password", "-hunter2", "--port", "1"],
                 "--password *** --port 1",
