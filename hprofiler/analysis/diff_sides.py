@@ -1,10 +1,10 @@
-"""The two sides of a comparison: a run folder's processes, or one file, read one profile at a time."""
+"""The two sides of a comparison: the processes of run folders, or one file, read one profile at a time."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -193,23 +193,86 @@ class RunSource:
         self, event: str, column: Column, listener: Listener, taker: Taker | None = None, cut: bool = False
     ) -> Side:
         """Everything of an event. Raises ProfileError where there is not one sample."""
-        facts = self.facts.of(event)
+        return _read_runs(self.name, (self,), event, column, listener, taker, cut)
+
+    def reader(self, facts: RunFacts) -> Reader:
         # Without groups of threads, the work of collectors and compilers could not be told.
-        reader = Reader(self._folder, facts, Names(threads=True))
-        side = Side(self.name, None, facts, unsure=self.unsure_callers(event) or 0)
-        _read_run(side, reader, column, listener, taker, cut)
-        return _with_samples(side, event)
+        return Reader(self._folder, facts, Names(threads=True))
+
+
+class SeveralRuns:
+    """Several run folders as a side: their processes count as those of one run."""
+
+    can_cut = True
+    start: int | None = None
+    """Several runs have no common time."""
+
+    def __init__(self, name: str, runs: Sequence[RunSource]) -> None:
+        self.name = printable(name)
+        self._runs = runs
+        first, *others = (one.events for one in runs)
+        self.events = {
+            event: column for event, column in first.items() if all(event in one for one in others)
+        }
+
+    def has(self, event: str) -> bool:
+        return all(one.has(event) for one in self._runs)
+
+    def column(self, event: str, in_time: bool) -> Column | None:
+        return _column(event, in_time)
+
+    def unsure_callers(self, event: str) -> int | None:
+        return sum(one.unsure_callers(event) or 0 for one in self._runs)
+
+    def read(
+        self, event: str, column: Column, listener: Listener, taker: Taker | None = None, cut: bool = False
+    ) -> Side:
+        return _read_runs(self.name, self._runs, event, column, listener, taker, cut)
 
 
 def _column(event: str, in_time: bool) -> Column:
     return measure_of(event).columns[1] if in_time and event in _TIMES else measure_of(event).column
 
 
+def _read_runs(
+    name: str,
+    runs: Sequence[RunSource],
+    event: str,
+    column: Column,
+    listener: Listener,
+    taker: Taker | None,
+    cut: bool,
+) -> Side:
+    """Everything of an event. Raises ProfileError where there is not one sample."""
+    facts = [one.facts.of(event) for one in runs]
+    side = Side(name, None, _together(facts), unsure=sum(one.unsure_callers(event) or 0 for one in runs))
+    lost = 0
+    for run, of_run in zip(runs, facts, strict=True):
+        lost += _read_run(side, of_run, run.reader(of_run), column, listener, taker, cut)
+    side.broken = lost / side.spread.total if lost else 0.0
+    return _with_samples(side, event)
+
+
+def _together(runs: Sequence[RunFacts]) -> RunFacts:
+    """The facts of several runs: a host that several of them recorded is one."""
+    hosts: dict[str, HostRecord] = {}
+    for host in (host for run in runs for host in run.hosts):
+        known = hosts.get(host.name)
+        hosts[host.name] = host if known is None else known.with_those_of(host)
+    interrupted = [run for run in runs if run.record.interrupted]
+    return replace([*interrupted, *runs][0], hosts=tuple(hosts.values()))
+
+
 def _read_run(
-    side: Side, reader: Reader, column: Column, listener: Listener, taker: Taker | None, cut: bool
-) -> None:
-    facts = side.facts
-    assert facts is not None
+    side: Side,
+    facts: RunFacts,
+    reader: Reader,
+    column: Column,
+    listener: Listener,
+    taker: Taker | None,
+    cut: bool,
+) -> int:
+    """Add a run's processes. What those cost whose stacks are broken."""
     recordings = [(host, one) for host in facts.hosts for one in host.recordings]
     lost = 0
     for number, (host, recording) in enumerate(recordings):
@@ -228,7 +291,7 @@ def _read_run(
         except (OSError, ValueError, RuntimeError) as error:
             side.problems.append(unreadable(host, recording, error))
     listener(side.name, len(recordings), len(recordings))
-    side.broken = lost / side.spread.total if lost else 0.0
+    return lost
 
 
 def samples_of(profile: Profile, recording: Recording) -> int:
@@ -311,8 +374,11 @@ class FileSource:
 
 
 def open_side(path: Path, time: TimeRange | None = None) -> Source:
-    """A run folder or a file, or what it has in a range of time. Raises UsageError for what is neither,
-    ProfileError for no profile."""
+    """A run folder, several with commas between, or a file, or what it has in a range of time. Raises
+    UsageError for what is neither, ProfileError for no profile."""
+    several = [Path(name) for name in str(path).split(",")]
+    if not is_there(path) and len(several) > 1 and all(map(is_folder, several)):
+        return SeveralRuns(_named(str(path), time), [RunSource(one, time) for one in several])
     if not is_there(path):
         raise UsageError(f"{path} does not exist", "name two run folders, or two profiles")
     return RunSource(path, time) if is_folder(path) or is_run_file(path) else FileSource(path, time)

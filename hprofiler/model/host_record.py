@@ -38,6 +38,14 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
             part["outcomes"] = tuple(outcomes)
         return HostPart(**{**msgspec.structs.asdict(self), **part})
 
+    def with_those_of(self, other: HostRecord) -> HostPart:
+        """The host with the recordings of another run, too."""
+        both = {
+            "recordings": (*self.recordings, *other.recordings),
+            "outcomes": (*self.outcomes, *other.outcomes),
+        }
+        return HostPart(**{**msgspec.structs.asdict(self), **both, "pids": self.found | other.found})
+
     @property
     def recorded(self) -> frozenset[int]:
         """The pids of its recorded processes."""

@@ -169,14 +169,19 @@ def test_fail_over_needs_three_processes_of_a_role(tmp_path, before, after):
     dice = random.Random(3)
     fewer = run_of(tmp_path / "fewer", *(sampled(dice, WORSE, 3000) for _ in range(2)))
     done = diff(before, fewer, "--fail-over", "5%")
-    assert done.returncode == 0
-    (line,) = done.stderr.splitlines()
+    assert done.returncode == 3
+    line, remedy = done.stderr.splitlines()
+    assert remedy.startswith("  give three runs a side")
     assert line.startswith(f"hprofiler: cannot tell whether {HOT} grew (+1")
     assert line.endswith("): fewer than 3 processes of a role on a side")
     told = json.loads(diff(before, fewer, "--fail-over", "5%", "--json").stdout)
     reason = "fewer than 3 processes of a role on a side"
     assert (told["failed"], told["unsure"]) == ([], [{"method": HOT, "reason": reason}])
     assert json.loads(diff(before, after, "--fail-over", "5%", "--json").stdout)["unsure"] == []
+    more = run_of(tmp_path / "more", sampled(dice, WORSE, 3000))
+    done = diff(before, f"{fewer},{more}", "--fail-over", "5%", "-o", tmp_path / "page.html")
+    assert done.returncode == 1 and "(9,000 samples, 3 processes)" in done.stdout
+    assert diff(before, f"{fewer},{tmp_path / 'none'}").returncode == 2
     stored = [path / "hosts/h0/1/cpu.pb.gz" for path in (before, fewer)]
     assert diff(*stored, "--fail-over", "5%").returncode == 1, "files are taken at their word"
 

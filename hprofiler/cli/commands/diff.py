@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from hprofiler.analysis.diff import (
-    WRONG_CALLERS,
+    WHY,
     Changes,
     MethodChange,
     compare_sources,
@@ -36,6 +36,7 @@ _ARCHIVE = "archive:"
 _PAGE = ".html"
 _SUFFIXES = (".svg", _PAGE)
 _FAILED_SHOWN = 5
+_MORE_RUNS = "give three runs a side: hprofiler diff OLD-1,OLD-2,OLD-3 NEW-1,NEW-2,NEW-3 --fail-over …"
 
 
 def command(options: argparse.Namespace) -> int:
@@ -57,13 +58,13 @@ def command(options: argparse.Namespace) -> int:
     _print(changes, findings, options, failed, unsure)
     if options.fail_over is not None and changes.self_only:
         _print_grown(["cannot tell whether a total grew: stacks are broken"])
-    if options.fail_over is not None and not grown:
-        _print_hidden(changes, options.fail_over)
+    is_hidden = options.fail_over is not None and not grown and _print_hidden(changes, options.fail_over)
+    if is_hidden or any(why_unsure(changes, one) == WHY for one in unsure):
+        print(f"  {_MORE_RUNS}", file=sys.stderr)
     if failed:
         return Exit.WORSE
     trusted = not any(side.broken or side.malformed_lines for side in changes.sides)
-    trusted = trusted and not any(why_unsure(changes, one) == WRONG_CALLERS for one in unsure)
-    return Exit.OK if trusted and not _problems(changes) else Exit.PARTIAL
+    return Exit.OK if trusted and not (unsure or is_hidden or _problems(changes)) else Exit.PARTIAL
 
 
 def _side(name: str, time: TimeRange | None) -> Source:
@@ -122,14 +123,15 @@ def print_failed(changes: Changes, failed: list[MethodChange], unsure: list[Meth
     _print_grown([f"cannot tell whether {what}: {why}" for what, why in told])
 
 
-def _print_hidden(changes: Changes, limit: float) -> None:
-    """Warns if a change over the limit may be hidden by noise."""
+def _print_hidden(changes: Changes, limit: float) -> bool:
+    """Warns if a change over the limit may be hidden by noise, and whether it did."""
     found = hidden(changes, limit)
     if found:
         one, noise = found
         number = "1 process" if fewest(changes) == 1 else f"{fewest(changes)} processes"
         why = f"with {number} on a side, a change below {100 * noise:.1f} points may be chance"
         _print_grown([f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {why}"])
+    return found is not None
 
 
 def _print_grown(told: list[str]) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hprofiler.analysis.diff import WRONG_CALLERS, MethodChange, split_by_certainty, why_unsure
+from hprofiler.analysis.diff import MethodChange, split_by_certainty
 from hprofiler.archive.grown import grew
 from hprofiler.archive.questions import cost, history, where
 from hprofiler.archive.selection import Asked
@@ -66,5 +66,4 @@ def command(options: argparse.Namespace) -> int:
         print_failed(found.newest, failed, unsure)
     if failed:
         return Exit.WORSE
-    doubted = any(why_unsure(found.newest, one) == WRONG_CALLERS for one in unsure)
-    return Exit.PARTIAL if doubted else Exit.OK
+    return Exit.PARTIAL if unsure else Exit.OK

@@ -15,14 +15,15 @@ examples:
   hprofiler diff before.jfr after.jfr --top 20           compare two files
   hprofiler diff run run --time 0-20 --time 20-40        compare two parts of a run
   hprofiler diff base new --fail-over 5%                 in CI: fail if a share grew by over 5 points
+  hprofiler diff old-1,old-2,old-3 new-1,new-2,new-3 --fail-over 5%       three runs a side
   hprofiler diff archive:etl@yesterday tonight           compare with a run in $HPROFILER_ARCHIVE
 
 exit status:
-  0  compared; with --fail-over: no method grew by more, or too few processes to tell
+  0  compared; with --fail-over: no method grew by more
   1  a method grew by more than --fail-over (needs 3 processes of one role on each side)
   2  bad usage
-  3  compared, but some stored profiles cannot be used, lines of a file were left out, or stacks are broken,
-     or callers are uncertain
+  3  compared, but some stored profiles cannot be used, lines of a file were left out, or stacks are broken;
+     with --fail-over: it is not certain whether a method grew
   4  nothing to compare
 
 docs/diff.md explains the numbers.
@@ -30,9 +31,12 @@ docs/diff.md explains the numbers.
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    both = "run folder, profile in any format that `hprofiler convert` reads, or archive:APP@yesterday"
+    both = (
+        "run folder, several (A,B,C), profile in any format that `hprofiler convert` reads, or "
+        "archive:APP@yesterday"
+    )
     parser.add_argument("before", metavar="BEFORE", help=both)
-    parser.add_argument("after", metavar="AFTER", help="run folder or profile to compare with BEFORE")
+    parser.add_argument("after", metavar="AFTER", help="what to compare with BEFORE")
     parser.add_argument(
         "-e",
         "--event",

@@ -15,9 +15,9 @@ from hprofiler.model.event_names import known_as
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?))?\s?(Z|UTC|[+-]\d\d:\d\d)?")
 _ZONE = {None: "+00:00", "Z": "+00:00", "UTC": "+00:00"}
 _STATUS = "exit status:\n  0  done\n"
-_NO_RUN = (
-    "  2  bad usage, or no such method, application or event\n  4  no run in the archive, or in the time\n"
-)
+_BAD = "  2  bad usage, or no such method, application or event\n"
+_NO_RUN = "  4  no run in the archive, or in the time\n"
+_UNSURE = "  3  with --fail-over: it is not certain whether a method grew\n"
 _MORE = "\ndocs/archive-questions.md explains the numbers."
 
 
@@ -27,7 +27,7 @@ def add_history_to(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "examples:\n  hprofiler history Pattern.compile --app nightly-etl --in /srv/archive\n"
         "  hprofiler history java/util/HashMap.resize -e alloc --since 30d -o resize.html\n\n"
-        f"{_STATUS}{_NO_RUN}{_MORE}"
+        f"{_STATUS}{_BAD}{_NO_RUN}{_MORE}"
     )
 
 
@@ -44,7 +44,7 @@ def add_grew_to(parser: argparse.ArgumentParser) -> None:
         "examples:\n  hprofiler grew --app nightly-etl --in /srv/archive\n"
         "  hprofiler grew --since 1d --fail-over 2%           in CI\n\n"
         f"{_STATUS}  1  a method grew by more than --fail-over (needs 3 processes of one role on each side)\n"
-        f"{_NO_RUN}{_MORE}"
+        f"{_BAD}{_UNSURE}{_NO_RUN}{_MORE}"
     )
 
 
@@ -59,7 +59,7 @@ def add_cost_to(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "examples:\n  hprofiler cost --in /srv/archive\n"
         "  hprofiler cost --by method --app nightly-etl --since 30d -o cost.html\n\n"
-        f"{_STATUS}{_NO_RUN}{_MORE}"
+        f"{_STATUS}{_BAD}{_NO_RUN}{_MORE}"
     )
 
 
@@ -69,7 +69,7 @@ def add_where_to(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "examples:\n  hprofiler where JndiLookup.lookup --in /srv/archive\n"
         "  hprofiler where org/apache/parquet --since 7d\n\n"
-        f"{_STATUS}{_NO_RUN}{_MORE}"
+        f"{_STATUS}{_BAD}{_NO_RUN}{_MORE}"
     )
 
 
