@@ -6,6 +6,7 @@ findings, or none.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -33,6 +34,10 @@ _LONGEST = 500
 # With fewer samples no share is worth a headline.
 _FEWEST = 10
 _WORTH_A_HEADLINE = 0.03
+# So many methods are alike if each takes this part of the hottest's share, and chance explains the rest.
+_SEVERAL = 3
+_ALIKE = 0.8
+_ALIKE_SIGMAS = 2.0
 _FAMILY = 0.1
 _DOER = 0.1
 _LONGEST_NAME = 200
@@ -118,7 +123,7 @@ def answer(subject: Subject) -> Finding:
     if subject.attribution.only_profiler:
         text = f"Nothing but the profiler’s own work was sampled{subject.attribution.besides}."
         return says("only-profiler", text)
-    if 0 < subject.samples < _FEWEST:
+    if owner is None and _too_few(subject):
         what = "class" if subject.of_classes else "caller" if is_method(subject.event) else "method"
         text = f"Too few {subject.sampled} for shares: the hottest {what} is "
         return about("too-few-samples", hottest.name, text, ".")
@@ -136,11 +141,30 @@ def answer(subject: Subject) -> Finding:
         takes = f"{_of(subject)} {_verb(subject)} "
         return says("own-method", share, takes, _name(name), points, method=name, with_calls=True)
     share, name = _share(hottest.self_value, subject), hottest.name
+    alike = _alike(subject)
+    if alike >= _SEVERAL and hottest.self_value >= _WORTH_A_HEADLINE * subject.total:
+        many = f"{alike} {'classes' if subject.of_classes else 'methods'} are alike, such as "
+        return says("alike", many, _name(name), ": ", share, f"{_of(subject)}.", method=name)
     if hottest.self_value < _WORTH_A_HEADLINE * subject.total:
         flat = "No method stands out: the hottest, "
         return says("flat", flat, _name(name), ", takes ", share, f"{_of(subject)}.", method=name)
     takes = f"{_of(subject)} {_verb(subject)} "
     return says("hottest", share, takes, _name(name), f"{_for_whom(subject)}.", method=name)
+
+
+def _too_few(subject: Subject) -> bool:
+    """So few samples that no share is worth a headline: the hottest method's may be anything."""
+    if subject.samples < _FEWEST:
+        return subject.samples > 0
+    return subject.samples < _FEW and subject.surely(subject.hottest.self_value / subject.total) <= 0
+
+
+def _alike(subject: Subject) -> int:
+    """How many methods take as much as the hottest, as far as the samples tell."""
+    most = subject.hottest.self_value / subject.total
+    chance = _ALIKE_SIGMAS * math.sqrt(2 * most / subject.samples) if subject.samples else 0.0
+    least = subject.total * max(_ALIKE * most, most - chance)
+    return sum(one.self_value >= least for one in subject.methods.values())
 
 
 def _for_whom(subject: Subject) -> str:

@@ -65,6 +65,21 @@ def test_the_answer_names_the_hottest_method_of_the_job(tmp_path):
     ], "the hottest method takes more by itself than all that the other calls"
 
 
+@pytest.mark.parametrize(
+    ("costs", "first"),
+    [
+        ([100] * 6, "6 methods are alike, such as Job.m0: 16.7 % of CPU time."),
+        ([1000, 940, 900, 100], "34.0 % of CPU time is spent in Job.m0."),
+        ([9, 2, 1], "75.0 % of CPU time is spent in Job.m0."),
+        ([7, 6, 5], "Too few samples for shares: the hottest method is Job.m0."),
+    ],
+)
+def test_what_the_headline_says_of_methods_that_are_alike_and_of_few_samples(tmp_path, costs, first):
+    """A share is in the headline if it is more than chance, and names one of several only if it is more."""
+    text = "".join(f"{JOB};com/acme/Job.m{number}_[j] {cost}\n" for number, cost in enumerate(costs))
+    assert texts(of(run_of(tmp_path, text)))[0] == first
+
+
 @pytest.mark.parametrize(("gc", "told"), [(200, True), (100, False), (0, False)])
 def test_garbage_collection_is_a_finding_from_a_tenth_on(tmp_path, gc, told):
     found = texts(of(run_of(tmp_path, f"{JOB} {1000 - gc}\n{GC_THREAD} {max(gc, 1)}\n")))
