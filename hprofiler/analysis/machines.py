@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hprofiler.analysis.counters import HostCounters, low_ipc, ratios
-from hprofiler.analysis.metrics import HostMetrics, Values
+from hprofiler.analysis.metrics import HostMetrics, Values, left_by_collectors
 from hprofiler.analysis.noise import SIGMAS
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file
@@ -169,6 +169,7 @@ class Machines:
     """Figures of every host with metrics, what stands out (the worst first), and files that are damaged.
 
     `severity` is that of each host's worst finding, `labels` are those of processes, by host and pid.
+    `heaps` are how much of their heaps the last collection left in use, by host and pid.
     """
 
     figures: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict)
@@ -177,6 +178,7 @@ class Machines:
     notes: tuple[Outcome, ...] = ()
     counters: Mapping[str, HostCounters] = field(default_factory=dict)
     labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    heaps: Mapping[tuple[str, int], float] = field(default_factory=dict)
 
 
 def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
@@ -186,6 +188,7 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
     notes: list[Outcome] = []
     counters: dict[str, HostCounters] = {}
     labels: dict[tuple[str, str], str] = {}
+    heaps: dict[tuple[str, int], float] = {}
     for host in hosts:
         path = folder.metrics_path(host.name)
         if not is_file(path):
@@ -202,6 +205,9 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
         own = {str(one.pid): one.label for one in host.recordings if one.label}
         found += host_findings(host.name, figures[host.name], metrics.facts, own, job_cpus(metrics))
         labels |= {(host.name, pid): label for pid, label in own.items()}
+        for pid in host.recorded:
+            left = left_by_collectors(metrics, str(pid))
+            heaps |= {} if left is None else {(host.name, pid): left}
         if counted := metrics.counters():
             counters[host.name] = counted
     ipc = {host: value for host, one in counters.items() if (value := ratios(one.all).get("ipc"))}
@@ -210,7 +216,7 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
     severity: dict[str, float] = {}
     for one in found:
         severity[one.host] = max(one.severity, severity.get(one.host, 0.0))
-    return Machines(figures, worst(found), severity, tuple(notes), counters, labels)
+    return Machines(figures, worst(found), severity, tuple(notes), counters, labels, heaps)
 
 
 def host_figures(metrics: HostMetrics) -> dict[str, Figure]:

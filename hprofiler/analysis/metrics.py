@@ -286,10 +286,21 @@ def _gc(host: HostMetrics, id: str) -> Values:
     return _scaled(1e-4, _quotient(host.increase_of_all("jvm", id, names), host.seconds))
 
 
+def left_by_collectors(host: HostMetrics, id: str) -> float | None:
+    """How much of a JVM's heap the last collection left in use: only eden fills between collections."""
+    spaces = _heap_spaces(host, id, ("used_eden",))
+    known = [[value for value in values if value is not None] for values in spaces]
+    return sum(values[-1] for values in known) if known and all(known) else None
+
+
 def _heap_used(host: HostMetrics, id: str) -> Values:
-    names = [one for one in host.things.get(("jvm", id), ()) if one.startswith("used_")]
-    spaces = [host.read("jvm", id, one) for one in names if not one.startswith(_NO_HEAP)]
+    spaces = _heap_spaces(host, id)
     return _each(lambda *sizes: sum(sizes), *spaces) if spaces else [None] * len(host.times)
+
+
+def _heap_spaces(host: HostMetrics, id: str, without: tuple[str, ...] = ()) -> list[Values]:
+    names = [one for one in host.things.get(("jvm", id), ()) if one.startswith("used_")]
+    return [host.read("jvm", id, one) for one in names if not one.startswith((*_NO_HEAP, *without))]
 
 
 def _of_counters(name: str, whole_host: bool) -> Formula:

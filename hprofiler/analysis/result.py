@@ -15,7 +15,7 @@ from hprofiler.analysis.coverage import CoverageText, coverage, recorded_for
 from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.analysis.faults import Faults
 from hprofiler.analysis.findings import chosen, findings
-from hprofiler.analysis.machines import Machines, MetricFinding, read_machines
+from hprofiler.analysis.machines import Machines, read_machines
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
 from hprofiler.analysis.spark_findings import judge, sentence
@@ -26,7 +26,7 @@ from hprofiler.analysis.words import percent, short_name
 from hprofiler.analysis.work import EventWork, WorkSums
 from hprofiler.base.errors import UsageError
 from hprofiler.model import HostRecord, Outcome, Recording, Status
-from hprofiler.model.measures import measure_of
+from hprofiler.model.measures import measure_of, size
 from hprofiler.runfolder import RunFolder
 from hprofiler.spark.facts import SparkError, SparkFacts
 from hprofiler.spark.facts import read_facts as read_spark_facts
@@ -40,6 +40,9 @@ _STANDS_OUT = 1.5
 # Fewer stacks with unsure callers are not worth a sentence.
 _UNSURE = 0.01
 # Events whose samples are explained by what the machine was doing.
+_NO_MACHINES = Machines()
+# The part of what is not collected that is much less than it.
+_MUCH_LESS = 0.8
 _OF_TIME = ("cpu", "wall", "offcpu")
 
 
@@ -260,7 +263,7 @@ def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink)
         machines = read_machines(folder, facts.hosts) if facts.time is None else machines
     machines = replace(machines, notes=(*machines.notes, *faults.outcomes))
     by_name = {
-        event: analyze_event(folder, facts.of(event), names, sink, machines.findings)
+        event: analyze_event(folder, facts.of(event), names, sink, machines)
         for event in sorted(
             facts.events,
             key=lambda event: not any(any(one.totals.values()) for one in facts.of(event).recordings),
@@ -278,7 +281,7 @@ def analyze_event(
     facts: RunFacts,
     names: Names,
     sink: ProfileSink,
-    of_machines: Sequence[MetricFinding] = (),
+    machines: Machines = _NO_MACHINES,
 ) -> EventAnalysis:
     stages, work = StageSums(facts), WorkSums(facts.event)
     short: dict[tuple[str, int], str] = {}
@@ -338,8 +341,9 @@ def analyze_event(
         of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)
         if of_stage and not any(one.code == "stage-share" for one in of_job):
             more.append(of_stage)
-        if of_machines and facts.event in _OF_TIME:
-            first = of_machines[0]
+        more += _garbage(facts, cluster, machines)
+        if machines.findings and facts.event in _OF_TIME:
+            first = machines.findings[0]
             more.append(says(first.code, first.text, host=first.host))
         if unsure.share >= _UNSURE:
             more.append(_about_unsure_callers(unsure, of_cluster))
@@ -361,6 +365,18 @@ def analyze_event(
         )
     sink.take_cluster(analysis, of_cluster, merger.finish() if cluster is not None else None)
     return analysis
+
+
+def _garbage(facts: RunFacts, cluster: Profile, machines: Machines) -> list[Finding]:
+    """That collections left less in use than is not collected, so that much of this is garbage or new."""
+    jvms = {(host.name, one.pid) for host in facts.hosts for one in host.recordings}
+    if facts.event != "live" or not jvms <= machines.heaps.keys():
+        return []
+    used, kept = sum(machines.heaps[one] for one in jvms), cluster.total()
+    if used > _MUCH_LESS * kept:
+        return []
+    text = f"The last collection left {size(round(used))} in use, less than these {size(kept)}"
+    return [says("live-heap", f"{text}: the rest is garbage, or was allocated since.")]
 
 
 def _about_unsure_callers(unsure: UnsureCallers, attribution: Attribution) -> Finding:

@@ -11,7 +11,7 @@ from hprofiler.analysis.diff_sides import Side
 from hprofiler.archive.place import ArchiveError
 from hprofiler.archive.questions import Point, points_of
 from hprofiler.archive.reading import Database
-from hprofiler.archive.selection import Asked, chosen_event, chosen_runs
+from hprofiler.archive.selection import Asked, broken_runs, chosen_event, chosen_runs
 from hprofiler.archive.spreads import (
     BEFORE,
     between_runs,
@@ -47,7 +47,8 @@ class Grew:
     """Runs since a moment, day by day, against those before.
 
     `newest` compares the last day's runs with those before. `own` and `total` are methods whose own cost, or
-    total, grew on some day, the most first; `points` are theirs, by day.
+    total, grew on some day, the most first; `points` are theirs, by day. `broken` runs are left out because
+    of their stacks.
     """
 
     application: str
@@ -59,6 +60,7 @@ class Grew:
     own: Sequence[Grown]
     total: Sequence[Grown]
     points: dict[str, list[Point]]
+    broken: int = 0
 
 
 def grew(asked: Asked, since: datetime) -> Grew:
@@ -84,7 +86,9 @@ def grew(asked: Asked, since: datetime) -> Grew:
         own, total = (_grown(by_day, kind) for kind in ("own", "total"))
         shown = list(dict.fromkeys(one.change.name for one in (*own, *total)))
         points = points_of(duckdb, spreads, shown)
-        return Grew(application, event, since, runs_before, days, newest, own, total, points)
+        return Grew(
+            application, event, since, runs_before, days, newest, own, total, points, broken_runs(duckdb)
+        )
 
 
 def _group(duckdb: Database, asked: Asked, since: datetime) -> tuple[int, list[Day]]:

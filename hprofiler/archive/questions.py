@@ -15,6 +15,7 @@ from hprofiler.analysis.work import is_work
 from hprofiler.archive.reading import Database
 from hprofiler.archive.selection import (
     Asked,
+    broken_runs,
     chosen_event,
     chosen_runs,
     exact_name,
@@ -54,13 +55,15 @@ class Point:
 
 @dataclass(frozen=True)
 class History:
-    """A method's share over time. A point is a run, or all of a day, week or month (`by`)."""
+    """A method's share over time. A point is a run, or all of a day, week or month (`by`); `broken` runs are
+    left out because of their stacks."""
 
     application: str
     event: str
     method: str
     by: str
     points: Sequence[Point]
+    broken: int = 0
 
 
 def history(asked: Asked, method: str) -> History:
@@ -71,7 +74,7 @@ def history(asked: Asked, method: str) -> History:
         by = _group(duckdb)
         gather(duckdb, event, [name])
         points = points_of(duckdb, spreads_of(duckdb, [name]), [name])[name]
-        return History(found.application or "", event, name, by, points)
+        return History(found.application or "", event, name, by, points, broken_runs(duckdb))
 
 
 def _group(duckdb: Database) -> str:

@@ -125,8 +125,7 @@ class _Reading:
             raise ArchiveError(f"{self._folder.path} has no recordings", "there is nothing to archive")
         run = RunRows(self._run, _started(self._record), self._application())
         made: dict[str, Any] = {"processes": self._of_processes()}
-        broken = [self._facts.of(event) for event in self._facts.events]
-        broken = [facts for facts in broken if facts.untrusted]
+        broken = self._broken()
         if len(broken) == len(self._facts.events):
             first = _not_trusted(next(iter(broken[0].untrusted.values())), broken[0].event)
             raise ArchiveError(f"{first.host} pid {first.pid}: {first.reason}", first.remedy)
@@ -137,6 +136,11 @@ class _Reading:
         run.tables["runs"] = self._of_run(run)
         run.problems = self._problems
         return run
+
+    def _broken(self) -> list[RunFacts]:
+        """The events that are left out."""
+        events = [self._facts.of(event) for event in self._facts.events]
+        return [facts for facts in events if facts.untrusted]
 
     def _application(self) -> str:
         """The job's name, which is the same every night; else what the user named."""
@@ -167,6 +171,7 @@ class _Reading:
             "form": FORM,
             "tables": sorted([*run.tables, "runs"]),
             "rules": rules_version(),
+            "broken": [facts.event for facts in self._broken()],
         }
         return table_of("runs", [row])
 

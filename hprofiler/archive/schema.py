@@ -55,7 +55,7 @@ _COLUMNS = {
     "runs": (
         "run VARCHAR, started TIMESTAMP, seconds DOUBLE, kind VARCHAR, target VARCHAR, application VARCHAR, "
         "user VARCHAR, command VARCHAR, hprofiler VARCHAR, hosts INTEGER, processes INTEGER, form INTEGER, "
-        "tables VARCHAR[], rules VARCHAR"
+        "tables VARCHAR[], rules VARCHAR, broken VARCHAR[]"
     ),
     "events": (
         "run VARCHAR, event VARCHAR, unit VARCHAR, per_sample DOUBLE, samples BIGINT, total BIGINT, "
@@ -114,7 +114,7 @@ _ORDER: Mapping[str, tuple[str, ...]] = {
 }
 """Of tables that are not sorted by run."""
 LATER: Mapping[str, frozenset[str]] = {
-    "runs": frozenset({"rules"}),
+    "runs": frozenset({"rules", "broken"}),
     "events": frozenset({"callers_unsure"}),
 }
 """Columns of tables that files of the first writers of this version lack."""

@@ -46,7 +46,7 @@ def chosen_runs(asked: Asked, one_application: bool, *tables: str) -> Iterator[t
     with opened(asked.place, asked.application, asked.since, ("runs", "events", *tables)) as duckdb:
         duckdb.execute(
             'CREATE TEMP TABLE chosen AS SELECT run, started, seconds, application, "user", hosts, '
-            "processes, rules FROM runs WHERE application = coalesce($application, application) "
+            "processes, rules, broken FROM runs WHERE application = coalesce($application, application) "
             "AND started >= coalesce($since, started) AND started < coalesce($until, TIMESTAMP 'infinity') "
             "AND run = coalesce($run, run)",
             members(asked, "application", "since", "until", "run"),
@@ -73,6 +73,9 @@ def chosen_event(duckdb: Database, asked: Asked, with_samples: bool = True) -> s
     if event not in events:
         there = some(events, _SHOWN) or "none"
         raise UsageError(f"no run {_of(asked)}has the event {event!r}", f"events there: {there}")
+    duckdb.execute(
+        "CREATE TEMP TABLE broken_runs AS SELECT run FROM chosen WHERE list_contains(broken, ?)", [event]
+    )
     least = 1 if with_samples else 0
     duckdb.execute(
         "DELETE FROM chosen WHERE run NOT IN (SELECT run FROM events WHERE event = ? AND total >= ?)",
@@ -81,6 +84,11 @@ def chosen_event(duckdb: Database, asked: Asked, with_samples: bool = True) -> s
     if not _column(duckdb, "SELECT count(*) FROM chosen")[0]:
         raise ArchiveError(f"no run {_of(asked)}has a sample of {event}", "there is nothing to show")
     return event
+
+
+def broken_runs(duckdb: Database) -> int:
+    """How many of the runs that are asked for are left out because their stacks of the event are broken."""
+    return int(_column(duckdb, "SELECT count(*) FROM broken_runs")[0])
 
 
 def rules_of(duckdb: Database) -> list[str]:

@@ -44,8 +44,15 @@ def history_lines(found: History) -> list[str]:
     return [
         f"{printable(found.method)} in {printable(found.application)}",
         f"share of {measure_of(found.event).share_of} by {found.by}; noise is the most that chance explains",
+        *_left_out(found.broken, found.event),
         *table_lines(rows, right=range(2 if alone else 1, 6), indent=2),
     ]
+
+
+def _left_out(broken: int, event: str) -> list[str]:
+    if not broken:
+        return []
+    return [f"left out: {counted(broken, 'runs')} with broken stacks of {printable(event)}"]
 
 
 def share(part: float) -> str:
@@ -61,7 +68,7 @@ def _noise(part: Part) -> str:
 
 def history_record(found: History) -> dict[str, object]:
     return {
-        **members(found, "application", "event", "method", "by"),
+        **members(found, "application", "event", "method", "by", "broken"),
         "points": [
             {
                 "started": moment(one.started),
@@ -86,6 +93,7 @@ def grew_lines(found: Grew) -> list[str]:
         f"{printable(found.event)}: {printable(found.application)}, {days} ({counted(runs, 'runs')}), "
         f"each against all before ({counted(found.runs_before, 'runs')})",
         f"shares of {measure_of(found.event).share_of}; {about_noise(found.newest)}",
+        *_left_out(found.broken, found.event),
         *(one.text for one in shares_moved(found.newest.unchanged.usual)),
         *(printable(one.text) for one in unsure_callers(found.newest)),
     ]
@@ -112,7 +120,7 @@ def grew_record(
 ) -> dict[str, object]:
     """The same; `failed` and `unsure` are methods that grew by more than a limit on the newest day."""
     return {
-        **members(found, "application", "event"),
+        **members(found, "application", "event", "broken"),
         "since": moment(found.since),
         "runs_before": found.runs_before,
         "days": [{"day": f"{one.day:%Y-%m-%d}", "runs": one.runs} for one in found.days],

@@ -153,6 +153,9 @@ def test_an_archive_refuses_broken_stacks(tmp_path):
     (point,) = json.loads(done.stdout)["points"]
     assert (json.loads(done.stdout)["event"], point["total"]["share"]) == ("wall", pytest.approx(0.6))
     assert "has the event 'cpu'" in hprofiler("history", "Job.parse", "-e", "cpu", "--in", place).stderr
+    assert hprofiler("archive", "add", run_of(tmp_path / "good", good=4), "--to", place).returncode == 0
+    told = hprofiler("history", "Job.parse", "-e", "cpu", "--in", place).stdout
+    assert "left out: 1 run with broken stacks of cpu" in told
 
 
 def unsure_run(path, *texts):
