@@ -31,14 +31,17 @@ class Added:
     failure: HprofilerError | None = None
 
 
-def add(folders: Sequence[Path], address: str, pseudonymise: bool = False) -> Iterator[Added]:
-    """Add run folders, several at the same time. What is added when is there at once.
+def add(
+    folders: Sequence[Path], address: str, pseudonymise: bool = False, application: str | None = None
+) -> Iterator[Added]:
+    """Add run folders, several at the same time; `application` is what they are of, if the user says so. What
+    is added when is there at once.
 
     Raises UsageError and ArchiveError for the archive; what is wrong with a run is in its result.
     """
     place, pseudonyms = ready(address, pseudonymise)
     known = _known(place)
-    one = partial(_add_one, address, known, pseudonyms)
+    one = partial(_add_one, address, known, pseudonyms, application)
     # The core does most of the work, without the interpreter's lock.
     with ThreadPoolExecutor(min(cpu_count() or 1, _MOST_WORKERS)) as pool:
         yield from pool.map(one, dict.fromkeys(folders))
@@ -64,12 +67,14 @@ def ready(address: str, pseudonymise: bool = False) -> tuple[Place, Pseudonyms]:
     return open_place(address, create=True), pseudonyms
 
 
-def _add_one(address: str, known: frozenset[str], pseudonyms: Pseudonyms, folder: Path) -> Added:
+def _add_one(
+    address: str, known: frozenset[str], pseudonyms: Pseudonyms, application: str | None, folder: Path
+) -> Added:
     try:
         run = run_id(RunFolder.open(folder).record)
         if run in known:
             return Added(folder, run, known=True)
-        rows = run_rows(folder, pseudonyms)
+        rows = run_rows(folder, pseudonyms, application)
         place = open_place(address)
         write(place, File.of(rows.started, rows.application, rows.run), rows.tables)
         return Added(folder, rows.run, rows.application, problems=tuple(rows.problems))

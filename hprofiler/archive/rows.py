@@ -35,6 +35,8 @@ from hprofiler.spark.saved import saved_application
 
 KEY = "HPROFILER_PSEUDONYM_KEY"
 _NANOSECONDS = 1e9
+# Most programs that an application is named by.
+_PROGRAMS = 3
 _UNKNOWN_SECOND = -(2**31)
 # Things whose ids may name hosts and users.
 _WITH_NAMES = ("cgroup", "mount")
@@ -97,10 +99,13 @@ def _started(record: RunRecord) -> datetime:
         raise ArchiveError("the run has no start: it ended before anything was recorded") from error
 
 
-def run_rows(path: Path, pseudonyms: Pseudonyms) -> RunRows:
-    """The rows of a run folder. Raises RunFolderError, and ArchiveError for a run without recordings."""
+def run_rows(path: Path, pseudonyms: Pseudonyms, application: str | None = None) -> RunRows:
+    """The rows of a run folder, and `application` if the user gave its name.
+
+    Raises RunFolderError, and ArchiveError for a run without recordings.
+    """
     folder = RunFolder.open(path)
-    return _Reading(folder, pseudonyms).rows()
+    return _Reading(folder, pseudonyms).rows(application)
 
 
 class _Reading:
@@ -120,10 +125,10 @@ class _Reading:
             )
         }
 
-    def rows(self) -> RunRows:
+    def rows(self, application: str | None) -> RunRows:
         if not self._processes:
             raise ArchiveError(f"{self._folder.path} has no recordings", "there is nothing to archive")
-        run = RunRows(self._run, _started(self._record), self._application())
+        run = RunRows(self._run, _started(self._record), application or self._application())
         made: dict[str, Any] = {"processes": self._of_processes()}
         broken = self._broken()
         if len(broken) == len(self._facts.events):
@@ -148,8 +153,17 @@ class _Reading:
             return self._facts.spark.name
         target = self._record.target
         if target.kind in ("hosts", "local"):
-            return self._record.selector or target.kind
+            return self._program() or self._record.selector or target.kind
         return target.name or target.kind
+
+    def _program(self) -> str:
+        """The main class if the user named it in part, or numbers of processes, which change; else ""."""
+        recordings = [one for host in self._facts.hosts for one in host.recordings]
+        names = sorted({one.process.main_class or one.label for one in recordings})
+        selector = self._record.selector
+        if selector.startswith("pid:"):
+            return " + ".join(names[:_PROGRAMS])
+        return names[0] if len(names) == 1 and selector in names[0] else ""
 
     def _of_run(self, run: RunRows) -> Any:
         record, target = self._record, self._record.target

@@ -34,7 +34,7 @@ from hprofiler.cli import main
 from hprofiler.report import make_report
 from tests.timed_profile import Row, timed_profile
 from tests.unit.command import ROOT
-from tests.viewer.made_run import MadeHost, make_run, spark_run
+from tests.viewer.made_run import MadeHost, changed, make_run, spark_run
 
 START = 1_700_000_000_000_000
 GROUPS = ("[Executor task launch worker]", "[GC Thread#N]", "[main]")
@@ -570,3 +570,24 @@ def test_the_commands(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert code == 2 and f"{short!r} is not an age such as 90d" in text
     code, text = told("prune", "--older-than", "1h")
     assert (code, text) == (0, "5 runs removed\n")
+
+
+@pytest.mark.parametrize(
+    ("selector", "classes", "given", "application"),
+    [
+        ("pid:7", ["com.acme.Job"], None, "com.acme.Job"),
+        ("pid:7,8", ["com.acme.Job", "com.acme.Other"], None, "com.acme.Job + com.acme.Other"),
+        ("acme", ["com.acme.Job"] * 2, None, "com.acme.Job"),
+        ("acme", ["com.acme.Job", "com.acme.Other"], None, "acme"),
+        ("spark-executor", ["com.acme.Job"], None, "spark-executor"),
+        ("spark-executor", ["com.acme.Job"], "billing", "billing"),
+    ],
+)
+def test_an_application_has_the_same_name_after_a_restart(tmp_path, selector, classes, given, application):
+    run = make_run(tmp_path / "run", [MadeHost("h", dict.fromkeys(range(7, 7 + len(classes)), "main;x 9"))])
+    with changed(run) as record:
+        record["selector"], record["target"] = selector, {"kind": "local", "name": "h"}
+        for recording, name in zip(record["hosts"][0]["recordings"], classes, strict=True):
+            recording["process"]["main_class"] = name
+    (added,) = add([run.path], str(tmp_path / "archive"), application=given)
+    assert (added.failure, added.application) == (None, application)

@@ -41,7 +41,8 @@ def _add(options: argparse.Namespace) -> int:
     if options.place is None:
         raise UsageError("no archive is named", f"name it with --to, or set ${VARIABLE}")
     added = []
-    for one in add([Path(name) for name in options.folders], options.place, options.pseudonymise):
+    folders = [Path(name) for name in options.folders]
+    for one in add(folders, options.place, options.pseudonymise, options.app):
         added.append(one)
         print_added(one, options.place, sys.stderr.write if options.json else sys.stdout.write)
     if options.json:

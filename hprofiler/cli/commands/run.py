@@ -65,8 +65,10 @@ def _archive(options: argparse.Namespace) -> str:
         from hprofiler.archive.add import ready
 
         ready(archive, options.pseudonymise)
-    elif getattr(options, "pseudonymise", False):
-        raise UsageError("--pseudonymise has no effect without --archive", "name the archive")
+        return archive
+    for option in ("pseudonymise", "app"):
+        if getattr(options, option, None):
+            raise UsageError(f"--{option} has no effect without --archive", "name the archive")
     return archive
 
 
@@ -75,7 +77,7 @@ def _is_archived(options: argparse.Namespace, archive: str, folder: Path) -> boo
     from hprofiler.cli.commands.archive import print_added
 
     try:
-        (added,) = add([folder], archive, options.pseudonymise)
+        (added,) = add([folder], archive, options.pseudonymise, options.app)
     except HprofilerError as error:  # the run itself is there
         added = Added(folder, failure=error)
     print_added(added, archive, sys.stderr.write if options.json else sys.stdout.write)

@@ -13,6 +13,7 @@ _PLACE = "the archive: a folder, or an address such as s3://bucket/archive"
 _ADD = """\
 examples:
   hprofiler archive add results --to /srv/archive
+  hprofiler archive add base-1 base-2 base-3 --to /srv/archive --app billing-base
   hprofiler archive add nightly-* --to s3://team/archive --pseudonymise
 
 exit status:
@@ -75,6 +76,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="PLACE",
         help=f"{_PLACE} (default: ${VARIABLE})",
     )
+    _add_application(add)
     _add_pseudonymise(add)
     add.add_argument("--json", action="store_true", help="print the result as JSON")
     compact = verb("compact", "join the files of each month and application", _COMPACT)
@@ -108,6 +110,7 @@ def add_to_run(parser: argparse.ArgumentParser) -> None:
         metavar="PLACE",
         help=f"also add the run to {_PLACE} (docs/archive.md)",
     )
+    _add_application(group)
     _add_pseudonymise(group)
 
 
@@ -120,6 +123,16 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
         default=place,
         metavar="PLACE",
         help=f"{_PLACE} (default: ${VARIABLE})",
+    )
+
+
+def _add_application(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--app",
+        type=named,
+        metavar="NAME",
+        help="archive the run as one of this application (default: the name of the Spark application, the "
+        "YARN application or pods, or the main class, or what -j says)",
     )
 
 
