@@ -3,7 +3,7 @@
 use foldhash::HashMap;
 
 use super::rule_index::{frame_category, APPLICATION, WAITS};
-use crate::profile::{Frame, Frames, Kind};
+use crate::profile::{Frame, Frames, Kind, Node, Tree};
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -291,11 +291,12 @@ impl Waits {
 
     fn stack(&mut self, names: &Frames, frames: &[Frame]) -> Vec<WaitFrame> {
         let frames = frames.iter().rev();
-        let known = frames.map(|&frame| {
-            let look = || WaitFrame::of(names.name_of(frame), frame.kind());
-            *self.known.entry(frame.index()).or_insert_with(look)
-        });
-        known.collect()
+        frames.map(|&frame| self.look(names, frame)).collect()
+    }
+
+    fn look(&mut self, names: &Frames, frame: Frame) -> WaitFrame {
+        let look = || WaitFrame::of(names.name_of(frame), frame.kind());
+        *self.known.entry(frame.index()).or_insert_with(look)
     }
 }
 
@@ -312,6 +313,50 @@ fn waits_idly(stack: &[WaitFrame]) -> bool {
     let mut waiting = native.iter().chain(between);
     let waits = waiting.any(|frame| frame.wait.is_some() || frame.idle);
     waits && !native.iter().any(|frame| frame.monitor) && is_idle(callers)
+}
+
+/// What a thread with this stack, leaf first, waits for; none if its frames do not say that it waits.
+fn shown_wait(stack: &[WaitFrame]) -> Option<Wait> {
+    if waits_idly(stack) {
+        return Some(Wait::Idle);
+    }
+    let java = stack.iter().position(|frame| frame.java);
+    let (native, callers) = stack.split_at(java.unwrap_or(stack.len()));
+    let between = callers.iter().take_while(|frame| frame.between);
+    let mut waiting = native.iter().chain(between);
+    let waits = waiting.any(|frame| frame.wait.is_some() || frame.monitor);
+    waits.then(|| wait_of(stack))
+}
+
+/// The deepest frame of [`WAIT_FRAMES`]: below the root or a group of threads.
+const DEEPEST_NAMED: usize = 2;
+
+/// What the stacks that end in these nodes of a tree in preorder wait for, by node: 0 for nothing that is known, else 1
+/// and the place in [`WAIT_FRAMES`].
+pub(crate) fn waits_of_nodes(names: &Frames, tree: &Tree, ends: &[bool]) -> Vec<u8> {
+    let mut waits = Waits::default();
+    let mut of = vec![0; tree.len()];
+    let mut path: Vec<(Node, WaitFrame)> = Vec::new();
+    let mut stack = Vec::new();
+    for node in tree.nodes() {
+        let (parent, frame) = (tree.parent(node), tree.frame(node));
+        while path.last().is_some_and(|&(above, _)| above != parent) {
+            path.pop();
+        }
+        path.push((node, waits.look(names, frame)));
+        let mut named = path.iter().take(DEEPEST_NAMED).map(|&(above, _)| {
+            let name = names.name_of(tree.frame(above));
+            WAIT_FRAMES.iter().position(|&one| one == name)
+        });
+        if let Some(place) = named.find_map(|place| place) {
+            of[node as usize] = place as u8 + 1;
+        } else if ends[node as usize] {
+            stack.clear();
+            stack.extend(path.iter().rev().map(|&(_, frame)| frame));
+            of[node as usize] = shown_wait(&stack).map_or(0, |wait| wait as u8 + 1);
+        }
+    }
+    of
 }
 
 impl crate::profile::Profile {

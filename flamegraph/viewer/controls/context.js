@@ -8,6 +8,8 @@ import { bandsText, parseBands, parseRange, rangeText } from "../data/range.js";
 import { Scopes } from "../data/scopes.js";
 import { ALL_TIME, Store } from "../data/state.js";
 import { Times } from "../data/times.js";
+import { ChangedTree, parseTransforms, transformText } from "../data/transforms.js";
+import { FOR_WORK } from "../data/tree.js";
 import { categoryLabel, categoryNumber, isCategory, isWork } from "../data/work.js";
 import { Coloring } from "../graph/colors.js";
 import { Graph } from "../graph/graph.js";
@@ -34,6 +36,8 @@ const KEPT = 3;
 /** Parts of the recording whose sums are kept. */
 const KEPT_PARTS = 4;
 
+/** Null for stacks as they were recorded. @typedef {{key: string, tree: ChangedTree | null, pool: BufferPool, recorded: Numbers}} Changes */
+
 export class Context {
   /**
    * @param {PageInfo} page
@@ -42,14 +46,19 @@ export class Context {
    */
   constructor(page, tree, folds) {
     this.page = page;
-    this.tree = tree;
+    /** The tree in the page. */
+    this.source = tree;
     this.folds = folds;
     folds.changed = (folds) => this.set({ folds });
     this.scopes = new Scopes(page);
     this.times = new Times(tree);
     this.pool = new BufferPool(KEPT);
-    /** Of the whole recording. */
-    this.recorded = new Numbers(this.scopes, this.times, this.pool, null);
+    /** Of the whole recording, with stacks as they were recorded. */
+    this.unchanged = new Numbers(this.scopes, this.times, this.pool, null);
+    /** The changes of stacks, and of the whole recording the numbers with them. @type {Changes} */
+    this.changes = { key: "", tree: null, pool: this.pool, recorded: this.unchanged };
+    /** How much is idle of what. */
+    this.idleOf = { key: "", share: 0 };
     /** Of parts of it, the last one asked for at the end. @type {Map<string, Numbers>} */
     this.parts = new Map();
     this.store = new Store();
@@ -65,6 +74,8 @@ export class Context {
     this.pointed = () => {};
     /** @type {(graph: Graph) => void} */
     this.moved = () => {};
+    /** @type {(graph: Graph, node: number, x: number, y: number) => void} */
+    this.menuOf = () => {};
     /** Reports that background work failed. @type {(error: unknown) => void} */
     this.failed = () => {};
   }
@@ -136,10 +147,89 @@ export class Context {
     return this.range !== null || this.bands !== null;
   }
 
+  /** The changes of all stacks, but for idle threads. */
+  get transforms() {
+    return parseTransforms(this.state.changes);
+  }
+
+  /** Whether the page knows which threads are idle: in events of waits. */
+  get knowsIdle() {
+    return this.source.waits !== null && !isWork(this.page.events[this.event].name);
+  }
+
+  /** Which changes of stacks are shown. Views ask for `tree`, `recorded` and `numbers`, and need not know them. */
+  get changed() {
+    const { state, source, scopes, times } = this;
+    const withoutIdle = this.knowsIdle && !state.idle;
+    const key = withoutIdle || state.changes ? `${withoutIdle} ${state.changes}` : "";
+    if (key === this.changes.key) return this.changes;
+    this.parts.clear();
+    const tree = key ? new ChangedTree(source, this.transforms, withoutIdle) : null;
+    const other = tree !== null && tree.tree !== source;
+    if (other) this.pool.clear();
+    const pool = other ? new BufferPool(KEPT) : this.pool;
+    const recorded = tree ? new Numbers(scopes, times, pool, null, -1, null, tree) : this.unchanged;
+    return (this.changes = { key, tree, pool, recorded });
+  }
+
+  /** The tree that is shown. */
+  get tree() {
+    return this.changed.tree?.tree ?? this.source;
+  }
+
+  /** The numbers of the whole recording. */
+  get recorded() {
+    return this.changed.recorded;
+  }
+
+  /**
+   * Where a node of the page's tree, as the address has it, is in the tree that is shown.
+   * @param {number} node
+   */
+  shownAt(node) {
+    return this.changed.tree?.shownAt(node) ?? node;
+  }
+
+  /**
+   * The node of the page's tree for a node of the tree that is shown.
+   * @param {number} node
+   */
+  originOf(node) {
+    return this.changed.tree?.originOf(node) ?? node;
+  }
+
+  /** How much of what is shown is of threads that wait for work, or would be if these were not hidden. */
+  get idleShare() {
+    const { scope, event, thread, state, source } = this;
+    if (!this.knowsIdle) return 0;
+    const key = `${scope.key} ${event} ${thread} ${state.time} ${state.band}`;
+    if (key === this.idleOf.key) return this.idleOf.share;
+    const { range, bands } = this;
+    const selection = range || bands ? { range, bands } : null;
+    const numbers = selection ? new Numbers(this.scopes, this.times, this.pool, selection) : this.unchanged;
+    let [idle, all] = [0, 0];
+    for (const { column, weight } of numbers.columns(scope, event, thread)) {
+      numbers.eachValue(column, (node, value) => {
+        all += value * weight;
+        if (source.waits?.[node] === FOR_WORK) idle += value * weight;
+      });
+    }
+    this.idleOf = { key, share: all > 0 ? idle / all : 0 };
+    return this.idleOf.share;
+  }
+
+  /** "without idle threads" if these are hidden and there are any; else "". */
+  get idleHidden() {
+    return !this.state.idle && this.idleShare > 0 ? "without idle threads" : "";
+  }
+
   /** What part of the recording is shown: "12.40–13.10 s, 1.02 to 2.05 ms each, JSON"; "" for all of it. */
   get part() {
-    const { range, bands, category } = this;
-    const parts = [range && rangeText(range), bands && `${bandsText(bands)} each`, category >= 0 && categoryLabel(category)];
+    const { range, bands, category, source } = this;
+    const parts = [
+      range && rangeText(range), bands && `${bandsText(bands)} each`, category >= 0 && categoryLabel(category),
+      ...this.transforms.map((transform) => transformText(transform, source)),
+    ];
     return parts.filter(Boolean).join(", ");
   }
 
@@ -166,12 +256,13 @@ export class Context {
    */
   numbersOf(time, category = this.category) {
     const { bands, page } = this;
+    const { tree, pool, recorded } = this.changed;
     const range = page.time ? parseRange(time) : null;
-    if (!range && !bands && category < 0) return this.recorded;
+    if (!range && !bands && category < 0) return recorded;
     const key = `${range?.from} ${range?.to} ${bands?.least} ${bands?.most} ${category}`;
     const selection = range || bands ? { range, bands } : null;
     const whole = category < 0 ? null : this.numbersOf(time, -1);
-    const numbers = this.parts.get(key) ?? new Numbers(this.scopes, this.times, this.pool, selection, category, whole);
+    const numbers = this.parts.get(key) ?? new Numbers(this.scopes, this.times, pool, selection, category, whole, tree);
     this.parts.delete(key);
     this.parts.set(key, numbers);
     for (const old of [...this.parts.keys()].slice(0, -KEPT_PARTS)) this.parts.delete(old);
@@ -232,7 +323,7 @@ export class Context {
 
   /** Columns of what is shown whose samples' times are not known. */
   get untimed() {
-    return this.columns(this.scope).filter(({ column }) => !this.tree.times.has(column));
+    return this.columns(this.scope).filter(({ column }) => !this.source.times.has(column));
   }
 
   /**
@@ -249,6 +340,7 @@ export class Context {
       moved: () => this.moved(graph),
       enter: () => (this.active = graph),
       open: (method) => this.openMethod(method),
+      menu: (node, x, y) => this.menuOf(graph, node, x, y),
     });
     this.graphs.push(graph);
     return graph;

@@ -2,6 +2,7 @@
 /** Ties the page together: the state says what to show, the views say what the user did. */
 
 import { ALL_PARTS, ALL_TIME, INITIAL, parseHash, UNZOOMED } from "../data/state.js";
+import { formatTransforms } from "../data/transforms.js";
 import { categoryCode, isWork } from "../data/work.js";
 import { startExport } from "../export/export_menu.js";
 import { Coloring, showLegend } from "../graph/colors.js";
@@ -10,6 +11,7 @@ import { followRow } from "../views/table.js";
 import { VIEWS_BY_NAME } from "../views/views.js";
 import { Context } from "./context.js";
 import { part } from "./dom.js";
+import { FrameMenu } from "./frame_menu.js";
 import { startKeys } from "./keyboard.js";
 import { PartChips } from "./part_chips.js";
 import { layOnPaper, takeFromPaper } from "./print.js";
@@ -53,6 +55,7 @@ export class Explorer {
     this.search = new SearchBox((change) => store.set(change));
     this.scopes = new ScopeBox(context);
     this.chips = new PartChips(context);
+    this.menu = new FrameMenu(context);
     this.summaries = summaries;
     startExport(context, (error) => this.fail("The file cannot be saved", error));
     context.pointed = (graph, node, x, y) => {
@@ -61,6 +64,10 @@ export class Explorer {
       if (graph.selected === node) showFrame(graph, node);
     };
     context.moved = (graph) => this.moved(graph);
+    context.menuOf = (graph, node, x, y) => {
+      hideTooltip();
+      this.menu.open(graph, node, x, y);
+    };
     context.failed = (error) => this.fail("A part of this view cannot be shown", error);
     store.changed = () => this.show();
     startTabs((view) => context.has(view), (view) => store.go({ view }));
@@ -74,6 +81,7 @@ export class Explorer {
       "copy-name": () => void copyName(context.active, this.shown()),
       "copy-stack": () => void copyStack(context.active, this.shown()),
       "open-sandwich": () => this.openMethod(this.shown()),
+      "change-stacks": () => this.openMenu(this.shown(), part("change-stacks", HTMLButtonElement).getBoundingClientRect()),
     };
     for (const [id, action] of Object.entries(buttons)) part(id, HTMLButtonElement).addEventListener("click", action);
     document.addEventListener("click", (event) => this.follow(event));
@@ -151,7 +159,7 @@ export class Explorer {
     context.folds.show(state.folds);
     this.scopes.update();
     this.chips.update();
-    context.matches = this.search.run(profile, state, name === "graph" || name === "time" ? profile.present(state.zoom) : 0);
+    context.matches = this.search.run(profile, state, name === "graph" || name === "time" ? profile.present(context.shownAt(state.zoom)) : 0);
     const { view, graphs } = this.viewOf(name);
     const arrives = name !== this.view;
     if (arrives && this.view) {
@@ -274,6 +282,22 @@ export class Explorer {
     this.turnCategory(categoryCode(active.profile.categories[node]));
   }
 
+  /**
+   * Opens the menu of a frame below a box, or below the frame.
+   * @param {number} node
+   * @param {{left: number, bottom: number}} [box]
+   */
+  openMenu(node, box) {
+    const { active } = this.context;
+    if (!active?.seen) return;
+    const { left, bottom } = box ?? active.placeOf(node);
+    this.context.menuOf(active, node, left, bottom);
+  }
+
+  turnIdle() {
+    if (this.context.idleShare > 0) this.store.go({ idle: !this.store.state.idle });
+  }
+
   expand() {
     this.store.set({ full: !this.store.state.full });
   }
@@ -296,7 +320,7 @@ export class Explorer {
     if (active && active.zoomed > 0) active.events.zoom(0);
   }
 
-  /** Ends the search, else the zoom, else the category, else the range, else the full window. In a field Esc only leaves the field. */
+  /** Ends the search, else the zoom, else the category, else the last change of stacks, else the range, else the full window. In a field Esc only leaves the field. */
   escape() {
     hideTooltip();
     const { state } = this.store;
@@ -304,6 +328,7 @@ export class Explorer {
     else if (this.context.active?.zoomed) this.zoomOut();
     else if (state.zoom) this.store.go({ zoom: 0 });
     else if (this.context.category >= 0) this.store.go({ category: "" });
+    else if (this.context.transforms.length) this.store.go({ changes: formatTransforms(this.context.transforms.slice(0, -1)) });
     else if (this.context.part) this.store.go(ALL_TIME);
     else if (state.full) this.expand();
   }

@@ -51,7 +51,7 @@ function shortcutsOf(explorer) {
   };
   return [
     { keys: ["/"], what: "search", act: () => explorer.search.focus() },
-    { keys: ["Escape"], shown: ["Esc"], what: "end the search, then the zoom, the category, the range", act: () => explorer.escape() },
+    { keys: ["Escape"], shown: ["Esc"], what: "end the search, then the zoom, the category, the changes of stacks, the range", act: () => explorer.escape() },
     { keys: [], shown: ["←", "→", "↑", "↓"], what: "move between frames of a graph" },
     { keys: [], shown: ["Enter"], what: "zoom to the selected frame" },
     { keys: ["Backspace"], what: "one step back", act: () => store.back(), button: "back" },
@@ -67,6 +67,8 @@ function shortcutsOf(explorer) {
     { keys: ["v"], what: "machines: metrics of hosts", act: within(view("machines")) },
     { keys: ["j"], what: "Spark: stages, blocked time, executors", act: within(view("spark")) },
     { keys: ["w"], what: "choose a scope: cluster, host, process", act: () => explorer.scopes.focus() },
+    { keys: ["x"], what: "skip, drop, collapse, or show the frame's stacks alone", act: () => explorer.openMenu(explorer.meant()) },
+    { keys: ["z"], what: "show or hide threads that wait for work", act: () => explorer.turnIdle() },
     { keys: ["c"], what: "copy the name of the frame", act: () => void copyName(explorer.context.active, explorer.meant()) },
     { keys: ["C"], shown: ["Shift", "c"], what: "copy the whole stack", act: () => void copyStack(explorer.context.active, explorer.meant()) },
     { keys: ["i"], what: "root at the top or the bottom", act: () => store.set({ flame: !store.state.flame }), button: "turn" },

@@ -1,7 +1,9 @@
 // @ts-check
-/** What part of the recording is shown, in every view: a chip for each limit, which a click takes away. */
+/** What part of the recording is shown, in every view: a switch for idle threads, and a chip for each limit and change, which a click takes away. */
 
+import { percent } from "../data/format.js";
 import { bandsText, rangeText } from "../data/range.js";
+import { formatTransforms, transformText } from "../data/transforms.js";
 import { categoryLabel } from "../data/work.js";
 import { filled, make, part } from "./dom.js";
 
@@ -17,7 +19,7 @@ export class PartChips {
   }
 
   update() {
-    const { range, otherRange, bands, category } = this.context;
+    const { range, otherRange, bands, category, transforms, source } = this.context;
     /** @type {[text: string, what: string, change: Partial<State>][]} */
     const chips = [];
     if (range) {
@@ -27,16 +29,34 @@ export class PartChips {
     if (otherRange) chips.push([`compared with ${rangeText(otherRange)}`, "second range", { time2: "" }]);
     if (bands) chips.push([`${bandsText(bands)} each`, "durations", { band: "" }]);
     if (category >= 0) chips.push([categoryLabel(category), "category", { category: "" }]);
-    const shown = chips.map(([text]) => text).join();
+    transforms.forEach((transform, at) => {
+      const others = formatTransforms(transforms.filter((_, other) => other !== at));
+      chips.push([transformText(transform, source), "change", { changes: others }]);
+    });
+    const idle = this.idleSwitch();
+    const shown = [idle?.textContent, ...chips.map(([text]) => text)].join();
     if (shown === this.shown) return; // the focus stays
     this.shown = shown;
-    this.element.hidden = chips.length === 0;
-    this.element.replaceChildren(...chips.map(([text, what, change]) => {
-      const chip = filled("button", "chip", text, make("span", "", "×"));
+    this.element.hidden = !idle && chips.length === 0;
+    this.element.replaceChildren(...(idle ? [idle] : []), ...chips.map(([text, what, change]) => {
+      const chip = filled("button", "chip", make("bdi", "", text), make("span", "", "×"));
       chip.title = `Clear the ${what}`;
       chip.setAttribute("aria-label", `Clear the ${what} ${text}`);
       chip.addEventListener("click", () => this.context.go(change));
       return chip;
     }));
+  }
+
+  /** Shows idle threads, or hides them; null where there are none. */
+  idleSwitch() {
+    const { context } = this;
+    const { idleShare, state } = context;
+    if (idleShare === 0) return null;
+    const button = make("button", "", `${percent(idleShare, 1)} is idle: ${state.idle ? "hide" : "show"}`);
+    button.id = "idle";
+    button.title = "Threads that wait for work (z)";
+    button.setAttribute("aria-pressed", String(state.idle));
+    button.addEventListener("click", () => context.go({ idle: !context.state.idle }));
+    return button;
   }
 }

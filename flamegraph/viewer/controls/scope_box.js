@@ -60,7 +60,17 @@ export class ScopeBox {
     const notes = [];
     if (state.event && state.event !== name) notes.push(`The link's event is not on this page. Shown instead: ${title}.`);
     if (state.scope && !scopes.parse(state.scope)) notes.push(`The link's scope is not on this page. Shown instead: ${scope.label}.`);
-    part("scope-note", HTMLParagraphElement).textContent = [...notes, this.describe(scope), this.missing(scope)].filter(Boolean).join(" ");
+    part("scope-note", HTMLParagraphElement).textContent = [...notes, this.describe(scope), this.base(scope), this.missing(scope)].filter(Boolean).join(" ");
+  }
+
+  /**
+   * What shares are of, if that is not all stacks.
+   * @param {Scope} scope
+   */
+  base(scope) {
+    const { changed, numbers, event, thread, page } = this.context;
+    const { amount } = changed.tree ? numbers.amounts(scope, event, thread) : { amount: 0 };
+    return amount > 0 ? `Shares are of the ${quantity(amount, page.events[event])} shown.` : "";
   }
 
   /**
@@ -77,7 +87,7 @@ export class ScopeBox {
 
   /** @param {Scope} scope */
   describe(scope) {
-    const { scopes, numbers, recorded, page, event, thread, part, inTime } = this.context;
+    const { scopes, numbers, unchanged, page, event, thread, part, inTime } = this.context;
     const info = page.events[event];
     if (!scopes.hasEvent(event)) return `There are no samples of ${info.title}.`;
     const { untimed } = this.context;
@@ -93,7 +103,7 @@ export class ScopeBox {
     }
     if (scope.kind === "sum" && thread < 0 && !part) return hosts > 1 ? "The sum of all hosts." : "";
     // A part of the recording is measured by all of it, a scope by all scopes in the same part.
-    const [base, threads] = scope.kind === "sum" ? [recorded, -1] : [numbers, thread];
+    const [base, threads] = scope.kind === "sum" ? [unchanged, -1] : [numbers, thread];
     const of = base.amounts(scopes.sumOfRun(scope.run), event, threads).amount;
     // "100 of 400 samples", "20 ms of 3.0 s": a unit that is the same is said once.
     const [here, whole] = [quantity(amount, info), quantity(of, info)];

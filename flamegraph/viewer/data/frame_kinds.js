@@ -172,7 +172,9 @@ const MODULES = new WeakMap();
 export function readModules(reader, names) {
   if (reader.at === reader.to) return;
   const texts = [""];
-  for (let left = reader.count(); left > 0; left--) {
+  let left = reader.count();
+  if (left === 0) return;
+  for (; left > 0; left--) {
     const { bytes, at, to } = reader.piece();
     texts.push(new TextDecoder().decode(bytes.subarray(at, to)));
   }

@@ -53,7 +53,8 @@ export class HostShares {
 
   /** Reads all hosts; yields so that other work can run. */
   *work() {
-    const { hosts, numbers, context: { tree, scopes } } = this;
+    const { hosts, numbers, context: { scopes } } = this;
+    const { tree } = numbers;
     const most = Math.floor(MOST_SHARES / Math.max(1, hosts.length));
     const all = [...tree.names.keys()];
     const kept = all.length <= most ? all : this.methods().slice(0, most).map(({ name }) => name);

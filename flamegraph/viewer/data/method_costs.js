@@ -4,7 +4,7 @@
 import { outermostOf } from "./methods.js";
 
 /** @import { Numbers } from "./numbers.js" */
-/** @import { Tree } from "./tree.js" */
+/** @import { Shape } from "./profile.js" */
 /** @typedef {{column: number, weight: number}[]} Columns columns of the page's data, each with its weight */
 
 /** Milliseconds of background work before the page may do other work. */
@@ -35,7 +35,7 @@ export async function inTurns(work, stopped) {
 
 /** Visits only nodes in the columns and those above them: a process has a small part of the tree. */
 export class MethodCosts {
-  /** @param {Tree} tree */
+  /** @param {Shape} tree */
   constructor(tree) {
     this.tree = tree;
     this.outermost = outermostOf(tree);

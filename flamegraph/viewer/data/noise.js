@@ -292,13 +292,13 @@ export async function readSides(context, chosen, stopped) {
  * @param {number} event
  * @param {number} process
  */
-function perSample({ page, scopes, recorded }, event, process) {
+function perSample({ page, scopes, unchanged }, event, process) {
   const { type, unit } = page.events[event];
   if (unit === "count" && type === "samples") return 1;
   const { host } = page.processes[process];
   const { hosts } = page.summaries[event];
   const taken = page.trimmed ? 0 : (hosts?.rows.find((one) => one.host === host)?.taken ?? 0);
   if (taken === 0) return !hosts && unit === "count" && !ESTIMATED.has(type) ? 1 : 0;
-  const sums = recorded.processSums(event, -1, scopes.whole);
+  const sums = unchanged.processSums(event, -1, scopes.whole);
   return page.processes.reduce((sum, one, at) => sum + (one.host === host ? sums[at] : 0), 0) / taken;
 }

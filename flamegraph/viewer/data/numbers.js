@@ -7,10 +7,11 @@ import { categoriesOf, categoryCount, categoryNumber, categoryOfThreads } from "
 
 /** @import { Columns } from "./method_costs.js" */
 /** @import { EventInfo } from "./page.js" */
-/** @import { BufferPool } from "./profile.js" */
+/** @import { BufferPool, Shape } from "./profile.js" */
 /** @import { Selection } from "./range.js" */
 /** @import { Scope, Scopes } from "./scopes.js" */
 /** @import { Times } from "./times.js" */
+/** @import { ChangedTree } from "./transforms.js" */
 
 export class Numbers {
   /**
@@ -20,12 +21,16 @@ export class Numbers {
    * @param {Selection | null} selection null for the whole recording
    * @param {number} [category] of work, -1 for all
    * @param {Numbers | null} [whole] the same of all categories
+   * @param {ChangedTree | null} [changed] the tree that is shown, if it is not the page's as it is
    */
-  constructor(scopes, times, pool, selection, category = -1, whole = null) {
+  constructor(scopes, times, pool, selection, category = -1, whole = null, changed = null) {
     this.scopes = scopes;
     this.page = scopes.page;
     this.times = times;
-    this.tree = times.tree;
+    this.source = times.tree;
+    this.changed = changed;
+    /** Its nodes have the numbers. @type {Shape} */
+    this.tree = changed?.tree ?? times.tree;
     this.pool = pool;
     this.selection = selection;
     this.category = category;
@@ -105,12 +110,13 @@ export class Numbers {
   }
 
   /**
-   * The category of each node in a column.
+   * The category of each of the page's nodes in a column.
    * @param {number} column
+   * @param {Shape} [tree] of whose nodes, if not of the page's
    */
-  categoriesIn(column) {
+  categoriesIn(column, tree = this.source) {
     const { columns, events } = this.page;
-    return categoriesOf(this.tree, !ofMemory(events[columns[column].event].type), this.rootOf(column));
+    return categoriesOf(tree, !ofMemory(events[columns[column].event].type), this.rootOf(column));
   }
 
   /**
@@ -132,7 +138,7 @@ export class Numbers {
     const [{ column: first }] = columns;
     /** Of threads of each category: what nodes cost with all below. @type {Map<number, {like: number, total: Float64Array}>} */
     const roots = new Map();
-    if (new Set(columns.map(({ column }) => this.rootOf(column))).size === 1) return this.categoriesIn(first);
+    if (new Set(columns.map(({ column }) => this.rootOf(column))).size === 1) return this.categoriesIn(first, this.tree);
     const { count, parent } = this.tree;
     for (const { column, weight } of columns) {
       const root = this.rootOf(column);
@@ -140,11 +146,11 @@ export class Numbers {
       roots.set(root, { like: column, total });
       this.eachValue(column, (node, value) => (total[node] += value * weight));
     }
-    const of = this.categoriesIn(first).slice();
+    const of = this.categoriesIn(first, this.tree).slice();
     const most = new Float64Array(count);
     for (const { like, total } of roots.values()) {
       for (let node = count - 1; node > 0; node--) total[parent[node]] += total[node];
-      const categories = this.categoriesIn(like);
+      const categories = this.categoriesIn(like, this.tree);
       for (let node = 0; node < count; node++) {
         if (total[node] <= most[node]) continue;
         most[node] = total[node];
@@ -155,24 +161,32 @@ export class Numbers {
   }
 
   /**
-   * Which nodes of a column are of the category; null for all.
+   * Which of the page's nodes count in a column, by the category and the changes of stacks; null for all.
    * @param {number} column
    */
   chosenIn(column) {
     const { category } = this;
-    if (category < 0) return null;
+    const kept = this.changed?.kept;
+    if (category < 0) return kept ? (/** @type {number} */ node) => kept[node] === 1 : null;
     const of = this.categoriesIn(column);
+    if (kept) return (/** @type {number} */ node) => of[node] === category && kept[node] === 1;
     return (/** @type {number} */ node) => of[node] === category;
   }
 
   /**
-   * Calls `entry` only for nodes of the category.
+   * Calls `entry` for each of the page's nodes that counts and has a value in the column, in their order. For a part of
+   * the recording in any order, and perhaps several times, unless that is asked for.
    * @param {number} column
+   * @param {boolean} inOrder
    * @param {(node: number, value: number) => void} entry
    */
-  only(column, entry) {
+  eachSource(column, inOrder, entry) {
+    const { selection, times } = this;
     const chosen = this.chosenIn(column);
-    return chosen ? (/** @type {number} */ node, /** @type {number} */ value) => chosen(node) && entry(node, value) : entry;
+    const wanted = chosen ? (/** @type {number} */ node, /** @type {number} */ value) => chosen(node) && entry(node, value) : entry;
+    if (!selection) this.source.eachEntry(column, wanted);
+    else if (inOrder) times.eachEntry(column, selection, wanted);
+    else times.of(column)?.eachRow(selection, wanted);
   }
 
   /**
@@ -185,7 +199,7 @@ export class Numbers {
       let work = this.work.get(column);
       if (!work) {
         const [sums, of] = [new Float64Array(all.length), this.categoriesIn(column)];
-        this.eachValue(column, (node, value) => (sums[of[node]] += value));
+        this.eachSource(column, false, (node, value) => (sums[of[node]] += value));
         this.work.set(column, (work = sums));
       }
       for (let category = 0; category < all.length; category++) all[category] += work[category] * weight;
@@ -199,9 +213,8 @@ export class Numbers {
    * @param {(node: number, value: number) => void} entry
    */
   eachEntry(column, entry) {
-    const wanted = this.only(column, entry);
-    if (this.selection) this.times.eachEntry(column, this.selection, wanted);
-    else this.tree.eachEntry(column, wanted);
+    if (!this.changed?.place) return this.eachSource(column, true, entry);
+    this.times.inOrder(this.tree.count, (add) => this.eachValue(column, add), entry);
   }
 
   /**
@@ -210,17 +223,17 @@ export class Numbers {
    * @param {(node: number, value: number) => void} entry
    */
   eachValue(column, entry) {
-    const wanted = this.only(column, entry);
-    if (this.selection) this.times.of(column)?.eachRow(this.selection, wanted);
-    else this.tree.eachEntry(column, wanted);
+    const place = this.changed?.place;
+    this.eachSource(column, false, place ? (node, value) => entry(place[node], value) : entry);
   }
 
   /** @param {number} column */
   sumOf(column) {
     if (Number.isNaN(this.sums[column])) {
       let sum = 0;
-      if (this.selection && this.category < 0) sum = this.times.sumOf(column, this.selection);
-      else this.eachValue(column, (_, value) => (sum += value));
+      const all = this.category < 0 && !this.changed?.kept;
+      if (this.selection && all) sum = this.times.sumOf(column, this.selection);
+      else this.eachSource(column, false, (_, value) => (sum += value));
       this.sums[column] = sum;
     }
     return this.sums[column];

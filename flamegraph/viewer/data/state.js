@@ -12,6 +12,8 @@
  * @property {string} time2 the range that it is compared with; "" for none
  * @property {string} band only samples of these durations, as in range.js; "" is all
  * @property {string} category of work, the only one that is shown; "" is all
+ * @property {boolean} idle whether threads that wait for work are shown, too
+ * @property {string} changes of all stacks, as in transforms.js
  * @property {string} with key of the other scope in a comparison; "" leaves it to the view
  * @property {ViewName} view
  * @property {string} method whose callers and callees are shown; "" for none
@@ -33,7 +35,7 @@
 
 /** What the address leaves out. @type {State} */
 export const INITIAL = {
-  event: "", scope: "", thread: -1, time: "", time2: "", band: "", category: "", with: "", view: "graph", method: "", zoom: 0,
+  event: "", scope: "", thread: -1, time: "", time2: "", band: "", category: "", idle: false, changes: "", with: "", view: "graph", method: "", zoom: 0,
   reversed: "", callers: "", callees: "", q: "", regexp: false, flame: false, sort: "", rows: 0, folds: "", full: false, color: "kind", intensity: false,
   normalize: true,
 };
@@ -41,11 +43,11 @@ export const INITIAL = {
 export const UNZOOMED = { zoom: 0, reversed: "", callers: "", callees: "" };
 /** The whole recording is shown. */
 export const ALL_TIME = { time: "", time2: "", band: "" };
-/** With work of all categories. */
-export const ALL_PARTS = { ...ALL_TIME, category: "" };
+/** With work of all categories, and stacks as they were recorded. */
+export const ALL_PARTS = { ...ALL_TIME, category: "", changes: "" };
 /** A change of these shows other rows in a table. */
 const LISTED_BY = /** @type {const} */ ([
-  "event", "scope", "thread", "time", "time2", "band", "category", "with", "view", "q", "regexp", "sort", "normalize",
+  "event", "scope", "thread", "time", "time2", "band", "category", "idle", "changes", "with", "view", "q", "regexp", "sort", "normalize",
 ]);
 /** A link may ask for more than a browser can bear. */
 export const MOST_ROWS = 5000;

@@ -115,18 +115,20 @@ export function countCells(times, columns, grid, counted) {
  * @param {TimeGrid} grid
  * @param {(column: number) => Uint8Array} categories of a column's nodes
  * @param {number} count of categories
+ * @param {Counted} counted
  */
-export function countCategories(times, columns, grid, categories, count) {
+export function countCategories(times, columns, grid, categories, count, counted) {
   const values = new Float64Array(grid.columns * count);
   for (const { column, weight } of columns) {
     const table = times.of(column);
     if (!table) continue;
     const of = categories(column);
+    const counts = counted(column);
     for (let bucket = 0; bucket < table.buckets.length; bucket++) {
       const at = Math.floor(table.beginOf(bucket) / grid.span) * count;
       if (at >= values.length) break;
       for (let row = table.first[bucket]; row < table.first[bucket + 1]; row++) {
-        values[at + of[table.node[row]]] += table.valueOf(row) * weight;
+        if (!counts || counts(table.node[row])) values[at + of[table.node[row]]] += table.valueOf(row) * weight;
       }
     }
   }

@@ -148,12 +148,20 @@ export class Times {
    */
   eachEntry(column, selection, entry) {
     const table = this.of(column);
-    if (!table) return;
-    if (this.sums.length === 0) this.sums = new Float64Array(this.tree.count);
-    if (this.met.length < table.node.length) this.met = new Int32Array(table.node.length);
+    if (table) this.inOrder(this.tree.count, (add) => table.eachRow(selection, add), entry);
+  }
+
+  /**
+   * Adds up values by node, and calls `entry` for each node that has any, in their order.
+   * @param {number} nodes that there may be
+   * @param {(add: (node: number, value: number) => void) => void} each
+   * @param {(node: number, value: number) => void} entry
+   */
+  inOrder(nodes, each, entry) {
+    if (this.sums.length < nodes) [this.sums, this.met] = [new Float64Array(nodes), new Int32Array(nodes)];
     const { sums, met } = this;
     let count = 0;
-    table.eachRow(selection, (node, value) => {
+    each((node, value) => {
       if (value > 0 && sums[node] === 0) met[count++] = node;
       sums[node] += value;
     });

@@ -76,6 +76,8 @@ export class ByteReader {
 const MAGIC = "HPV4";
 const MOST_NAME_BYTES = 1 << 29;
 export const NO_NAME = -1;
+/** Of `waits`: the thread waits for work. */
+export const FOR_WORK = 6;
 
 /** Sparse self values, still packed: node numbers and values. @typedef {{entries: number, nodes: ByteReader, values: ByteReader}} Column */
 /**
@@ -111,6 +113,8 @@ export class Tree {
     this.columns = [];
     /** By column. @type {Map<number, PackedTimes>} */
     this.times = new Map();
+    /** What the stacks that end in each node wait for, as in FORMAT.md; null if that is not known. @type {Uint8Array | null} */
+    this.waits = null;
   }
 
   /**
@@ -170,6 +174,10 @@ export function readTree(bytes) {
   }
   readTimes(tree, reader);
   readModules(reader, names);
+  if (reader.at < reader.to) {
+    tree.waits = new Uint8Array(count);
+    reader.piece().unpack(tree.waits);
+  }
   if (reader.at !== reader.to) throw damaged("something follows it");
   return tree;
 }

@@ -27,6 +27,7 @@ const SOME_WIDTH = 1200;
  * @property {() => void} moved another frame fills the width
  * @property {() => void} enter the pointer or the focus came to this graph
  * @property {(method: string) => void} open a frame of this method was double-clicked
+ * @property {(node: number, x: number, y: number) => void} menu its menu is asked for; client pixels
  */
 
 /**
@@ -90,6 +91,13 @@ export class Graph {
       const node = this.nodeUnder(event);
       clicked = this.methodOf(node);
       if (node >= 0) this.events.zoom(node);
+    });
+    canvas.addEventListener("contextmenu", (event) => {
+      const node = this.nodeUnder(event);
+      if (node < 0) return;
+      event.preventDefault();
+      this.events.enter();
+      this.events.menu(node, event.clientX, event.clientY);
     });
     canvas.addEventListener("dblclick", () => this.events.open(clicked));
     scroller.addEventListener("keydown", (event) => {
@@ -374,9 +382,17 @@ export class Graph {
     if (y < 0) this.sheet.scroller.scrollTop += y;
     if (y + ROW > this.sheet.height) this.sheet.scroller.scrollTop += y + ROW - this.sheet.height;
     this.placeOutline();
-    // A frame too narrow for a box has a tooltip, too.
-    const box = this.boxOf(node) ?? { x: 0, y: this.top(this.profile.depth[node]), width: 0 };
+    const { left, bottom } = this.placeOf(node);
+    this.events.point(node, left, bottom);
+  }
+
+  /**
+   * The lower edge of a frame, in client pixels, not far from where it begins. A frame too narrow for a box has one, too.
+   * @param {number} node
+   */
+  placeOf(node) {
+    const box = this.boxOf(node) ?? { x: 0, y: this.top(this.profile?.depth[node] ?? 0), width: 0 };
     const canvas = this.sheet.canvas.getBoundingClientRect();
-    this.events.point(node, canvas.left + box.x + Math.min(box.width, 40), canvas.top + box.y + ROW);
+    return { left: canvas.left + box.x + Math.min(box.width, 40), bottom: canvas.top + box.y + ROW };
   }
 }

@@ -16,7 +16,7 @@ export class ScopeGraph {
    */
   constructor(context, panel, id = "graph") {
     this.context = context;
-    this.graph = context.makeGraph(id, "Flame graph", (node) => context.go({ zoom: node }));
+    this.graph = context.makeGraph(id, "Flame graph", (node) => context.go({ zoom: context.originOf(node) }));
     panel.append(this.graph.element);
     /** @type {Profile | null} */
     this.profile = null;
@@ -26,9 +26,9 @@ export class ScopeGraph {
   update(state) {
     const { graph, context } = this;
     const { profile, scope, part } = context;
-    const zoom = profile.present(state.zoom);
+    const zoom = profile.present(context.shownAt(state.zoom));
     if (profile !== this.profile) {
-      const words = [scope.label, part, ...amounts(profile.sum(), profile.event)];
+      const words = [scope.label, part, context.idleHidden, ...amounts(profile.sum(), profile.event)];
       graph.show(profile, { label: words.filter(Boolean).join(" · ") }, zoom);
     } else {
       graph.zoom(zoom);

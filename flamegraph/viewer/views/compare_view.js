@@ -238,13 +238,14 @@ export class CompareView {
    */
   zoom(node) {
     const same = kindlessOf(this.context.tree).node;
-    this.context.go({ zoom: same ? same.indexOf(node) : node });
+    this.context.go({ zoom: this.context.originOf(same ? same.indexOf(node) : node) });
   }
 
   /** @param {number} node of the page's tree */
   kindlessNode(node) {
     const same = kindlessOf(this.context.tree).node;
-    return same ? same[node] ?? 0 : node;
+    const shown = this.context.shownAt(node);
+    return same ? same[shown] ?? 0 : shown;
   }
 
   /**

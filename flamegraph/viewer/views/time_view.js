@@ -158,9 +158,9 @@ export class TimeView {
    * @param {TimeGrid} grid
    */
   count(grid) {
-    const { page, recorded, numbers, times, scope, event, thread, category, matches, tree } = this.context;
+    const { page, recorded, numbers, times, scope, event, thread, category, matches, source } = this.context;
     const columns = recorded.columns(scope, event, thread);
-    const counted = [scope.key, event, thread, category, grid];
+    const counted = [scope.key, event, thread, category, recorded, grid];
     const chosen = (/** @type {number} */ column) => numbers.chosenIn(column);
     if (counted.some((one, at) => one !== this.counted[at])) {
       this.counts = countCells(times, columns, grid, chosen);
@@ -171,7 +171,7 @@ export class TimeView {
       this.matchedFor = [];
     }
     if (matches !== this.matchedFor[0] || this.matchedFor.length === 0) {
-      this.matched = matches && countMatches(times, columns, grid, tree, matches, chosen);
+      this.matched = matches && countMatches(times, columns, grid, source, matches, chosen);
       this.matchedFor = [matches];
     }
   }

@@ -55,14 +55,15 @@ export class WorkByTime {
     const { context } = this;
     const { page, scope, scopes, event, thread, range, recorded, times } = context;
     const columns = recorded.columns(scope, event, thread);
-    const known = page.time !== null && columns.some(({ column }) => context.tree.times.has(column));
+    const known = page.time !== null && columns.some(({ column }) => context.source.times.has(column));
     this.element.hidden = !known;
     if (!known || !page.time) return;
     const { grid, columnWidth, ticks } = timeAxis(page.time, width, NARROW_BAR, WIDE_BAR);
     const count = categoryCount();
-    const counted = [scope.key, event, thread, grid.columns];
+    const counted = [scope.key, event, thread, recorded, grid.columns];
     if (counted.some((one, at) => one !== this.counted[at])) {
-      this.sums = countCategories(times, columns, grid, (column) => recorded.categoriesIn(column), count);
+      const chosen = (/** @type {number} */ column) => recorded.chosenIn(column);
+      this.sums = countCategories(times, columns, grid, (column) => recorded.categoriesIn(column), count, chosen);
       this.counted = counted;
     }
     this.grid = grid;

@@ -5,6 +5,7 @@ import { filled, linkButton, make } from "../controls/dom.js";
 import { isDark } from "../controls/theme.js";
 import { percent } from "../data/format.js";
 import { bandsText, rangeText } from "../data/range.js";
+import { transformText } from "../data/transforms.js";
 import { categoryCode, categoryCount, categoryNumber } from "../data/work.js";
 import { WorkBars } from "./work_bars.js";
 import { WorkByTime } from "./work_time.js";
@@ -52,7 +53,7 @@ export class WorkView {
   draw(dark) {
     const { context, panel } = this;
     const { event, thread, category, scope, state } = context;
-    const drawn = [event, thread, category, scope.key, state.time, state.band, dark, panel.clientWidth];
+    const drawn = [event, thread, category, scope.key, state.time, state.band, state.changes, dark, panel.clientWidth];
     if (drawn.every((one, at) => one === this.drawn[at])) return;
     this.drawn = drawn;
     const rows = this.rows();
@@ -70,8 +71,11 @@ export class WorkView {
 
   /** What the bars are of. */
   what() {
-    const { page, thread, range, bands } = this.context;
-    const times = [range && rangeText(range), bands && `${bandsText(bands)} each`, thread >= 0 && `threads ${page.threads[thread]}`];
+    const { page, thread, range, bands, transforms, source } = this.context;
+    const times = [
+      range && rangeText(range), bands && `${bandsText(bands)} each`, thread >= 0 && `threads ${page.threads[thread]}`,
+      ...transforms.map((transform) => transformText(transform, source)),
+    ];
     return `Of ${times.filter(Boolean).join(", ") || "the whole recording"}.`;
   }
 
@@ -86,8 +90,8 @@ export class WorkView {
    * @returns {SummedRow[]}
    */
   rows() {
-    const { page, event, thread, inTime, state, scopes } = this.context;
-    const partly = inTime || thread >= 0;
+    const { page, event, thread, inTime, state, scopes, transforms } = this.context;
+    const partly = inTime || thread >= 0 || transforms.length > 0;
     const numbers = this.context.numbersOf(state.time, -1);
     const rows = (page.summaries[event].work ?? []).map((row) => {
       const sums = new Float64Array(categoryCount());

@@ -8,6 +8,7 @@ use flate2::Compression;
 use super::{Column, ViewerWriter};
 use crate::formats::put_modules;
 use crate::formats::shared::shared_prefix;
+use crate::ops::waits::waits_of_nodes;
 use crate::profile::Result;
 use crate::source::wire::put_varint;
 use crate::source::write_by_thread;
@@ -19,26 +20,41 @@ const LEVEL: u32 = 4;
 impl ViewerWriter {
     /// Writes the data, the same bytes for the same profiles in the same order. If there are too many nodes the
     /// thinnest subtrees are put together first, each parent's into one frame `(N smaller frames)`; totals stay
-    /// exact.
-    pub fn finish(&mut self, mut out: impl Write) -> Result<()> {
+    /// exact. With `waits` it says what each stack waits for.
+    pub fn finish(&mut self, waits: bool, mut out: impl Write) -> Result<()> {
         self.keep_most(self.most_nodes)?;
         self.bucket_width();
         let deflated = ZlibEncoder::new(Vec::new(), Compression::new(LEVEL));
-        let deflated = write_by_thread(deflated, |mut pieces| self.write(&mut pieces))?;
+        let deflated = write_by_thread(deflated, |mut pieces| self.write(waits, &mut pieces))?;
         out.write_all(&deflated.finish()?)?;
         out.flush()?;
         Ok(())
     }
 
-    fn write(&self, out: &mut impl Write) -> Result<()> {
+    fn write(&self, waits: bool, out: &mut impl Write) -> Result<()> {
         let mut head = MAGIC.to_vec();
-        let (frames, modules) = self.put_tables(&mut head);
+        let (frames, mut modules) = self.put_tables(&mut head);
         out.write_all(&head)?;
         self.write_tree(&frames, out)?;
         self.write_columns(out)?;
         self.write_times(out)?;
+        if waits && modules.is_empty() {
+            put_varint(&mut modules, 0);
+        }
         out.write_all(&modules)?;
+        if waits {
+            write_piece(out, &self.waits())?;
+        }
         Ok(())
+    }
+
+    /// What the stacks that end in each node wait for.
+    fn waits(&self) -> Vec<u8> {
+        let mut ends = vec![false; self.union.tree.len()];
+        for (node, _) in self.columns.iter().flat_map(Column::entries) {
+            ends[node as usize] = true;
+        }
+        waits_of_nodes(&self.union.frames, &self.union.tree, &ends)
     }
 
     /// Names and frames in name order; returns each frame's number in the data, by frame index, and the names' modules.
