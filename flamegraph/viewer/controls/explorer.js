@@ -2,6 +2,7 @@
 /** Ties the page together: the state says what to show, the views say what the user did. */
 
 import { ALL_PARTS, ALL_TIME, INITIAL, parseHash, UNZOOMED } from "../data/state.js";
+import { collectMethods } from "../data/methods.js";
 import { formatTransforms } from "../data/transforms.js";
 import { categoryCode, isWork } from "../data/work.js";
 import { startExport } from "../export/export_menu.js";
@@ -13,6 +14,7 @@ import { Context } from "./context.js";
 import { part } from "./dom.js";
 import { FrameMenu } from "./frame_menu.js";
 import { startKeys } from "./keyboard.js";
+import { MatchWalk } from "./match_walk.js";
 import { PartChips } from "./part_chips.js";
 import { layOnPaper, takeFromPaper } from "./print.js";
 import { ScopeBox } from "./scope_box.js";
@@ -52,7 +54,8 @@ export class Explorer {
     this.legend = [];
     /** Between the events beforeprint and afterprint. */
     this.onPaper = false;
-    this.search = new SearchBox((change) => store.set(change));
+    this.walk = new MatchWalk(context);
+    this.search = new SearchBox((change) => store.set(change), (step) => this.walk.go(step));
     this.scopes = new ScopeBox(context);
     this.chips = new PartChips(context);
     this.menu = new FrameMenu(context);
@@ -111,7 +114,35 @@ export class Explorer {
     const { scope, q, view, method } = parseHash(link.hash);
     if (view === "sandwich") this.context.openMethod(method);
     else this.store.go({ scope, q, view, regexp: false, zoom: 0, thread: -1 });
+    if (link.dataset.method) this.zoomTo(link.dataset.method);
     part("explorer", HTMLElement).scrollIntoView({ block: "start" });
+  }
+
+  /**
+   * Zooms to the widest frame of a method.
+   * @param {string} method
+   */
+  zoomTo(method) {
+    const { profile } = this.context;
+    const name = profile.names.indexOf(method);
+    const { origin } = collectMethods(profile).find((one) => one.name === name) ?? { origin: 0 };
+    this.store.go({ zoom: this.context.originOf(origin) });
+  }
+
+  /** Zooms along the widest frames, as long as one has at least half of what it stands on. */
+  followHottest() {
+    const { active } = this.context;
+    const { profile, zoomed } = active ?? {};
+    if (!active?.seen || !profile || zoomed === undefined) return;
+    const { total, end } = profile;
+    let at = zoomed;
+    for (let widest = at; ; at = widest) {
+      for (let child = at + 1; child < end[at]; child = end[child]) {
+        if (widest === at || total[child] > total[widest]) widest = child;
+      }
+      if (widest === at || total[widest] * 2 < total[at]) break;
+    }
+    if (at > zoomed) active.events.zoom(at);
   }
 
   /** Brings everything on the page into the state. */
@@ -175,6 +206,8 @@ export class Explorer {
     }
     view.update(state);
     if (arrives) for (const graph of graphs) graph.arrive();
+    this.walk.update();
+    for (const id of ["match-before", "match-next"]) part(id, HTMLButtonElement).hidden = !context.matches || !context.active;
     // The table of the hottest methods is of the whole cluster.
     const chosen = scope.key !== scopes.whole.key || thread >= 0 || (state.view === "compare" && state.with !== "");
     this.summaries.show(event, state.view === INITIAL.view && !chosen, context.part !== "");

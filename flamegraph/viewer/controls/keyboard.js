@@ -51,10 +51,13 @@ function shortcutsOf(explorer) {
   };
   return [
     { keys: ["/"], what: "search", act: () => explorer.search.focus() },
+    { keys: ["n"], what: "next match, the widest first", act: () => explorer.walk.go(1), button: "match-next" },
+    { keys: ["N"], shown: ["Shift", "n"], what: "previous match", act: () => explorer.walk.go(-1), button: "match-before" },
     { keys: ["Escape"], shown: ["Esc"], what: "end the search, then the zoom, the category, the changes of stacks, the range", act: () => explorer.escape() },
     { keys: [], shown: ["←", "→", "↑", "↓"], what: "move between frames of a graph" },
     { keys: [], shown: ["Enter"], what: "zoom to the selected frame" },
     { keys: ["Backspace"], what: "one step back", act: () => store.back(), button: "back" },
+    { keys: ["f"], what: "hottest path: zoom along the widest frames", act: () => explorer.followHottest(), button: "hottest-path" },
     { keys: ["0"], what: "zoom all the way out", act: () => explorer.zoomOut() },
     { keys: ["g"], what: "flame graph", act: within(view("graph")) },
     { keys: ["l"], what: "time: heat map and timeline", act: within(view("time")) },

@@ -10,8 +10,11 @@ import { part } from "./dom.js";
 /** @import { State } from "../data/state.js" */
 
 export class SearchBox {
-  /** @param {(change: {q?: string, regexp?: boolean}) => void} changed */
-  constructor(changed) {
+  /**
+   * @param {(change: {q?: string, regexp?: boolean}) => void} changed
+   * @param {(step: 1 | -1) => void} walk to the next match, or the one before
+   */
+  constructor(changed, walk) {
     this.input = part("search", HTMLInputElement);
     this.regexp = part("search-regexp", HTMLButtonElement);
     this.result = part("search-result", HTMLOutputElement);
@@ -35,6 +38,7 @@ export class SearchBox {
         agree();
         changed({});
         this.input.blur();
+        walk(event.shiftKey ? -1 : 1);
       }
       if (event.key === "Escape" && this.input.value) changed({ q: "" });
     });

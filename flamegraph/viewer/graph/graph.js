@@ -221,6 +221,7 @@ export class Graph {
     this.fitRows(this.profile);
     const above = Math.max(0, this.profile.depth[this.zoomed] - ROWS_ABOVE) * ROW;
     this.sheet.scroller.scrollTop = this.flame ? this.rows * ROW - this.sheet.height - above : above;
+    if (this.selected >= 0) this.reveal(this.selected);
     this.redraw();
   }
 
@@ -378,12 +379,20 @@ export class Graph {
     if (!this.profile || node < 0) return;
     this.selected = node;
     this.hovered = -1;
-    const y = this.top(this.profile.depth[node]);
-    if (y < 0) this.sheet.scroller.scrollTop += y;
-    if (y + ROW > this.sheet.height) this.sheet.scroller.scrollTop += y + ROW - this.sheet.height;
+    this.reveal(node);
     this.placeOutline();
     const { left, bottom } = this.placeOf(node);
     this.events.point(node, left, bottom);
+  }
+
+  /**
+   * Scrolls a node's row into sight.
+   * @param {number} node
+   */
+  reveal(node) {
+    const y = this.top(this.profile?.depth[node] ?? 0);
+    if (y < 0) this.sheet.scroller.scrollTop += y;
+    if (y + ROW > this.sheet.height) this.sheet.scroller.scrollTop += y + ROW - this.sheet.height;
   }
 
   /**

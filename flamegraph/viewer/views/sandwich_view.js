@@ -54,17 +54,26 @@ export class SandwichView {
     this.callees.graph.turnedBy = () => false;
   }
 
+  /** The method that is shown until one is chosen: that of the first finding, else the one with the highest self cost. */
+  usual() {
+    const { page, event, tree } = this.context;
+    const found = page.summaries[event].findings[0]?.method ?? "";
+    if (this.methods.some(({ name }) => tree.names[name] === found)) return found;
+    const hottest = this.methods.reduce((most, one) => (one.self > most.self ? one : most), { name: -1, self: 0 });
+    return tree.names[hottest.name] ?? "";
+  }
+
   /** @param {State} state */
   update(state) {
     const { profile } = this.context;
-    if (profile === this.profile && state.method === this.method) {
+    if (profile === this.profile && (state.method || this.usual()) === this.method) {
       this.callers.update();
       this.callees.update();
       return;
     }
     if (profile !== this.profile) this.methods = collectMethods(profile);
-    const { method } = state;
     this.profile = profile;
+    const method = state.method || this.usual();
     this.method = method;
     const name = method ? profile.names.indexOf(method) : -1;
     const merged = name < 0 ? null : mergedAround(profile, name);

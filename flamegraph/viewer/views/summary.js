@@ -58,7 +58,7 @@ export class Summaries {
     const [answer, ...others] = findings;
     const ofAll = make("p", "of-all", "The whole recording:");
     const header = filled("header", "", ofAll);
-    header.append(empty || !answer ? make("h1", "", empty?.answer ?? "") : answerOf(answer));
+    header.append(empty || !answer ? make("h1", "", empty?.answer ?? "") : answerOf(answer, name));
     if (second) header.append(make("p", "second", second));
     if (others.length) {
       const items = others.map((one) => {
@@ -144,10 +144,16 @@ export class Summaries {
 /**
  * The sentence as a heading, without its full stop.
  * @param {Finding} finding
+ * @param {string} event
  */
-function answerOf({ method, parts }) {
+function answerOf({ method, parts }, event) {
   return filled("h1", "", ...parts.map(([kind, text], at) => {
-    if (kind === "method") return nameElement(method ?? "");
+    if (kind === "method") {
+      const link = linkTo({ event, q: queryOf(method ?? "") }, nameElement(method ?? ""));
+      link.dataset.method = method ?? "";
+      link.title = "Zoom to its widest frame";
+      return link;
+    }
     if (kind === "share") return make("span", "hot", text);
     return at === parts.length - 1 ? text.replace(/\.$/, "") : text;
   }));
