@@ -502,7 +502,7 @@ def idle_threads(subject: Subject) -> list[Finding]:
         idle_ones, all_ones = ((every.total(value) - busy.total(value)) / each, every.total(value) / each)
         threads = f": about {idle_ones:.0f} of {all_ones:.0f} threads"
     share = percent(left, every.total())
-    text = f"Idle threads, {share} of all {subject.measure.wider}, are {_LEFT_OUT}{threads}."
+    text = f"Idle threads, {share} of all {subject.measure.wider}, are left out of sentences, tables and the page{threads}."
     return [says("idle-threads", text)]
 
 

@@ -161,7 +161,7 @@ def test_idle_threads_are_left_out_and_counted(tmp_path):
     folder = make_run(tmp_path / "run", [host], events=("wall",))
     answer, *others = texts(of(folder, "wall"))
     assert answer == "Too few samples for shares: the hottest method is Job.run."
-    left = "left out of sentences and tables, not of the graph"
+    left = "left out of sentences, tables and the page"
     assert f"Idle threads, 88.9 % of all wall-clock time, are {left}: about 16 of 18 threads." in others
 
 

@@ -52,7 +52,9 @@ def test_stacks_are_changed_in_what_is_saved(viewer: Viewer, page: Path, downloa
     for changes, expected in CHANGED.items():
         viewer.follow(f"changes={quote(changes)}")
         file = save(viewer, downloads, "folded")
-        assert Profile.open(file).to_folded() == Profile.from_bytes(expected.encode(), "folded").to_folded(), changes
+        assert (
+            Profile.open(file).to_folded() == Profile.from_bytes(expected.encode(), "folded").to_folded()
+        ), changes
         file.unlink()
     viewer.follow("changes=%23&zoom=3")
     assert not viewer.all("#part .chip")
@@ -65,7 +67,7 @@ def test_a_change_is_chosen_in_the_menu_of_a_frame_and_ends_with_its_chip(viewer
     viewer.until("return document.getElementById('frame-menu').matches(':popover-open')")
     assert viewer.texts("#frame-menu h3") == ["run", "This frame alone", "All stacks"]
     viewer.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ENTER)
-    viewer.until_text("scope-note", "90 of 100 samples, 90.0 %, in only run. Shares are of the 90 samples shown.")
+    viewer.until_text("scope-note", "90 of 100 samples, 90.0 %. Shares are of the 90 samples shown.")
     viewer.press("m")
     assert "idle" not in names(viewer, "methods", 2)
     assert viewer.texts("#part .chip") == ["only run×"]

@@ -224,13 +224,16 @@ export class Context {
   }
 
   /** What part of the recording is shown: "12.40–13.10 s, 1.02 to 2.05 ms each, JSON"; "" for all of it. */
-  get part() {
-    const { range, bands, category, source } = this;
-    const parts = [
-      range && rangeText(range), bands && `${bandsText(bands)} each`, category >= 0 && categoryLabel(category),
-      ...this.transforms.map((transform) => transformText(transform, source)),
-    ];
+  get span() {
+    const { range, bands, category } = this;
+    const parts = [range && rangeText(range), bands && `${bandsText(bands)} each`, category >= 0 && categoryLabel(category)];
     return parts.filter(Boolean).join(", ");
+  }
+
+  /** The same and the changes of stacks. */
+  get part() {
+    const changes = this.transforms.map((transform) => transformText(transform, this.source));
+    return [this.span, ...changes].filter(Boolean).join(", ");
   }
 
   /**

@@ -87,19 +87,19 @@ export class ScopeBox {
 
   /** @param {Scope} scope */
   describe(scope) {
-    const { scopes, numbers, unchanged, page, event, thread, part, inTime } = this.context;
+    const { scopes, numbers, unchanged, page, event, thread, span, part, inTime } = this.context;
     const info = page.events[event];
     if (!scopes.hasEvent(event)) return `There are no samples of ${info.title}.`;
     const { untimed } = this.context;
     if (inTime && untimed.length > 0 && untimed.length === this.context.columns(scope).length) {
-      return `It is not known when samples of ${info.title} were taken: nothing is shown of ${part}.`;
+      return `It is not known when samples of ${info.title} were taken: nothing is shown of ${span}.`;
     }
     const { amount, hosts: busy } = numbers.amounts(scope, event, thread);
-    if (amount === 0) return part ? `No samples here in ${part}.` : "No samples here.";
+    if (amount === 0) return span ? `No samples here in ${span}.` : "No samples here.";
     const hosts = scopes.hostsOf(scope.run);
     if (scope.kind === "mean") {
       const some = busy < hosts ? `, of the ${busy} with samples` : "";
-      return `The average host${part && ` in ${part}`}, with equal weight for every host${some}.`;
+      return `The average host${span && ` in ${span}`}, with equal weight for every host${some}.`;
     }
     if (scope.kind === "sum" && thread < 0 && !part) return hosts > 1 ? "The sum of all hosts." : "";
     // A part of the recording is measured by all of it, a scope by all scopes in the same part.
@@ -111,10 +111,10 @@ export class ScopeBox {
     const labels = scope.kind === "process" ? Object.entries(page.processes[scope.index].labels) : [];
     const known = labels.map(([key, value]) => ` · ${key} ${value}`).join("");
     const sentence = `${here.endsWith(unit) ? here.slice(0, -unit.length) : here} of ${whole}, ${percent(amount, of)}${known}`;
-    if (scope.kind !== "slice" || scope.index < 0) return part ? `${sentence}, in ${part}.` : `${sentence}.`;
+    if (scope.kind !== "slice" || scope.index < 0) return span ? `${sentence}, in ${span}.` : `${sentence}.`;
     const certain = numbers.certainOf(scope, event, thread);
     const how = `${quantity(certain, info)} certain, ${quantity(amount - certain, info)} likely`;
     const spread = info.second?.type === "cpu" ? " Its CPU time is its share of all that the processes used, also of what was not sampled." : "";
-    return `${sentence}${part && `, in ${part}`}: ${how}.${spread}`;
+    return `${sentence}${span && `, in ${span}`}: ${how}.${spread}`;
   }
 }

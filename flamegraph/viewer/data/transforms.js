@@ -81,7 +81,7 @@ export function placesOf(method) {
   const name = method.slice(cut);
   const dot = name.indexOf(".");
   const inPackage = method.slice(0, Math.max(0, cut - 1)).replaceAll("/", ".");
-  const ofClass = cut > 0 && dot > 0 ? `${inPackage}.${name.slice(0, dot)}` : "";
+  const ofClass = dot > 0 && /^[\p{Lu}$]/u.test(name) ? (inPackage && `${inPackage}.`) + name.slice(0, dot) : "";
   return { ofClass, inPackage };
 }
 
