@@ -502,8 +502,8 @@ def idle_threads(subject: Subject) -> list[Finding]:
         idle_ones, all_ones = ((every.total(value) - busy.total(value)) / each, every.total(value) / each)
         threads = f": about {idle_ones:.0f} of {all_ones:.0f} threads"
     share = percent(left, every.total())
-    text = f"Idle threads, {share} of all {subject.measure.wider}, are left out of sentences, tables and the page{threads}."
-    return [says("idle-threads", text)]
+    left_out = f"are left out of sentences, tables and the page{threads}"
+    return [says("idle-threads", f"Idle threads, {share} of all {subject.measure.wider}, {left_out}.")]
 
 
 def idle(subject: Subject) -> list[Finding]:

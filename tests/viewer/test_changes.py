@@ -1,4 +1,4 @@
-"""Changes of all stacks: idle threads, skipped, dropped and collapsed frames, a focus; in graphs, tables and files."""
+"""Changes of all stacks: idle threads, skipped, dropped and collapsed frames; in graphs, tables and files."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ idle 10
 """
 POOL = "java/lang/Thread.run_[j];java/util/concurrent/ThreadPoolExecutor.getTask_[j]"
 PARKED = "java/util/concurrent/locks/LockSupport.park_[j];Unsafe_Park;__futex_wait"
-WALL = f"{POOL};{PARKED} 86\napp/Main.run_[j];app/Service.call_[j];__read 10\napp/Main.run_[j];app/Work.do_[j] 4\n"
+BUSY = "app/Main.run_[j];app/Service.call_[j];__read 10\napp/Main.run_[j];app/Work.do_[j] 4\n"
+WALL = f"{POOL};{PARKED} 86\n{BUSY}"
 # What is left of the stacks, by the changes in the address.
 CHANGED = {
-    "skip:b/c/Two.g": "idle 10\nrun;a/One.f;a/One.f;a/One.h 40\nrun;a/One.f;b/Other.k 30\nrun;b/c/Three.m 20\n",
+    "skip:b/c/Two.g": (
+        "idle 10\nrun;a/One.f;a/One.f;a/One.h 40\nrun;a/One.f;b/Other.k 30\nrun;b/c/Three.m 20\n"
+    ),
     "drop:b/Other.k": "idle 10\nrun;a/One.f;a/One.f;b/c/Two.g;a/One.h 40\nrun;b/c/Two.g;b/c/Three.m 20\n",
     "focus:b/c/Two.g": "b/c/Two.g;a/One.h 40\nb/c/Two.g;b/Other.k 30\nb/c/Two.g;b/c/Three.m 20\n",
     "focus:b": "b/c/Two.g;a/One.h 40\nb/c/Two.g;b/Other.k 30\nb/c/Two.g;b/c/Three.m 20\n",
@@ -36,8 +39,12 @@ CHANGED = {
     "collapse": (
         "idle 10\nrun;a/One.f;b/c/Two.g;a/One.h 40\nrun;a/One.f;b/c/Two.g;b/Other.k 30\nrun;b/c/Two.g 20\n"
     ),
-    "collapse:b": "idle 10\nrun;a/One.f;a/One.f;b/c/Two.g;a/One.h 40\nrun;a/One.f;b/c/Two.g 30\nrun;b/c/Two.g 20\n",
-    "recursion\ndrop:idle\nskip:a": "run;b/c/Two.g 40\nrun;b/c/Two.g;b/Other.k 30\nrun;b/c/Two.g;b/c/Three.m 20\n",
+    "collapse:b": (
+        "idle 10\nrun;a/One.f;a/One.f;b/c/Two.g;a/One.h 40\nrun;a/One.f;b/c/Two.g 30\nrun;b/c/Two.g 20\n"
+    ),
+    "recursion\ndrop:idle\nskip:a": (
+        "run;b/c/Two.g 40\nrun;b/c/Two.g;b/Other.k 30\nrun;b/c/Two.g;b/c/Three.m 20\n"
+    ),
 }
 
 

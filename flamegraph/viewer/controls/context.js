@@ -103,7 +103,8 @@ export class Context {
 
   /** The group of threads shown, -1 for all. */
   get thread() {
-    return this.scopes.threadsOf(this.event).includes(this.state.thread) ? this.state.thread : -1;
+    const thread = this.scopes.called.thread.find(this.state.thread, 0);
+    return this.scopes.threadsOf(this.event).includes(thread) ? thread : -1;
   }
 
   /** The scope shown; the whole if the address names no scope of this page. */
@@ -359,11 +360,23 @@ export class Context {
 
   /** @param {Partial<State>} change one can go back from */
   go(change) {
-    this.store.go(change);
+    this.store.go(this.named(change));
   }
 
   /** @param {Partial<State>} change that is no step of its own */
   set(change) {
-    this.store.set(change);
+    this.store.set(this.named(change));
+  }
+
+  /**
+   * The same change, with scopes as the address calls them.
+   * @param {Partial<State>} change
+   */
+  named(change) {
+    const named = { ...change };
+    for (const key of /** @type {const} */ (["scope", "with"])) {
+      if (change[key]) named[key] = this.scopes.parse(change[key])?.key ?? change[key];
+    }
+    return named;
   }
 }

@@ -113,7 +113,7 @@ export class Explorer {
     event.preventDefault();
     const { scope, q, view, method } = parseHash(link.hash);
     if (view === "sandwich") this.context.openMethod(method);
-    else this.store.go({ scope, q, view, regexp: false, zoom: 0, thread: -1 });
+    else this.context.go({ scope, q, view, regexp: false, zoom: 0, thread: "" });
     if (link.dataset.method) this.zoomTo(link.dataset.method);
     part("explorer", HTMLElement).scrollIntoView({ block: "start" });
   }

@@ -21,14 +21,19 @@ export class ScopeBox {
     const options = () => {
       const { event, thread } = context;
       const wholes = page.runs.map((_, run) => context.numbers.amounts(scopes.sumOfRun(run), event, thread).amount);
-      return scopes.all().map((scope) => {
+      const found = scopes.all().map((scope) => {
         const plain = scope.kind === "sum" || scope.kind === "mean";
-        const note = () => (plain ? "" : percent(context.numbers.amounts(scope, event, thread).amount, wholes[scope.run]));
-        return { id: scope.key, label: scope.label, section: scope.section, note };
+        const share = plain ? Infinity : context.numbers.amounts(scope, event, thread).amount / (wholes[scope.run] || 1);
+        const note = () => (plain ? "" : percent(share, 1));
+        return { id: scope.key, label: scope.label, section: scope.section, note, share };
       });
+      // Sections stay in their order, the heaviest of each is first.
+      const sections = [...new Set(found.map(({ section }) => section))];
+      const place = new Map(sections.map((section, at) => [section, at]));
+      return found.sort((a, b) => (place.get(a.section) ?? 0) - (place.get(b.section) ?? 0) || (a.share === b.share ? 0 : b.share - a.share));
     };
     this.box = new Combobox(element, "Scope", options, (id) => context.go({ scope: context.addressOf(id) }));
-    this.threads.addEventListener("change", () => context.go({ thread: Number(this.threads.value) }));
+    this.threads.addEventListener("change", () => context.go({ thread: this.threads.value }));
     this.buttons = page.events.map(({ name, title }, event) => {
       const button = make("button", "", title === name ? title : title.charAt(0).toUpperCase() + title.slice(1));
       button.addEventListener("click", () => context.go({ event: event === 0 ? "" : name }));
@@ -51,11 +56,11 @@ export class ScopeBox {
     if (this.listed !== event) {
       this.listed = event;
       const known = scopes.threadsOf(event);
-      const options = known.map((one) => new Option(page.threads[one], String(one)));
-      this.threads.replaceChildren(new Option("All threads", "-1"), ...options);
+      const options = known.map((one) => new Option(page.threads[one], scopes.called.thread.texts[one]));
+      this.threads.replaceChildren(new Option("All threads", ""), ...options);
       this.threads.hidden = known.length === 0;
     }
-    this.threads.value = String(thread);
+    this.threads.value = scopes.called.thread.texts[thread] ?? "";
     const { title, name } = page.events[event];
     const notes = [];
     if (state.event && state.event !== name) notes.push(`The link's event is not on this page. Shown instead: ${title}.`);

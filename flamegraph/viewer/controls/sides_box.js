@@ -3,7 +3,6 @@
 
 import { sampledHosts } from "../data/page.js";
 import { rangeText } from "../data/range.js";
-import { formatScope } from "../data/scopes.js";
 import { Combobox } from "./combobox.js";
 import { filled, make } from "./dom.js";
 
@@ -55,7 +54,7 @@ function likelyPair({ page, scopes, scope, event, otherRange }) {
     const run = scope.run ? 0 : 1;
     const name = scope.kind === "host" ? page.hosts[scope.index].name : null;
     const host = page.hosts.findIndex((one) => one.run === run && one.name === name);
-    const same = host >= 0 ? `host:${host}` : formatScope({ ...scope, run });
+    const same = host >= 0 ? `host:${host}` : scopes.keyOf({ ...scope, run });
     const alike = host >= 0 || !["host", "process", "rest"].includes(scope.kind);
     return [scope, (alike ? scopes.parse(same) : null) ?? scopes.sumOfRun(run)];
   }

@@ -32,6 +32,13 @@ export class Scopes {
     this.page = page;
     /** The first slice of the same name, for each. */
     this.sliceOf = page.slices.map(({ name }) => page.slices.findIndex((one) => one.name === name));
+    /** How the address calls each host, process, group of threads and slice, and what has that name there. */
+    this.called = {
+      host: new Called(page.hosts.map(({ name }) => name), (host) => page.hosts[host].run),
+      process: new Called(page.processes.map(({ host, pid }) => `${page.hosts[host].name}/${pid}`), (process) => this.runOf(process)),
+      thread: new Called(page.threads, () => 0),
+      slice: new Called(page.slices.map(({ name }, slice) => (this.sliceOf[slice] === slice ? name : "")), () => 0),
+    };
     /** @type {Map<number, number[]>} */
     this.threads = new Map();
     /** @type {Scope[] | null} */
@@ -40,31 +47,34 @@ export class Scopes {
 
   /**
    * The scope with a key; null if this page has none.
-   * @param {string} key `[RUN/](sum|mean|host:N|process:N|label:KEY=VALUE|thread:N|slice:N|slice:none)`, or one of them
-   * after `rest:`, for everything but that; "" is sum
+   * @param {string} key `[RUN/](sum|mean|host:NAME|process:HOST/PID|label:KEY=VALUE|thread:NAME|slice:NAME|slice:none)`,
+   * or one of them after `rest:`, for everything but that; "" is sum. Instead of a name it may have a number, which is a
+   * place in the page's lists
    * @returns {Scope | null}
    */
   parse(key) {
     const rest = /^rest:((?!rest:).+)$/s.exec(key);
     if (rest) return this.restOf(this.parse(rest[1]));
-    const parts = /^(?:(\d+)\/)?(?:(sum|mean)|(host|process|thread|slice):(\d+|none)|(label):([^=]*)=(.*))$/s.exec(key || "sum");
+    const parts = /^(?:(\d+)\/)?(?:(sum|mean)|(host|process|thread|slice):(.+)|(label):([^=]*)=(.*))$/s.exec(key || "sum");
     if (!parts) return null;
     const [, runText, whole, kindText, indexText, , group = "", value = ""] = parts;
     const { page } = this;
     const kind = /** @type {Scope["kind"]} */ (whole ?? kindText ?? "label");
     if (indexText === "none" && (kind !== "slice" || page.slices.length === 0)) return null;
-    let index = indexText === "none" ? NO_SLICE : Number(indexText ?? 0);
-    const lists = { host: page.hosts, process: page.processes, thread: page.threads, slice: page.slices };
-    if (kindText && index >= lists[/** @type {keyof typeof lists} */ (kindText)].length) return null;
-    if (kind === "slice" && index !== NO_SLICE) index = this.sliceOf[index];
     let run = Number(runText ?? 0);
+    let index = indexText === "none" ? NO_SLICE : 0;
+    if (kindText && indexText !== "none") {
+      const found = this.called[/** @type {keyof Scopes["called"]} */ (kindText)].find(indexText, kind === "host" || kind === "process" ? run : 0);
+      if (found < 0) return null;
+      index = kind === "slice" ? this.sliceOf[found] : found;
+    }
     if (kind === "host") run = page.hosts[index].run;
     if (kind === "process") run = this.runOf(index);
     if (run >= page.runs.length) return null;
     /** @type {Scope} */
     const scope = { key: "", kind, run, index, group, value, label: "", section: SECTION_OF[kind] || group, of: null };
     if (kind === "label" && !page.processes.some((_, process) => this.holds(scope, process))) return null;
-    scope.key = formatScope(scope);
+    scope.key = this.keyOf(scope);
     scope.label = this.labelOf(scope);
     return scope;
   }
@@ -123,6 +133,20 @@ export class Scopes {
         const { name, label } = slices[index];
         return prefix + (label ? `${label} (${name})` : name);
       }
+    }
+  }
+
+  /**
+   * The key of a scope; that of the first run has no prefix.
+   * @param {{kind: Scope["kind"], run: number, index: number, group: string, value: string}} scope
+   */
+  keyOf({ kind, run, index, group, value }) {
+    const prefix = run ? `${run}/` : "";
+    switch (kind) {
+      case "label": return `${prefix}label:${group}=${value}`;
+      case "slice": return `${prefix}slice:${index === NO_SLICE ? "none" : this.called.slice.texts[index]}`;
+      case "host": case "process": case "thread": return `${prefix}${kind}:${this.called[kind].texts[index]}`;
+      default: return prefix + kind;
     }
   }
 
@@ -237,17 +261,31 @@ export class Scopes {
   }
 }
 
-/**
- * The key of a scope; that of the first run has no prefix.
- * @param {{kind: Scope["kind"], run: number, index: number, group: string, value: string}} scope
- */
-export function formatScope({ kind, run, index, group, value }) {
-  if (kind === "host" || kind === "process") return `${kind}:${index}`;
-  const prefix = run ? `${run}/` : "";
-  if (kind === "label") return `${prefix}label:${group}=${value}`;
-  if (kind === "thread") return `${prefix}thread:${index}`;
-  if (kind === "slice") return `${prefix}slice:${index === NO_SLICE ? "none" : index}`;
-  return prefix + kind;
+/** Names in the address of things in a list: the number of what has the same name as another of its run, or one like a number. */
+class Called {
+  /**
+   * @param {string[]} names
+   * @param {(index: number) => number} runOf
+   */
+  constructor(names, runOf) {
+    /** By run and name; -1 if several have it. @type {Map<string, number>} */
+    this.found = new Map();
+    const keys = names.map((name, index) => `${runOf(index)}/${name}`);
+    keys.forEach((key, index) => this.found.set(key, this.found.has(key) ? -1 : index));
+    this.texts = names.map((name, index) => {
+      return /^(?:|\d+|none)$/.test(name) || this.found.get(keys[index]) !== index ? String(index) : name;
+    });
+  }
+
+  /**
+   * The place in the list; -1 for none.
+   * @param {string} text
+   * @param {number} run
+   */
+  find(text, run) {
+    if (/^\d+$/.test(text)) return Number(text) < this.texts.length ? Number(text) : -1;
+    return this.found.get(`${run}/${text}`) ?? -1;
+  }
 }
 
 /**

@@ -7,7 +7,7 @@
  * @typedef {object} State
  * @property {string} event name of the event shown; "" is the page's first
  * @property {string} scope key of the scope, as in scopes.js; "" is the cluster's sum, of two runs the later one's
- * @property {number} thread only this group of threads; -1 is all
+ * @property {string} thread name of the only group of threads that is shown; "" is all
  * @property {string} time the range shown, in seconds since the start: "12.4-13.1"; "" is the whole recording
  * @property {string} time2 the range that it is compared with; "" for none
  * @property {string} band only samples of these durations, as in range.js; "" is all
@@ -35,7 +35,7 @@
 
 /** What the address leaves out. @type {State} */
 export const INITIAL = {
-  event: "", scope: "", thread: -1, time: "", time2: "", band: "", category: "", idle: false, changes: "", with: "", view: "graph", method: "", zoom: 0,
+  event: "", scope: "", thread: "", time: "", time2: "", band: "", category: "", idle: false, changes: "", with: "", view: "graph", method: "", zoom: 0,
   reversed: "", callers: "", callees: "", q: "", regexp: false, flame: false, sort: "", rows: 0, folds: "", full: false, color: "kind", intensity: false,
   normalize: true,
 };
