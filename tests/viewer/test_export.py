@@ -134,7 +134,7 @@ def test_a_picture_is_offered_with_a_graph(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     for state, first in (
         ("view=methods", "save-folded"),
-        ("view=sandwich", "save-folded"),
+        ("view=sandwich&method=nothing", "save-folded"),
         ("view=sandwich&method=y", "save-svg"),
     ):
         viewer.follow(state)

@@ -83,4 +83,4 @@ def test_a_long_list_has_its_first_options_and_page_keys(viewer: Viewer, tmp_pat
     viewer.press(*[Keys.PAGE_DOWN] * 9)
     viewer.until("return document.querySelector('#scope-list .active').textContent.startsWith('node089')")
     viewer.press(Keys.ENTER)
-    viewer.until("return location.hash.includes('scope=host%3A88')")
+    viewer.until("return location.hash.includes('scope=host%3Anode089')")

@@ -312,7 +312,7 @@ def test_what_spark_knows(viewer: Viewer, tmp_path: Path) -> None:
     assert "Blocked time" in viewer.text("spark-panel")
     assert axe.faults(viewer.driver) == []
     viewer.first("#spark-panel .name button").click()
-    assert "scope=slice%3A0" in viewer.state()
+    assert "scope=slice%3Astage+3.0" in viewer.state()
     assert len(viewer.all("#spark-panel .stages .name")) == 2
 
 
@@ -370,7 +370,7 @@ def test_machines(viewer: Viewer, tmp_path: Path) -> None:
     canvas.send_keys(Keys.SHIFT + Keys.ARROW_RIGHT + Keys.NULL, Keys.ENTER)
     assert "time=3-5" in viewer.state()
     viewer.first("#machines-panel .name button").click()
-    assert "scope=host%3A0" in viewer.state()
+    assert "scope=host%3An1" in viewer.state()
     viewer.press("v")
     assert "The thick line is n1" in viewer.text("machines-panel")
 
@@ -379,7 +379,7 @@ def test_stages_are_scopes(viewer: Viewer, staged_page: Path) -> None:
     viewer.open(staged_page)
     assert listed_options(viewer, "scope")[1:] == ["stage 3.0", "stage 4.0", "No stage"]
     choose(viewer, "scope", "stage 3")
-    assert "scope=slice%3A0" in viewer.state()
+    assert "scope=slice%3Astage+3.0" in viewer.state()
     assert viewer.text("scope-note") == (
         "50 of 100 samples, 50.0 %: 40 samples certain, 10 samples likely. "
         "Its CPU time is its share of all that the processes used, also of what was not sampled."

@@ -36,7 +36,7 @@ def test_bars_of_hosts_and_processes_lead_to_their_flame_graphs(viewer: Viewer, 
     assert "JSON 66.7" in str(widest.get_attribute("title"))
     assert abs(widest.size["width"] / bars[1].size["width"] - 2 / 3) < 0.02
     viewer.all("#work-panel .name button")[1].click()
-    assert "scope=host%3A1" in viewer.state() and "color=category" in viewer.state()
+    assert "scope=host%3An2" in viewer.state() and "color=category" in viewer.state()
     viewer.until_text("legend", "JSON")
 
 
@@ -114,7 +114,7 @@ def test_a_category_of_a_host_by_mouse_and_of_a_frame_by_key(viewer: Viewer, tim
     viewer.open(timed, "view=work")
     bars = viewer.all("#work-panel .bar")
     bars[1].find_element(By.CSS_SELECTOR, "[title^=compression]").click()
-    assert {"scope=host%3A0", "category=compression"} <= set(viewer.state().lstrip("#").split("&"))
+    assert {"scope=host%3An1", "category=compression"} <= set(viewer.state().lstrip("#").split("&"))
     assert name_at(viewer, 0.5, 2) == DEFLATE
     viewer.press(Keys.ESCAPE)
     assert chips(viewer) == []
