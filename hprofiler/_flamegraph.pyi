@@ -628,8 +628,8 @@ class ViewerData:
     @property
     def width(self) -> int | None:
         """Length of all columns' buckets in microseconds, after all were added; None if none has times."""
-    def to_bytes(self, *, waits: bool = False) -> bytes:
-        """The data of `flamegraph/viewer/FORMAT.md`; with `waits` also what each stack waits for."""
+    def to_bytes(self) -> bytes:
+        """The data of `flamegraph/viewer/FORMAT.md`."""
 
 @final
 class StackTable:

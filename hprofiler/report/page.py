@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hprofiler._flamegraph import Profile, ViewerData
 from hprofiler.analysis.facts import labels_of
-from hprofiler.analysis.work import is_work, user_rules
+from hprofiler.analysis.work import user_rules
 from hprofiler.base.resources import page_template
 from hprofiler.model import HostRecord, Recording
 from hprofiler.model.measures import counted_in
@@ -190,7 +190,7 @@ class PageData:
             file.write(description.encode("utf-8", "replace") + b"</script>\n")
             if self._columns:
                 file.write(f'<script type="application/octet-stream" id="{DATA_ID}">'.encode())
-                block = self._viewer.to_bytes(waits=not all(is_work(one.name) for one in self._events))
+                block = self._viewer.to_bytes()
                 for start in range(0, len(block), _BLOCK):
                     file.write(base64.b64encode(block[start : start + _BLOCK]))
                 file.write(b"</script>\n")

@@ -70,8 +70,7 @@ impl ViewerData {
         self.0.with(ViewerWriter::bucket_width)
     }
 
-    #[pyo3(signature = (*, waits=false))]
-    fn to_bytes<'py>(&self, py: Python<'py>, waits: bool) -> PyResult<Bound<'py, PyBytes>> {
-        to_bytes(py, |out| self.0.with(|writer| writer.finish(waits, out)))
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        to_bytes(py, |out| self.0.with(|writer| writer.finish(out)))
     }
 }

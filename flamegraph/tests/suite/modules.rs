@@ -174,7 +174,7 @@ fn modules_by_kind_of_frame() {
     let mut page = ViewerWriter::new();
     page.add(&profile, 0, None).unwrap();
     let mut out = Vec::new();
-    page.finish(false, &mut out).unwrap();
+    page.finish(&mut out).unwrap();
     // Names are java, run.
     let expected = b"\x02\x07libx.so\x06[zstd]\x02\x00\x01\x02\x00\x02";
     assert!(inflated(&out).ends_with(expected));

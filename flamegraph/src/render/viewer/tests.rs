@@ -148,7 +148,7 @@ impl Data {
 
 fn decoded(writer: &mut ViewerWriter) -> Decoded {
     let mut packed = Vec::new();
-    writer.finish(false, &mut packed).unwrap();
+    writer.finish(&mut packed).unwrap();
     let mut bytes = Vec::new();
     ZlibDecoder::new(&packed[..])
         .read_to_end(&mut bytes)

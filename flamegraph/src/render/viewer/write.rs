@@ -16,28 +16,34 @@ use crate::source::write_by_thread;
 const MAGIC: &[u8] = b"HPV4";
 /// 6 makes the data 1 % smaller, and its writing a third longer.
 const LEVEL: u32 = 4;
+/// Values of stacks that say what a thread waits for.
+const OF_WAITS: [&str; 2] = ["wall", "offcpu"];
 
 impl ViewerWriter {
     /// Writes the data, the same bytes for the same profiles in the same order. If there are too many nodes the
     /// thinnest subtrees are put together first, each parent's into one frame `(N smaller frames)`; totals stay
-    /// exact. With `waits` it says what each stack waits for.
-    pub fn finish(&mut self, waits: bool, mut out: impl Write) -> Result<()> {
+    /// exact.
+    pub fn finish(&mut self, mut out: impl Write) -> Result<()> {
         self.keep_most(self.most_nodes)?;
         self.bucket_width();
         let deflated = ZlibEncoder::new(Vec::new(), Compression::new(LEVEL));
-        let deflated = write_by_thread(deflated, |mut pieces| self.write(waits, &mut pieces))?;
+        let deflated = write_by_thread(deflated, |mut pieces| self.write(&mut pieces))?;
         out.write_all(&deflated.finish()?)?;
         out.flush()?;
         Ok(())
     }
 
-    fn write(&self, waits: bool, out: &mut impl Write) -> Result<()> {
+    fn write(&self, out: &mut impl Write) -> Result<()> {
         let mut head = MAGIC.to_vec();
         let (frames, mut modules) = self.put_tables(&mut head);
         out.write_all(&head)?;
         self.write_tree(&frames, out)?;
         self.write_columns(out)?;
         self.write_times(out)?;
+        let waits = self
+            .events
+            .iter()
+            .any(|event| OF_WAITS.contains(&event.name.as_str()));
         if waits && modules.is_empty() {
             put_varint(&mut modules, 0);
         }
