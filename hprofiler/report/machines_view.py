@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from math import ceil, floor
 
 from hprofiler.analysis.counters import ratios
 from hprofiler.analysis.facts import RunFacts
-from hprofiler.analysis.machines import Figure, Machines
+from hprofiler.analysis.machines import Figure, Machines, process_name
 from hprofiler.analysis.metrics import HostMetrics, Values
+from hprofiler.base.bounded_json import members
 from hprofiler.base.errors import RunFolderError
 from hprofiler.report.counters import counter_rows, shown_cell, shown_columns
 from hprofiler.report.page import PageData
@@ -25,6 +26,7 @@ _UNITS = {
     "_mpki": "MPKI: misses per 1,000 instructions.",
     "_pkc": "Stalls: cycles of 1,000.",
 }
+_MIB = 1 << 20
 # How far around its reading a level is shown, in buckets: also where readings are not exactly a bucket apart.
 _MOST_AROUND = 0.75
 
@@ -34,7 +36,7 @@ class _Chart:
     """A metric of hosts. `join` makes one number of those of several things, such as disks.
 
     `figure` is its figure in `host_figures`, "" if there is none. A `level` is what it was at a reading; all
-    else is of the time since the reading before.
+    else is of the time since the reading before. Where no host ever has `least`, the page folds the chart.
     """
 
     title: str
@@ -44,23 +46,32 @@ class _Chart:
     figure: str = ""
     join: Callable[[Sequence[float]], float] = max
     level: bool = False
+    least: float = 0.0
 
 
 _CHARTS = (
-    _Chart("CPU", "%", "host", ("cpu_busy",), "cpu"),
-    _Chart("run queue", "", "host", ("runnable",), "run_queue", level=True),
+    _Chart("CPU", "%", "host", ("cpu_busy",), "cpu", least=5),
+    _Chart("run queue", "", "host", ("runnable",), "run_queue", level=True, least=1.5),
     _Chart(
         "CPU limit: periods throttled, worst control group",
         "%",
         "cgroup",
         ("periods_throttled",),
         "throttled",
+        least=1,
     ),
     _Chart("memory used", "%", "host", ("memory_used",), "memory", level=True),
-    _Chart("disk read and written, sum of disks", "B/s", "disk", ("read", "written"), join=sum),
-    _Chart("disk await, worst disk", "ms", "disk", ("await",), "disk_await"),
-    _Chart("network received and sent, sum of interfaces", "B/s", "network", ("received", "sent"), join=sum),
-    _Chart("GC, worst JVM", "%", "jvm", ("gc",), "gc"),
+    _Chart("disk read and written, sum of disks", "B/s", "disk", ("read", "written"), join=sum, least=_MIB),
+    _Chart("disk await, worst disk", "ms", "disk", ("await",), "disk_await", least=10),
+    _Chart(
+        "network received and sent, sum of interfaces",
+        "B/s",
+        "network",
+        ("received", "sent"),
+        join=sum,
+        least=_MIB,
+    ),
+    _Chart("GC, worst JVM", "%", "jvm", ("gc",), "gc", least=1),
     _Chart("instructions per cycle", "", "host", ("ipc",)),
     _Chart("slots waiting for memory and execution", "%", "host", ("backend_bound",)),
     _Chart("loads that missed the last cache, per 1,000 instructions", "", "host", ("llc_mpki",)),
@@ -68,6 +79,46 @@ _CHARTS = (
     _Chart("power of sockets and memory", "W", "host", ("power",)),
     _Chart("memory traffic (estimate)", "B/s", "host", ("memory_traffic_estimate",)),
 )
+
+
+@dataclass(frozen=True)
+class _ProcessColumn:
+    """A column of the table of processes: the mean of a metric over the recording, or its highest value."""
+
+    label: str
+    title: str
+    unit: str
+    of: str
+    name: str
+    most: bool = False
+
+
+_PROCESS_COLUMNS = (
+    _ProcessColumn("CPU", "Mean; 100 % is one CPU", "%", "process", "cpu"),
+    _ProcessColumn(
+        "CPU, most", "Highest value of a second; 100 % is one CPU", "%", "process", "cpu", most=True
+    ),
+    _ProcessColumn(
+        "waits for a CPU", "Time that its threads could have run and had no CPU", "%", "process", "run_queue"
+    ),
+    _ProcessColumn("memory", "Most resident memory", "B", "process", "memory", most=True),
+    _ProcessColumn("heap", "Most heap in use", "B", "jvm", "heap_used", most=True),
+    _ProcessColumn("GC", "Time in pauses of the garbage collector", "%", "jvm", "gc"),
+    _ProcessColumn("JIT", "Time of the JIT compilers; 100 % is one CPU", "%", "jvm", "jit"),
+    _ProcessColumn("read", "Mean; from disks", "B/s", "process", "read"),
+    _ProcessColumn("written", "Mean; to disks", "B/s", "process", "written"),
+    _ProcessColumn("threads", "Most threads", "", "process", "threads", most=True),
+)
+
+
+@dataclass(frozen=True)
+class _ProcessRow:
+    """A process, its number on the page if it was recorded, and its values by column."""
+
+    host: str
+    name: str
+    process: int | None
+    values: Sequence[float | None]
 
 
 def machines_view(
@@ -85,15 +136,18 @@ def machines_view(
     count = max(1, ceil(round(data.seconds / width, 6)))
     hosts = sorted(machines.figures, key=lambda host: (-machines.severity.get(host, 0.0), host))
     charts: list[dict[str, object]] = [
-        {"title": chart.title, "unit": chart.unit, "values": [], "figures": []} for chart in _CHARTS
+        {"title": chart.title, "unit": chart.unit, "least": chart.least, "values": [], "figures": []}
+        for chart in _CHARTS
     ]
     shown: list[dict[str, object]] = []
+    processes: list[_ProcessRow] = []
     for host in hosts[:MOST_HOSTS]:
         try:
             metrics = HostMetrics(read_metrics(folder.metrics_path(host)))
         except RunFolderError:
             continue
         shown.append({"name": host, "host": data.number_of_host(host)})
+        processes += _processes(metrics, host, machines, data)
         counted = machines.counters.get(host)
         of_counters = ratios(counted.all) if counted else {}
         for chart, record in zip(_CHARTS, charts, strict=True):
@@ -107,6 +161,12 @@ def machines_view(
         "hosts": shown,
         "more_hosts": max(0, len(hosts) - MOST_HOSTS),
         "charts": [one for one in charts if _has_any(one["values"])],
+        "always_zero": [
+            one["title"]
+            for one in charts
+            if _has_any(one["values"], zero=True) and not _has_any(one["values"])
+        ],
+        "processes": _process_table(processes),
         "findings": [f"{one.text} {one.remedy}" for one in machines.findings],
         "counters": _counters(machines),
         "not_counted": _not_counted(facts),
@@ -149,10 +209,35 @@ def _counters(machines: Machines) -> dict[str, object] | None:
     }
 
 
-def _has_any(values: object) -> bool:
-    """Whether anything but 0 was read."""
+def _processes(metrics: HostMetrics, host: str, machines: Machines, data: PageData) -> Iterator[_ProcessRow]:
+    numbers = data.numbers_of_processes(host)
+    for pid in metrics.ids("process"):
+        values = [_process_value(metrics, pid, column) for column in _PROCESS_COLUMNS]
+        yield _ProcessRow(host, process_name(pid, machines.labels.get((host, pid))), numbers.get(pid), values)
+
+
+def _process_value(metrics: HostMetrics, pid: str, column: _ProcessColumn) -> float | None:
+    values = metrics.column(column.of, pid, column.name).values
+    known = [one for one in values if one is not None]
+    found = max(known, default=None) if column.most else metrics.mean(values)
+    return None if found is None else round(found, 2)
+
+
+def _process_table(rows: list[_ProcessRow]) -> dict[str, object]:
+    """The rows that used most CPU time first, with the columns that any of them has."""
+    known = [at for at in range(len(_PROCESS_COLUMNS)) if any(row.values[at] is not None for row in rows)]
+    shown = sorted(rows, key=lambda row: -(row.values[0] or 0.0))[:_MOST_ROWS]
+    return {
+        "columns": [members(_PROCESS_COLUMNS[at], "label", "title", "unit") for at in known],
+        "rows": [{**asdict(row), "values": [row.values[at] for at in known]} for row in shown],
+        "more_rows": len(rows) - len(shown),
+    }
+
+
+def _has_any(values: object, zero: bool = False) -> bool:
+    """Whether anything was read, but 0 where that does not count."""
     assert isinstance(values, list)
-    return any(one for host in values for one in host)
+    return any(one is not None if zero else one for host in values for one in host)
 
 
 def _joined(metrics: HostMetrics, chart: _Chart) -> Values:

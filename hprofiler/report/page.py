@@ -122,6 +122,11 @@ class PageData:
         """The number of a run's host if the page has it."""
         return self._hosts.get((0, name))
 
+    def numbers_of_processes(self, host: str) -> dict[str, int]:
+        """The numbers of a run's processes on a host, by pid."""
+        at = self.number_of_host(host)
+        return {str(one.pid): number for one, number in self._processes.items() if one.host == at}
+
     def process(self, host: HostRecord, recording: Recording, run: int = 0) -> PageProcess:
         labels = tuple(labels_of(host, recording.process).items())
         return PageProcess(self.host(host.name, run), recording.pid, recording.label, labels)

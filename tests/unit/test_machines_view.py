@@ -114,3 +114,21 @@ def test_the_page_says_which_counters_hosts_lack(tmp_path: Path) -> None:
     assert described(make_report(run.path).page)["machines"]["not_counted"] == [
         "n2 and 1 more: this machine has no hardware counters: ipc cannot be counted."
     ]
+
+
+def test_processes_have_a_table_and_what_is_always_zero_is_named(tmp_path: Path) -> None:
+    hertz = FACTS["ticks_per_second"]
+    found = charts(
+        tmp_path,
+        counter("process", "7", "user_ticks", "ticks", 0, *[hertz // 2] * 6),
+        counter("process", "7", "system_ticks", "ticks", 0, *[0] * 6),
+        counter("process", "8", "user_ticks", "ticks", 0, *[hertz] * 3, *[2 * hertz] * 3),
+        counter("process", "8", "system_ticks", "ticks", 0, *[0] * 6),
+        gauge("process", "8", "memory_bytes", "bytes", 100, *[0] * 6),
+        counter("jvm", "7", "gc_young_us", "us", 0, *[0] * 6),
+    )["page"]
+    assert found["always_zero"] == ["GC, worst JVM"]
+    table = found["processes"]
+    assert [one["label"] for one in table["columns"]] == ["CPU", "CPU, most", "memory", "GC"]
+    rows = [(one["process"], one["values"]) for one in table["rows"]]
+    assert rows == [(None, [150, 200, 100, None]), (0, [50, 50, None, 0])]  # the first one was not recorded

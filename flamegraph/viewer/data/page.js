@@ -128,10 +128,12 @@ import { readTree } from "./tree.js";
  */
 /**
  * Of each host its values by bucket, null where nothing was read, and the mean and the highest value of the whole
- * recording, null if unknown.
- * @typedef {{title: string, unit: string, values: (number | null)[][], figures: ([number, number] | null)[]}} Chart
+ * recording, null if unknown. Where no value reaches `least`, there is little to see.
+ * @typedef {{title: string, unit: string, least: number, values: (number | null)[][], figures: ([number, number] | null)[]}} Chart
  */
-/** Metrics of hosts, the worst host first; buckets of `width` seconds. @typedef {{width: number, hosts: {name: string, host: number | null}[], more_hosts: number, charts: Chart[], findings: string[], not_counted: string[], counters?: {heads: string[], note: string, rows: string[][], more_rows: number} | null}} Machines */
+/** A process on a host, its number if it was recorded, and a value for each column. @typedef {{host: string, name: string, process: number | null, values: (number | null)[]}} MachineProcess */
+/** @typedef {{columns: {label: string, title: string, unit: string}[], rows: MachineProcess[], more_rows: number}} MachineProcesses */
+/** Metrics of hosts, the worst host first; buckets of `width` seconds. @typedef {{width: number, hosts: {name: string, host: number | null}[], more_hosts: number, charts: Chart[], always_zero: string[], processes: MachineProcesses, findings: string[], not_counted: string[], counters?: {heads: string[], note: string, rows: string[][], more_rows: number} | null}} Machines */
 /** What is known in numbers by time: values of buckets of `width` seconds since the start, the first as an area. @typedef {{width: number, curves: {name: string, values: number[]}[], note: string}} Curves */
 
 /**

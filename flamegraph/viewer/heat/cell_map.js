@@ -225,12 +225,7 @@ export class CellMap {
       const y = (rows - row) * rowHeight;
       context.fillText(label, GUTTER - 8, Math.max(6, Math.min(rows * rowHeight - 6, y)));
     }
-    context.textAlign = "left";
-    for (const [column, label] of picture.ticks) {
-      const x = GUTTER + column * columnWidth;
-      context.fillRect(x, rows * rowHeight, 1, 4);
-      context.fillText(label, x + 3, rows * rowHeight + 10);
-    }
+    drawTicks(context, picture.ticks, columnWidth, rows * rowHeight, width);
     this.drawMarks(context, picture);
   }
 
@@ -309,6 +304,25 @@ export class CellMap {
     context.fillRect(GUTTER, 0, columns * columnWidth, rows * rowHeight);
     context.restore();
     for (const [at, path] of paths.entries()) outline(context, path, marks[at].color);
+  }
+}
+
+/**
+ * Ticks below a picture with seconds across. The text of one at the right edge is at its left.
+ * @param {CanvasRenderingContext2D} context
+ * @param {[column: number, text: string][]} ticks
+ * @param {number} columnWidth
+ * @param {number} top
+ * @param {number} right where the picture ends
+ */
+export function drawTicks(context, ticks, columnWidth, top, right) {
+  context.textBaseline = "middle";
+  for (const [column, label] of ticks) {
+    const x = GUTTER + column * columnWidth;
+    const fits = x + 3 + context.measureText(label).width <= right;
+    context.textAlign = fits ? "left" : "right";
+    context.fillRect(x, top, 1, 4);
+    context.fillText(label, fits ? x + 3 : x - 3, top + 10);
   }
 }
 
