@@ -10,8 +10,8 @@ import { ALL_TIME, Store } from "../data/state.js";
 import { Times } from "../data/times.js";
 import { ChangedTree, parseTransforms, transformText } from "../data/transforms.js";
 import { FOR_WORK } from "../data/tree.js";
-import { categoryLabel, categoryNumber, isCategory, isWork } from "../data/work.js";
-import { Coloring } from "../graph/colors.js";
+import { categoryCount, categoryLabel, categoryNumber, isCategory, isWork } from "../data/work.js";
+import { assignHues, Coloring } from "../graph/colors.js";
 import { Graph } from "../graph/graph.js";
 
 /** @import { PageInfo } from "../data/page.js" */
@@ -66,6 +66,8 @@ export class Context {
     this.matches = null;
     /** The instructions per cycle of a profile's methods. @type {{of: Profile | null, found: Map<number, number> | null}} */
     this.ratios = { of: null, found: null };
+    /** Numbers of the colours of categories, by category. @type {Map<number, number> | undefined} */
+    this.hues = undefined;
     /** @type {Graph[]} */
     this.graphs = [];
     /** The graph that keys and the status line are about. @type {Graph | null} */
@@ -321,8 +323,30 @@ export class Context {
    */
   coloring(dark) {
     const { color } = this.state;
+    if (color === "category") return this.categoryColoring(dark);
     if (color !== "ipc") return new Coloring(dark, color);
     return this.ipc ? new Coloring(dark, color, this.ipc) : new Coloring(dark, "kind");
+  }
+
+  /**
+   * A category has one colour in all views of the page.
+   * @param {boolean} dark
+   */
+  categoryColoring(dark) {
+    this.hues ??= assignHues(this.categoryCosts());
+    return new Coloring(dark, "category", undefined, this.hues);
+  }
+
+  /** Of the whole recording, as shares of each event, by category. */
+  categoryCosts() {
+    const costs = new Float64Array(categoryCount());
+    this.page.events.forEach(({ name }, event) => {
+      if (!isWork(name)) return;
+      const sums = this.recorded.workOf(this.recorded.columns(this.scopes.whole, event, -1));
+      const whole = sums.reduce((sum, one) => sum + one, 0);
+      for (const [category, sum] of sums.entries()) if (sum > 0) costs[category] += sum / whole;
+    });
+    return costs;
   }
 
   /** Columns of what is shown whose samples' times are not known. */

@@ -4,7 +4,7 @@
 import { amounts, percent } from "../data/format.js";
 import { tooltipRows } from "../graph/frame_details.js";
 import { FONT, layOut } from "../graph/layout.js";
-import { DIMMED, DIMMED_TEXT, fillOf, isDimmed, PADDING, ROW, TEXT_FROM } from "../graph/painter.js";
+import { DIMMED, DIMMED_TEXT, fillOf, inkOf, isDimmed, PADDING, ROW, TEXT_FROM } from "../graph/painter.js";
 import { TextFile } from "./export_text.js";
 
 /** @import { Graph } from "../graph/graph.js" */
@@ -28,12 +28,12 @@ export function toSvg(graph, title, subtitle) {
   const [whole, height] = [width + 2 * MARGIN, head + graph.rows * ROW + MARGIN];
   const file = new TextFile();
   file.put(`<svg xmlns="http://www.w3.org/2000/svg" width="${whole}" height="${height}" viewBox="${-MARGIN} 0 ${whole} ${height}">\n`);
-  file.put(`<style>text { font: ${FONT.replaceAll('"', "'")}; fill: ${coloring.text}; dominant-baseline: central } .soft { fill: ${coloring.soft} }</style>\n`);
+  file.put(`<style>text { font: ${FONT.replaceAll('"', "'")}; fill: ${coloring.text}; dominant-baseline: central }</style>\n`);
   file.put(`<rect x="${-MARGIN}" width="100%" height="100%" fill="${coloring.edge}"/>\n`);
   file.put(`<text x="0" y="${HEAD / 2}" font-weight="600">${escaped(title)}</text>\n`);
   // A line that is too long is set closer, not cut.
   const squeezed = ruler.widthOf(subtitle) > width ? ` textLength="${width}" lengthAdjust="spacingAndGlyphs"` : "";
-  if (subtitle) file.put(`<text class="soft" x="0" y="${HEAD / 2 + SECOND_LINE}"${squeezed}>${escaped(subtitle)}</text>\n`);
+  if (subtitle) file.put(`<text fill-opacity="0.7" x="0" y="${HEAD / 2 + SECOND_LINE}"${squeezed}>${escaped(subtitle)}</text>\n`);
   const top = (/** @type {number} */ depth) => head + (graph.flame ? graph.rows - 1 - depth : depth) * ROW;
   layOut(
     profile,
@@ -47,10 +47,13 @@ export function toSvg(graph, title, subtitle) {
         : [percent(total, profile.sum()), ...amounts(total, profile.event)];
       const name = node === 0 ? look.label : profile.nameOf(node);
       const [soft, firm] = wide < TEXT_FROM ? ["", ""] : painter.fitNode({ profile, look }, node, wide - 2 * PADDING);
+      const fill = fillOf({ profile, matches, look }, coloring, node);
+      const ink = inkOf(coloring, fill, dimmed);
+      const own = ink.text === coloring.text ? "" : ` style="fill:${ink.text}"`;
       const faint = dimmed ? ` opacity="${DIMMED_TEXT}"` : "";
-      const before = soft ? `<tspan class="soft">${escaped(soft)}</tspan>` : "";
-      const text = firm ? `<text x="${(x + PADDING).toFixed(2)}" y="${y + ROW / 2}"${faint}>${before}${escaped(firm)}</text>` : "";
-      const box = rect(x, y, wide > 2 ? wide - 0.8 : wide, fillOf({ profile, matches, look }, coloring, node), dimmed ? DIMMED : 1);
+      const before = soft ? `<tspan style="fill:${ink.soft}">${escaped(soft)}</tspan>` : "";
+      const text = firm ? `<text x="${(x + PADDING).toFixed(2)}" y="${y + ROW / 2}"${faint}${own}>${before}${escaped(firm)}</text>` : "";
+      const box = rect(x, y, wide > 2 ? wide - 0.8 : wide, fill, dimmed ? DIMMED : 1);
       file.put(`<g><title>${escaped(name.slice(0, LONGEST_TITLE))} (${escaped(cost.join(", "))})</title>${box}${text}</g>\n`);
     },
     (depth, x, wide) => file.put(rect(x, top(depth), wide, coloring.rest, 1)),

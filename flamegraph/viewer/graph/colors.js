@@ -1,5 +1,5 @@
 // @ts-check
-/** Colours of frames by kind, by package, by category of work or by instructions per cycle, and the legend. */
+/** Colours of frames by kind, by package, by category of work or by instructions per cycle, text on them, the legend. */
 
 import { filled, linkButton, make, part } from "../controls/dom.js";
 import { percent } from "../data/format.js";
@@ -8,6 +8,7 @@ import { categoryCode, categoryLabel } from "../data/work.js";
 
 /** @import { Profile } from "../data/profile.js" */
 
+/** Colours of text on a frame: of the name, and of the package before it. @typedef {{text: string, soft: string}} Ink */
 /** `part` is its number; `total` is of all stacks that have any of it, -1 if unknown. @typedef {{part: number, label: string, color: string, self: number, total: number}} Part */
 
 const SHADES = 6;
@@ -20,17 +21,20 @@ export class Coloring {
    * @param {boolean} dark
    * @param {"kind" | "package" | "category" | "ipc"} by
    * @param {Map<number, number>} [ipc] instructions per cycle, by name
+   * @param {Map<number, number>} [hues] of `assignHues`, by category
    */
-  constructor(dark, by, ipc = new Map()) {
+  constructor(dark, by, ipc = new Map(), hues = new Map()) {
     this.dark = dark;
     this.by = by;
     this.ipc = ipc;
+    this.hues = hues;
     this.match = dark ? "hsl(292 48% 52%)" : "hsl(292 66% 76%)";
     this.root = dark ? "#2c3138" : "#e6e8eb";
     this.rest = dark ? "#2a2e34" : "#e4e6e9";
-    this.text = dark ? "#f1f3f5" : "#16191d";
-    this.soft = dark ? "rgba(241,243,245,.62)" : "rgba(22,25,29,.58)";
+    this.text = dark ? LIGHT_TEXT : DARK_TEXT;
     this.edge = dark ? "#15181c" : "#ffffff";
+    /** By fill. @type {Map<string, Ink>} */
+    this.inks = new Map();
     this.families = FAMILY_KEYS.map((key) => this.shades(FAMILIES[key]));
     this.families[FAMILY_KEYS.indexOf("rest")].fill(this.rest);
     /** @type {string[][]} */
@@ -42,7 +46,7 @@ export class Coloring {
 
   /** @param {Coloring} other */
   isLike(other) {
-    return this.dark === other.dark && this.by === other.by && (this.by !== "ipc" || this.ipc === other.ipc);
+    return this.dark === other.dark && this.by === other.by && (this.by !== "ipc" || this.ipc === other.ipc) && this.hues === other.hues;
   }
 
   /**
@@ -74,7 +78,7 @@ export class Coloring {
    */
   shadesOf(part, names) {
     if (this.by === "kind") return this.families[part];
-    if (this.by === "category") return (this.categories[part] ??= this.shades(categoryColor(part)));
+    if (this.by === "category") return (this.categories[part] ??= Array(SHADES).fill(this.categoryColor(part)));
     if (this.by === "ipc") return this.ratios[part];
     if (this.packages[part]) return this.packages[part];
     const label = packagesOf(names).labels[part] ?? "";
@@ -82,6 +86,38 @@ export class Coloring {
     for (let i = 0; i < label.length; i++) hash = (hash * 31 + label.charCodeAt(i)) >>> 0;
     const color = label ? { hue: HUES[hash % HUES.length], saturation: 30 + (hash >>> 8) % 3 * 14 } : GREY;
     return (this.packages[part] = this.shades(color));
+  }
+
+  /**
+   * One of ten colours, or a neutral one: of the kernel, of garbage collection, of what is in no category, and of
+   * categories beyond ten.
+   * @param {number} category
+   */
+  categoryColor(category) {
+    const [code, theme] = [categoryCode(category) ?? "", this.dark ? 1 : 0];
+    if (code === "gc") return NEUTRALS[2][theme];
+    if (code.startsWith("kernel-")) return NEUTRALS[1][theme];
+    const hue = this.hues.get(category);
+    return hue === undefined ? NEUTRALS[0][theme] : CATEGORY_COLORS[hue][theme];
+  }
+
+  /**
+   * Text on a frame, dark or light, whichever can be read there.
+   * @param {string} fill
+   * @returns {Ink}
+   */
+  inkOn(fill) {
+    const known = this.inks.get(fill);
+    if (known) return known;
+    const ground = rgbOf(fill);
+    const usual = rgbOf(this.text);
+    const other = rgbOf(this.dark ? DARK_TEXT : LIGHT_TEXT);
+    const ink = contrast(usual, ground) >= Math.min(READABLE, contrast(other, ground)) ? usual : other;
+    const mix = (/** @type {number} */ part) => /** @type {Rgb} */ (ink.map((one, at) => Math.round(one * part + ground[at] * (1 - part))));
+    const part = [0.6, 0.7, 0.8, 0.9].find((one) => contrast(mix(one), ground) >= READABLE) ?? 1;
+    const made = { text: hexOf(ink), soft: hexOf(mix(part)) };
+    this.inks.set(fill, made);
+    return made;
   }
 
   /** @param {{hue: number, saturation: number}} family */
@@ -147,17 +183,85 @@ function ratioNumber(ipc) {
   return ipc === undefined ? RATIOS.length - 1 : RATIOS.findIndex(({ below }) => ipc < below);
 }
 
-/** Categories that often stand side by side are far apart; others by the golden angle. "other" is grey. */
-const WORK_HUES = new Map(Object.entries({
-  application: 152, gc: 2, jit: 24, json: 264, serialization: 232, compression: 196, scan: 46, join: 90, aggregate: 68,
-  sort: 112, shuffle: 176, network: 214, "kernel-memory": 36, "kernel-files": 54,
-}));
-const ANGLE = 137.5;
+const [DARK_TEXT, LIGHT_TEXT] = ["#16191d", "#f1f3f5"];
+/** The least contrast of text. */
+const READABLE = 4.5;
 
-/** @param {number} category */
-function categoryColor(category) {
-  const hue = WORK_HUES.get(categoryCode(category)) ?? Math.round(category * ANGLE) % 280;
-  return category === 0 ? GREY : { hue, saturation: 58 };
+/**
+ * Ten colours of categories, on light and dark ground: far apart in hue and lightness, so that also those who see no red
+ * or no green tell them apart (tests/viewer/test_colors.py). Each names the categories that get it if it is free.
+ * @type {[light: string, dark: string, codes: string[]][]}
+ */
+export const CATEGORY_COLORS = [
+  ["#e4796e", "#90444a", ["regex-compile", "stack-traces", "shuffle"]],
+  ["#fec983", "#c4866d", ["strings", "python-work", "logging"]],
+  ["#a08409", "#513719", ["jit", "dates", "write"]],
+  ["#a7cb57", "#6d6c3c", ["application"]],
+  ["#3d9c5f", "#accfb1", ["compression", "sort", "xml"]],
+  ["#21b6bd", "#457577", ["copies", "scan", "crypto"]],
+  ["#2192df", "#236f93", ["regex-match", "network", "codegen"]],
+  ["#9ab1fa", "#b1c1ef", ["hashes", "records", "formatting"]],
+  ["#ac6dbf", "#573879", ["serialization", "join", "big-numbers"]],
+  ["#feb7e2", "#ebb0ce", ["json", "aggregate", "class-loading"]],
+];
+/** Of what is in no category, of the kernel, of garbage collection. @type {[light: string, dark: string][]} */
+export const NEUTRALS = [["#e6eaef", "#35383c"], ["#babec3", "#55585c"], ["#95999d", "#9b9fa3"]];
+
+/**
+ * Which of the ten colours a category has on a page: the ten largest have one each.
+ * @param {Float64Array} costs by category
+ * @returns {Map<number, number>}
+ */
+export function assignHues(costs) {
+  /** @type {Map<number, number>} */
+  const hues = new Map();
+  const free = new Set(CATEGORY_COLORS.keys());
+  const coloured = [...costs.keys()].filter((one) => costs[one] > 0 && one > 0 && !/^(gc$|kernel-)/.test(categoryCode(one)));
+  for (const category of coloured.sort((a, b) => costs[b] - costs[a] || a - b).slice(0, CATEGORY_COLORS.length)) {
+    const wanted = CATEGORY_COLORS.findIndex(([, , codes]) => codes.includes(categoryCode(category)));
+    const hue = free.has(wanted) ? wanted : [...free][0];
+    free.delete(hue);
+    hues.set(category, hue);
+  }
+  return hues;
+}
+
+/** @typedef {[red: number, green: number, blue: number]} Rgb */
+
+/**
+ * A colour as we write them: "#a7cb57" or "hsl(8 58% 75%)".
+ * @param {string} color
+ * @returns {Rgb}
+ */
+function rgbOf(color) {
+  if (color.startsWith("#")) return /** @type {Rgb} */ ([1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)));
+  const [hue, saturation, lightness] = (color.match(/[\d.]+/g) ?? []).map(Number);
+  const [light, strong] = [lightness / 100, (saturation / 100) * Math.min(lightness / 100, 1 - lightness / 100)];
+  return /** @type {Rgb} */ ([0, 8, 4].map((shift) => {
+    const place = (shift + hue / 30) % 12;
+    return Math.round(255 * (light - strong * Math.max(-1, Math.min(place - 3, 9 - place, 1))));
+  }));
+}
+
+/** @param {Rgb} color */
+function hexOf(color) {
+  return `#${color.map((one) => one.toString(16).padStart(2, "0")).join("")}`;
+}
+
+/**
+ * The ratio of WCAG.
+ * @param {Rgb} one
+ * @param {Rgb} other
+ */
+function contrast(one, other) {
+  const [first, second] = [luminance(one), luminance(other)];
+  return (Math.max(first, second) + 0.05) / (Math.min(first, second) + 0.05);
+}
+
+/** @param {Rgb} color */
+function luminance(color) {
+  const [red, green, blue] = color.map((one) => (one <= 10 ? one / 3294.6 : ((one / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
 const MOST = 14;

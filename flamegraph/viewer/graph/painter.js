@@ -14,7 +14,7 @@ export const ROW = 20;
 export const TEXT_FROM = 34;
 export const PADDING = 5;
 export const DIMMED = 0.28;
-export const DIMMED_TEXT = 0.6;
+export const DIMMED_TEXT = 0.75;
 
 /**
  * What to draw.
@@ -61,14 +61,16 @@ export class Painter {
         const y = top(profile.depth[node]);
         const dimmed = isDimmed(picture, node);
         context.globalAlpha = dimmed ? DIMMED : 1;
-        context.fillStyle = fillOf(picture, coloring, node);
+        const fill = fillOf(picture, coloring, node);
+        context.fillStyle = fill;
         context.fillRect(x, y, width > 2 ? width - 0.8 : width, ROW - 1);
         if (width < TEXT_FROM) return;
         context.globalAlpha = dimmed ? DIMMED_TEXT : 1;
         const [soft, firm] = this.fitNode(picture, node, width - 2 * PADDING);
-        context.fillStyle = coloring.soft;
+        const ink = inkOf(coloring, fill, dimmed);
+        context.fillStyle = ink.soft;
         if (soft) context.fillText(soft, x + PADDING, y + ROW / 2);
-        context.fillStyle = coloring.text;
+        context.fillStyle = ink.text;
         context.fillText(firm, x + PADDING + ruler.widthOf(soft), y + ROW / 2);
       },
       (depth, x, width) => {
@@ -104,6 +106,16 @@ export class Painter {
  */
 export function isDimmed({ profile, matches, zoomed }, node) {
   return profile.depth[node] < profile.depth[zoomed] || (matches !== null && matches[profile.name[node]] !== 1);
+}
+
+/**
+ * Text on a frame; a dimmed one is nearly the ground.
+ * @param {Coloring} coloring
+ * @param {string} fill
+ * @param {boolean} dimmed
+ */
+export function inkOf(coloring, fill, dimmed) {
+  return dimmed ? { text: coloring.text, soft: coloring.text } : coloring.inkOn(fill);
 }
 
 /**

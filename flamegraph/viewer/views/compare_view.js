@@ -106,7 +106,8 @@ export class CompareView {
     const [here, there] = [context.numbersOf(state.time, -1), context.numbersOf(state.time2 || state.time, -1)];
     const sides = [here.workOf(here.columns(one, event, thread)), there.workOf(there.columns(another, event, thread))];
     const totals = sides.map((sums) => sums.reduce((sum, value) => sum + value, 0));
-    const bars = new WorkBars(dark, sides[0].map((value, at) => value / (totals[0] || 1) + sides[1][at] / (totals[1] || 1)), category);
+    const sums = sides[0].map((value, at) => value / (totals[0] || 1) + sides[1][at] / (totals[1] || 1));
+    const bars = new WorkBars(context.categoryColoring(dark), sums, category, this.work.clientWidth);
     const choose = (/** @type {number} */ chosen) => context.go({ category: chosen === category ? "" : categoryCode(chosen) });
     const share = (/** @type {number} */ side, /** @type {number} */ of) => percent(sides[side][of], totals[side]);
     const rows = [oneName, anotherName].map((name, side) => bars.row(make("bdi", "", name), sides[side], choose));

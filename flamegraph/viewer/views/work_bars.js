@@ -4,19 +4,24 @@
 import { filled, linkButton, make } from "../controls/dom.js";
 import { percent } from "../data/format.js";
 import { categoryLabel } from "../data/work.js";
-import { Coloring } from "../graph/colors.js";
 
+/** @import { Coloring } from "../graph/colors.js" */
 /** Costs by number of category. @typedef {Float64Array} WorkSums */
+
+/** A bar's part of its panel, and the width of a letter in pixels: both about right. */
+const [BAR_OF_PANEL, LETTER] = [0.74, 7];
 
 export class WorkBars {
   /**
-   * @param {boolean} dark
+   * @param {Coloring} coloring of categories
    * @param {WorkSums} sums of everything: the largest category is first in all bars, "other" last
    * @param {number} chosen the category that is shown alone, -1 for none
+   * @param {number} width of the panel that they are in, in pixels
    */
-  constructor(dark, sums, chosen) {
-    this.coloring = new Coloring(dark, "category");
+  constructor(coloring, sums, chosen, width) {
+    this.coloring = coloring;
     this.chosen = chosen;
+    this.room = width * BAR_OF_PANEL;
     this.order = [...sums.keys()].filter((one) => sums[one] > 0);
     this.order.sort((a, b) => Number(a === 0) - Number(b === 0) || sums[b] - sums[a] || a - b);
   }
@@ -40,8 +45,14 @@ export class WorkBars {
     for (const category of this.order.filter((one) => sums[one] > 0)) {
       const piece = make("span");
       piece.style.width = `${(100 * sums[category]) / total}%`;
-      piece.style.background = this.colorOf(category);
-      piece.title = `${categoryLabel(category)} ${percent(sums[category], total)}`;
+      const color = this.colorOf(category);
+      const label = categoryLabel(category);
+      piece.style.background = color;
+      if ((label.length + 2) * LETTER < (sums[category] / total) * this.room) {
+        piece.textContent = label;
+        piece.style.color = this.coloring.inkOn(color).text;
+      }
+      piece.title = `${label} ${percent(sums[category], total)}`;
       piece.addEventListener("click", () => choose(category));
       words.push(piece.title);
       bar.append(piece);

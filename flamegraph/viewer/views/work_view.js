@@ -61,7 +61,7 @@ export class WorkView {
     this.whole.hidden = this.byTime.element.hidden = this.parts.hidden = rows.length === 0;
     if (rows.length === 0) return;
     const [{ sums, total }] = rows;
-    const bars = new WorkBars(dark, sums, category);
+    const bars = new WorkBars(context.categoryColoring(dark), sums, category, panel.clientWidth);
     this.byTime.show(bars, dark, panel.clientWidth);
     const [all, ...sections] = Object.entries(HEADS).map(([kind, head]) => this.section(head, rows.filter(({ row }) => row.kind === kind), bars));
     const legend = bars.legend((one) => percent(sums[one], total), (one) => context.go({ category: one === category ? "" : categoryCode(one) }));
