@@ -369,7 +369,7 @@ def test_machines(viewer: Viewer, tmp_path: Path) -> None:
     assert "CPU at 3.0 s: most n2 90 %, least n1 10 %." in viewer.text("machines-panel")
     canvas.send_keys(Keys.SHIFT + Keys.ARROW_RIGHT + Keys.NULL, Keys.ENTER)
     assert "time=3-5" in viewer.state()
-    viewer.first("#machines-panel .name button").click()
+    viewer.first("#machines-panel td.name button").click()
     assert "scope=host%3An1" in viewer.state()
     viewer.press("v")
     assert "The thick line is n1" in viewer.text("machines-panel")

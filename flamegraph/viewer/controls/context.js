@@ -342,7 +342,7 @@ export class Context {
     const costs = new Float64Array(categoryCount());
     this.page.events.forEach(({ name }, event) => {
       if (!isWork(name)) return;
-      const sums = this.recorded.workOf(this.recorded.columns(this.scopes.whole, event, -1));
+      const sums = this.unchanged.workOf(this.unchanged.columns(this.scopes.whole, event, -1));
       const whole = sums.reduce((sum, one) => sum + one, 0);
       for (const [category, sum] of sums.entries()) if (sum > 0) costs[category] += sum / whole;
     });
