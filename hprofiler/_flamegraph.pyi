@@ -273,6 +273,12 @@ class Profile:
     @property
     def labels(self) -> dict[str, str]: ...
     @property
+    def skips_stubs(self) -> bool:
+        """Whether the CPU samples are those of a JDK up to 24, which leave out array copies and other stubs.
+
+        Shares of all else are too large.
+        """
+    @property
     def unknown(self) -> dict[str, Any] | None:
         """What of a perf.data file could not be named; None for others, and after any operation but merge.
 

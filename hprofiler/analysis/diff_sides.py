@@ -23,7 +23,7 @@ from hprofiler.base.paths import is_folder, is_there
 from hprofiler.base.text import printable
 from hprofiler.base.time_range import TimeRange
 from hprofiler.model import HostRecord, Outcome, Recording
-from hprofiler.model.measures import Column, amount, counted, measure_of
+from hprofiler.model.measures import CPU_VALUES, Column, amount, counted, measure_of
 from hprofiler.runfolder import RunFolder, is_run_file
 from hprofiler.runfolder.input_checks import refuse_no_profile
 from hprofiler.runfolder.time_files import open_range
@@ -51,7 +51,8 @@ class Side:
     right. Without them all else would have a larger share. `unsure` processes may have wrong callers of
     functions that compiled Java code calls; None where that is not known.
 
-    `malformed_lines` of a file were left out, and `warnings` say what else its reader noticed.
+    `malformed_lines` of a file were left out, its CPU samples may skip stubs (`Profile.skips_stubs`), and
+    `warnings` say what else its reader noticed.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Side:
     broken: float = 0.0
     unsure: int | None = 0
     malformed_lines: int = 0
+    skips_stubs: bool = False
     warnings: Sequence[str] = ()
 
     @property
@@ -354,6 +356,7 @@ class FileSource:
             self.name,
             of_file=True,
             malformed_lines=self._profile.malformed_lines,
+            skips_stubs=self._profile.skips_stubs and column[0] in CPU_VALUES,
             warnings=self._profile.warnings,
         )
         profile = self._profile.canonical()

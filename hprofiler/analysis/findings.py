@@ -24,7 +24,7 @@ from hprofiler.analysis.words import percent, short_name
 from hprofiler.analysis.work import EventWork
 from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Recording, Status, number_of
 from hprofiler.model.event_names import is_method
-from hprofiler.model.measures import counted, duration
+from hprofiler.model.measures import CPU_VALUES, counted, duration
 
 # More are not read. The first is the answer; the others are in the order of `RULES`, the most important
 # first.
@@ -99,7 +99,7 @@ def findings_of_file(attribution: Attribution) -> list[Finding]:
     subject = Subject(None, attribution.original, Compared(), EventWork(), None, (), attribution)
     if not subject.methods:
         return [says("no-frames", "No stack has a frame.")]
-    found = [answer(subject), *kinds_of_wait(subject), *idle_threads(subject)]
+    found = [*skipped_stubs(subject), answer(subject), *kinds_of_wait(subject), *idle_threads(subject)]
     found += [*families(subject), *hottest_itself(subject), *left_out_broken(subject)]
     return [_bounded(one) for one in found]
 
@@ -235,7 +235,17 @@ def _of(subject: Subject) -> str:
 
 
 def _verb(subject: Subject) -> str:
-    return subject.measure.verb if subject.facts else "is spent in"
+    if subject.facts:
+        return subject.measure.verb
+    return "goes to" if subject.cluster.values[0][1] == "bytes" else "is spent in"
+
+
+def skipped_stubs(subject: Subject) -> list[Finding]:
+    """CPU samples of a JDK that leaves out stubs: shares of all else are too large."""
+    if not subject.cluster.skips_stubs or subject.event not in CPU_VALUES:
+        return []
+    text = "Array copies, hashes and other stubs are missing: all shares are of the rest of CPU time, and too large."
+    return [says("skipped-stubs", text)]
 
 
 def few_samples(subject: Subject) -> list[Finding]:

@@ -52,6 +52,9 @@ class Measure:
         return [names[self.shown], *names[: self.shown], *names[self.shown + 1 :]]
 
 
+CPU_VALUES = ("samples", "cpu")
+"""The names of the values of CPU samples."""
+
 _MEASURES: dict[str, Measure] = {
     "cpu": Measure(
         columns=(("samples", "count"), ("cpu", "nanoseconds")),

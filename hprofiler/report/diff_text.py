@@ -196,6 +196,8 @@ def _side(side: Side) -> dict[str, object]:
         "samples": side.spread.samples if side.spread.known else None,
         "processes": None if side.of_file else side.spread.parts,
         "unusable": len(side.problems),
+        "malformed_lines": side.malformed_lines,
+        "skips_stubs": side.skips_stubs,
         "partial": side.partial or None,
         "broken": side.broken,
         "untrusted": [members(one, "host", "pid", "label", "code", "share") for one in side.untrusted],

@@ -204,6 +204,7 @@ def test_a_flame_chart_of_a_pipe_merges_no_lines():
     stdin = "a;b 1\nc 2\na;b 3\nno count\n"
     done = as_process("convert", "-", "-o", "-", "--to", "svg", "--flamechart", stdin=stdin)
     assert "1 malformed line or record was left out" in done.stderr
+    assert done.returncode == 3
     frames = re.findall(r"<title>([abc]) \((\d)", done.stdout)
     assert sorted(frames) == [("a", "1"), ("a", "3"), ("b", "1"), ("b", "3"), ("c", "2")]
 

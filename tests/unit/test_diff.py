@@ -279,6 +279,8 @@ def test_the_json_has_everything_that_changed(before, after):
         "samples": 16_000,
         "processes": 4,
         "unusable": 0,
+        "malformed_lines": 0,
+        "skips_stubs": False,
         "partial": None,
         "broken": 0.0,
         "untrusted": [],

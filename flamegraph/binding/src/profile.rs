@@ -103,6 +103,11 @@ impl Profile {
     }
 
     #[getter]
+    fn skips_stubs(&self) -> bool {
+        self.now().skips_stubs()
+    }
+
+    #[getter]
     fn unknown<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let profile = self.now();
         let Some(unknown) = profile.unknown() else {

@@ -42,6 +42,7 @@ impl<'a> Rebuild<'a> {
     fn timed(from: &'a Profile, mut copy: Profile, times: Option<&'a Times>) -> Rebuild<'a> {
         copy.set_labels(from.labels().clone());
         copy.add_malformed_lines(from.malformed_lines());
+        copy.set_skips_stubs(from.skips_stubs());
         copy.add_warnings(from.warnings().iter().cloned());
         copy.raw_names = from.raw_names.clone();
         copy.modules = from.modules.clone();

@@ -49,6 +49,7 @@ pub struct Profile {
     values: Vec<ValueType>,
     labels: Labels,
     malformed_lines: u64,
+    skips_stubs: bool,
     warnings: Vec<String>,
     pub(crate) frames: Frames,
     pub(crate) tree: Tree,
@@ -77,6 +78,7 @@ impl Profile {
             values,
             labels: Labels::new(),
             malformed_lines: 0,
+            skips_stubs: false,
             warnings: Vec::new(),
             frames: Frames::default(),
             tree: Tree::new(),
@@ -203,6 +205,16 @@ impl Profile {
         self.malformed_lines += lines;
     }
 
+    /// Whether the CPU samples are those of a JDK that leaves out threads in stubs, such as array copies and hashes:
+    /// shares of all else are too large.
+    pub fn skips_stubs(&self) -> bool {
+        self.skips_stubs
+    }
+
+    pub(crate) fn set_skips_stubs(&mut self, skips: bool) {
+        self.skips_stubs |= skips;
+    }
+
     /// What could not be named; only perf.data counts it.
     pub fn unknown(&self) -> Option<&Unknown> {
         self.unknown.as_ref()
@@ -306,6 +318,7 @@ impl Profile {
         self.labels
             .retain(|name, value| theirs.get(name) == Some(value));
         self.malformed_lines += other.malformed_lines;
+        self.skips_stubs |= other.skips_stubs;
         self.add_warnings(other.warnings.iter().cloned());
         self.raw_names.add(&other.raw_names);
         self.modules.add(&other.modules);

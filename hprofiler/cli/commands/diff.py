@@ -27,7 +27,7 @@ from hprofiler.base.text import printable
 from hprofiler.base.time_range import TimeRange
 from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.cli.terminal.lines import print_json, warn_of
+from hprofiler.cli.terminal.lines import print_json, warn_of, warn_of_stubs
 from hprofiler.cli.terminal.progress import counters
 from hprofiler.report.diff_page import TwoRuns, two_runs, write_picture
 from hprofiler.report.diff_text import lines, record
@@ -63,7 +63,7 @@ def command(options: argparse.Namespace) -> int:
         print(f"  {_MORE_RUNS}", file=sys.stderr)
     if failed:
         return Exit.WORSE
-    trusted = not any(side.broken or side.malformed_lines for side in changes.sides)
+    trusted = not any(side.broken or side.malformed_lines or side.skips_stubs for side in changes.sides)
     return Exit.OK if trusted and not (unsure or is_hidden or _problems(changes)) else Exit.PARTIAL
 
 
@@ -109,6 +109,8 @@ def _print(
         print(f"  … and {len(_problems(changes)) - _FAILED_SHOWN} more", file=sys.stderr)
     for side in changes.sides:
         warn_of(side.malformed_lines, side.warnings, printable(side.name))
+        if side.skips_stubs:
+            warn_of_stubs(printable(side.name))
     if options.json:
         print_json(record(changes, findings, options.top, failed, unsure))
     else:

@@ -101,6 +101,13 @@ def warn(text: str) -> None:
     print(f"hprofiler: {text}", file=sys.stderr)
 
 
+def warn_of_stubs(file: str = "") -> None:
+    """Warns about CPU samples of a JDK that leaves out stubs."""
+    of = f"{file}: " if file else ""
+    missing = "array copies, hashes and other stubs are missing in CPU samples of a JDK up to 24"
+    warn(f"{of}{missing}: all else has too large a share")
+
+
 def warn_of(malformed_lines: int, warnings: Sequence[str] = (), file: str = "") -> None:
     """Warns about parts of the input, or of this file of several, that were left out."""
     of = f"{file}: " if file else ""

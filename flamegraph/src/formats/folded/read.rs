@@ -7,7 +7,7 @@ use memchr::memrchr;
 use super::adder::{is_comment, Adder, Line, Tally, Wrong, PARTS};
 use super::blocks::Blocks;
 use super::shared;
-use crate::formats::{Format, ReadOptions};
+use crate::formats::{foreign, Format, ReadOptions};
 use crate::profile::{Error, Limits, Order, Profile, Result, ValueType};
 use crate::source::{Input, HEAD_BYTES};
 
@@ -26,7 +26,12 @@ pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profi
         false => vec![ValueType::samples()],
     };
     let counts = values.len();
+    let doubt = match options.format {
+        None => foreign::doubt(head),
+        Some(_) => None,
+    };
     let mut profile = Profile::bounded(values, limits.cells);
+    profile.add_warnings(doubt);
     let mut blocks = Blocks::new(text, limits);
     let (all, mut lines) = add_first_blocks(&mut profile, &mut blocks, counts, limits)?;
     if !all {

@@ -237,6 +237,10 @@ impl Columns {
         }
         if !self.has(Pair::Cpu) {
             // The JDK's samples of Java code are the best there is.
+            if let Some((counts, _)) = self.values[Pair::Execution as usize] {
+                let skips = settings.skips_stubs() && profile.total(counts)? > 0;
+                profile.set_skips_stubs(skips);
+            }
             self.rename(profile, Pair::Execution, Pair::Cpu);
         } else if let Some((_, amounts)) = &mut self.values[Pair::Execution as usize] {
             *amounts = None;

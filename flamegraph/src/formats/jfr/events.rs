@@ -138,6 +138,8 @@ pub(super) struct Kinds {
     table: Vec<u8>,
     pub(super) unread: HashMap<u64, Unread, RandomState>,
     pub(super) setting: Option<(u64, Layout)>,
+    pub(super) thread_start: Option<(u64, Layout)>,
+    pub(super) jvm: Option<(u64, Layout)>,
     /// Kinds whose setting `interval` is that between CPU samples, and that between wall-clock samples.
     pub(super) cpu_samples: [Option<u64>; 2],
     pub(super) wall_samples: Option<u64>,
@@ -182,12 +184,16 @@ impl Kinds {
                 Some((number, unread))
             });
         let unread = unread.take(MOST_UNREAD).collect();
-        let setting = types.id("jdk.ActiveSetting");
+        let find = |name, fields: &[&str]| {
+            let number = types.id(name)?;
+            Some((number, Layout::of(types, number, fields)?))
+        };
         Kinds {
             kinds,
             table,
-            setting: setting
-                .and_then(|id| Some((id, Layout::of(types, id, &["id", "name", "value"])?))),
+            setting: find("jdk.ActiveSetting", &["id", "name", "value"]),
+            thread_start: find("jdk.ThreadStart", &["thread"]),
+            jvm: find("jdk.JVMInformation", &["jvmVersion"]),
             unread,
             cpu_samples: ["jdk.ExecutionSample", "datadog.ExecutionSample"]
                 .map(|name| types.id(name)),

@@ -11,6 +11,7 @@ mod chunk;
 mod clock;
 mod columns;
 mod events;
+mod first_samples;
 mod grow;
 mod layout;
 mod metadata;

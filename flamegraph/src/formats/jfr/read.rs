@@ -10,7 +10,9 @@ use super::chunk::{damaged, Chunk, Chunks, Events, Header, Survey};
 use super::clock::{AllTaken, Clock};
 use super::columns::Columns;
 use super::events::Kinds;
+use super::first_samples::FirstSamples;
 use super::grow::{decode, grow, Grower};
+use super::layout::Layout;
 use super::metadata::Types;
 use super::moments::Moments;
 use super::names::Namer;
@@ -110,6 +112,7 @@ impl<'o> Reader<'o> {
                 moments: Moments::wanted(options),
                 file_calls_budget: budget.clone(),
                 wall: HashMap::default(),
+                first: FirstSamples::default(),
             },
             budget,
             lost: 0,
@@ -183,9 +186,21 @@ impl<'o> Reader<'o> {
         if kinds.of_jdk {
             self.settings.declare(&kinds);
         }
-        if let Some((setting, _)) = kinds.setting {
-            for event in Events::of(&chunk.bytes).filter(|event| event.kind == setting) {
+        for event in Events::of(&chunk.bytes) {
+            let is = |kind: &Option<(u64, Layout)>| {
+                kind.as_ref()
+                    .is_some_and(|(number, _)| *number == event.kind)
+            };
+            if is(&kinds.setting) {
                 self.settings.take(event, &kinds, pools, &chunk.bytes);
+            } else if is(&kinds.jvm) {
+                self.settings.take_jvm(event, &kinds, pools, &chunk.bytes);
+            } else if let Some((_, layout)) = kinds
+                .thread_start
+                .as_ref()
+                .filter(|_| is(&kinds.thread_start))
+            {
+                self.counted.first.start(event, layout, &chunk.bytes);
             }
         }
         let limits = &self.options.limits;
@@ -305,6 +320,7 @@ impl<'o> Reader<'o> {
             return Err(Error::Empty(reason.clone()));
         }
         self.warn_of_unread();
+        self.profile.add_warnings(self.counted.first.warning());
         let made = (self.options.off_cpu, self.options.limits.cells);
         let pairs = self
             .columns

@@ -8,11 +8,12 @@ use super::chunk::{Event, Events};
 use super::clock::{AllTaken, Clock};
 use super::columns::{nanoseconds, pair_of, Pair};
 use super::events::{self, Kind, Kinds, Source};
+use super::first_samples::FirstSamples;
 use super::grow::{Batches, Take};
 use super::layout::Slots;
 use super::moments::{Batch, Moments};
 use super::places::{Place, Places};
-use super::pools::Pools;
+use super::pools::{Of, Pools};
 use super::settings::Settings;
 use super::stacks::{Budget, FileCalls};
 use super::weights::Weights;
@@ -32,6 +33,7 @@ pub(super) struct Counted {
     pub(super) file_calls_budget: Budget,
     /// Wall-clock samples by thread.
     pub(super) wall: HashMap<u64, u64, RandomState>,
+    pub(super) first: FirstSamples,
 }
 
 /// The samples of a chunk.
@@ -96,8 +98,13 @@ impl Samples<'_, '_> {
             return Ok(());
         }
         let time = slots[events::TIME] as i64;
+        let is_of_before = kind.source == Source::Allocation && self.is_of_before(&slots);
         if time < self.ticks.0 || time > self.ticks.1 {
             return Ok(());
+        }
+        if is_of_before {
+            self.counted.first.leave_out(slots[events::AMOUNT] as i64);
+            slots[events::AMOUNT] = 0;
         }
         let state = slots[events::STATE];
         let default_state = self.default_state.map(|default| default == state);
@@ -111,6 +118,18 @@ impl Samples<'_, '_> {
         }
         self.live += u64::from(pair == Pair::Live);
         Ok(())
+    }
+
+    /// Whether what a sample of allocations weighs may have been allocated before the recording.
+    fn is_of_before(&mut self, slots: &Slots) -> bool {
+        let thread = slots[events::THREAD];
+        // A virtual thread has no number of the system's.
+        let known = self.pools.get(Of::Threads, thread);
+        let is_virtual = known.is_some_and(|[_, native, _, java, ..]| native == 0 && java != 0);
+        let since = self.clock.nanoseconds(slots[events::TIME] as i64);
+        let weight = slots[events::AMOUNT] as i64;
+        let first = &mut self.counted.first;
+        first.is_of_before((thread, is_virtual), weight, since)
     }
 
     /// Whether the thread of a wall-clock sample does not run.

@@ -38,6 +38,8 @@ pub(super) struct Settings {
     lock: Option<i64>,
     native: Option<i64>,
     live: bool,
+    /// The JDK's version, such as 17.
+    jdk: Option<u32>,
     /// What the JDK can record.
     declared: Vec<Pair>,
 }
@@ -76,6 +78,35 @@ impl Settings {
             b"period" if of_samples => self.period = nanoseconds(&value),
             _ => {}
         }
+    }
+
+    /// Takes in an event of the kind `jdk.JVMInformation`: `OpenJDK 64-Bit Server VM (17.0.15+6-Debian) for linux`.
+    pub(super) fn take_jvm(
+        &mut self,
+        event: Event,
+        kinds: &Kinds,
+        pools: &Pools<'_>,
+        bytes: &[u8],
+    ) {
+        let mut slots = Slots::default();
+        let mut cursor = Cursor::new(&bytes[..event.end], event.fields);
+        let read = kinds
+            .jvm
+            .as_ref()
+            .and_then(|(_, layout)| layout.read(&mut cursor, &mut slots));
+        if read.is_some() {
+            let version = pools.text(slots[0]).utf8();
+            let version = String::from_utf8_lossy(&version);
+            let number = version.split_once(" (").map_or("", |(_, number)| number);
+            let end = number.find(|char: char| !char.is_ascii_digit());
+            self.jdk = number[..end.unwrap_or(number.len())].parse().ok();
+        }
+    }
+
+    /// Whether the JDK's samples of Java code leave out threads whose top frame is a stub, such as those that copy arrays
+    /// and compute hashes. JDK 25 can walk their stacks.
+    pub(super) fn skips_stubs(&self) -> bool {
+        self.jdk.is_none_or(|jdk| jdk < 25)
     }
 
     /// Takes in what the JDK can record. It does not always write which of that it was told to record.

@@ -22,7 +22,8 @@ from hprofiler.cli.commands.convert.errors import about
 from hprofiler.cli.commands.convert.steps import check_patterns
 from hprofiler.cli.options import pictures
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.cli.terminal.lines import warn, warn_of
+from hprofiler.cli.terminal.lines import warn, warn_of, warn_of_stubs
+from hprofiler.model.measures import CPU_VALUES
 from hprofiler.runfolder.input_checks import only_profile_of
 
 # Formats that hold one value.
@@ -42,8 +43,9 @@ def command(options: argparse.Namespace) -> int:
     merged = convert_inputs.merged(options)
     warn_of(merged.malformed_lines, merged.warnings)
     if options.diff:
-        _write(partial(_difference(options, merged).write, **picture), options)
-        return Exit.OK
+        before = _before(options)
+        _write(partial(_difference(options, before, merged).write, **picture), options)
+        return _status(before, merged)
     shaped = _shaped(merged, options)
     value = _first_with_samples(shaped)
     both = [name for name, _ in shaped.values] == ["before", "after"]
@@ -51,7 +53,16 @@ def command(options: argparse.Namespace) -> int:
         pictures.check_one_sided(options)
         _warn_of_others(options, shaped, value)
     _write(partial(shaped.write, value=None if both else value, **picture), options)
-    return Exit.OK
+    return _status(merged)
+
+
+def _status(*profiles: Profile) -> Exit:
+    """Whether everything of the inputs was read, and shares can be trusted."""
+    for profile in profiles:
+        if _skips_stubs(profile):
+            warn_of_stubs()
+            return Exit.PARTIAL
+    return Exit.PARTIAL if any(profile.malformed_lines for profile in profiles) else Exit.OK
 
 
 def _warn_of_others(options: argparse.Namespace, profile: Profile, written: int) -> None:
@@ -113,7 +124,7 @@ def _flame_chart(options: argparse.Namespace, picture: dict[str, Any]) -> int:
         chart.write(target, title=title, **picture)
 
     _write(write, options)
-    return Exit.OK
+    return Exit.PARTIAL if chart.malformed_lines else Exit.OK
 
 
 def _shaped(profile: Profile, options: argparse.Namespace) -> Profile:
@@ -125,13 +136,22 @@ def _shaped(profile: Profile, options: argparse.Namespace) -> Profile:
         return profile.pruned(**options.prune) if options.prune else profile
 
 
-def _difference(options: argparse.Namespace, after: Profile) -> Diff:
+def _before(options: argparse.Namespace) -> Profile:
     before = convert_inputs.before(options)
     warn_of(before.malformed_lines, before.warnings)
+    return before
+
+
+def _difference(options: argparse.Namespace, before: Profile, after: Profile) -> Diff:
     with about(f"cannot compare with {options.diff}"):
         if options.invert:
             before, after = before.invert(), after.invert()
         return before.diff(after, _first_with_samples(after), normalize=not options.absolute)
+
+
+def _skips_stubs(profile: Profile) -> bool:
+    """Whether CPU samples are written, and a JDK left some out."""
+    return profile.skips_stubs and profile.values[_first_with_samples(profile)][0] in CPU_VALUES
 
 
 def _first_with_samples(profile: Profile) -> int:

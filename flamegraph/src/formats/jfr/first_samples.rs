@@ -1,0 +1,72 @@
+//! The first allocation sample of a thread. The JDK weighs a sample by what its thread allocated since its last one, so
+//! the first weighs all that the thread ever allocated, also before the recording.
+
+use foldhash::fast::RandomState;
+use hashbrown::HashSet;
+
+use super::bytes::Cursor;
+use super::chunk::Event;
+use super::layout::{Layout, Slots};
+
+/// No thread allocates more bytes in a nanosecond.
+const MOST_PER_NANOSECOND: i64 = 10;
+/// Most threads that are known. A recording may name any number.
+const MOST_THREADS: usize = 1 << 20;
+
+#[derive(Default)]
+pub(super) struct FirstSamples {
+    /// Threads that started during the recording or have had a sample.
+    known: HashSet<u64, RandomState>,
+    left_out: u64,
+    bytes: i64,
+}
+
+impl FirstSamples {
+    /// Takes in an event `jdk.ThreadStart`.
+    pub(super) fn start(&mut self, event: Event, layout: &Layout, bytes: &[u8]) {
+        let mut slots = Slots::default();
+        let mut cursor = Cursor::new(&bytes[..event.end], event.fields);
+        if layout.read(&mut cursor, &mut slots).is_some() {
+            self.is_first(slots[0]);
+        }
+    }
+
+    /// Whether the weight of a sample may have been allocated before the recording, which began `since` nanoseconds
+    /// ago. The next sample of the thread is right. A carrier, whose samples have the names of its virtual threads, is
+    /// not known: there only what cannot be of the recording is such a weight.
+    pub(super) fn is_of_before(
+        &mut self,
+        (thread, is_virtual): (u64, bool),
+        weight: i64,
+        since: i64,
+    ) -> bool {
+        match is_virtual {
+            true => weight > since.saturating_mul(MOST_PER_NANOSECOND),
+            false => self.is_first(thread),
+        }
+    }
+
+    /// Counts a weight that is left out.
+    pub(super) fn leave_out(&mut self, weight: i64) {
+        self.left_out += 1;
+        self.bytes = self.bytes.saturating_add(weight.max(0));
+    }
+
+    pub(super) fn warning(&self) -> Option<String> {
+        let megabytes = self.bytes as f64 / 1e6;
+        let samples = match self.left_out {
+            1 => "1 sample".to_string(),
+            many => format!("{many} samples"),
+        };
+        (self.bytes > 0).then(|| {
+            format!(
+                "{megabytes:.1} MB of {samples} jdk.ObjectAllocationSample are left out: the first sample of a thread \\
+                 also weighs what the thread allocated before the recording"
+            )
+        })
+    }
+
+    fn is_first(&mut self, thread: u64) -> bool {
+        self.known.len() < MOST_THREADS && self.known.insert(thread)
+    }
+}
