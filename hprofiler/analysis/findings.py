@@ -244,7 +244,7 @@ def skipped_stubs(subject: Subject) -> list[Finding]:
     """CPU samples of a JDK that leaves out stubs: shares of all else are too large."""
     if not subject.cluster.skips_stubs or subject.event not in CPU_VALUES:
         return []
-    text = "Array copies, hashes and other stubs are missing: all shares are of the rest of CPU time, and too large."
+    text = "Array copies, hashes and other stubs are missing: all shares are too large."
     return [says("skipped-stubs", text)]
 
 

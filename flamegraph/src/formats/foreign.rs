@@ -144,8 +144,8 @@ const LOOKS: &[Look] = &[
     (is_stamped, LOG),
     (is_dated, LOG),
     (has_level, LOG),
-    (is_key, "keys and values, as in YAML or INI"),
     (is_listed, "a list or table, as in Markdown"),
+    (is_key, "keys and values, as in YAML or INI"),
     (is_row, NUMBERS),
     (is_sentence, "sentences, a log or a table"),
 ];
