@@ -60,7 +60,7 @@ impl FirstSamples {
         };
         (self.bytes > 0).then(|| {
             format!(
-                "{megabytes:.1} MB of {samples} jdk.ObjectAllocationSample are left out: the first sample of a thread \\
+                "{megabytes:.1} MB of {samples} jdk.ObjectAllocationSample are left out: the first sample of a thread \
                  also weighs what the thread allocated before the recording"
             )
         })
