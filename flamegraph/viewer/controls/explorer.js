@@ -15,6 +15,7 @@ import { part } from "./dom.js";
 import { FrameMenu } from "./frame_menu.js";
 import { startKeys } from "./keyboard.js";
 import { MatchWalk } from "./match_walk.js";
+import { NotesBox } from "./notes_box.js";
 import { PartChips } from "./part_chips.js";
 import { layOnPaper, takeFromPaper } from "./print.js";
 import { ScopeBox } from "./scope_box.js";
@@ -58,7 +59,8 @@ export class Explorer {
     this.search = new SearchBox((change) => store.set(change), (step) => this.walk.go(step));
     this.scopes = new ScopeBox(context);
     this.chips = new PartChips(context);
-    this.menu = new FrameMenu(context);
+    this.notes = new NotesBox(context);
+    this.menu = new FrameMenu(context, (node) => this.notes.ask(node));
     this.summaries = summaries;
     startExport(context, (error) => this.fail("The file cannot be saved", error));
     context.pointed = (graph, node, x, y) => {
@@ -207,6 +209,7 @@ export class Explorer {
     view.update(state);
     if (arrives) for (const graph of graphs) graph.arrive();
     this.walk.update();
+    this.notes.update();
     for (const id of ["match-before", "match-next"]) part(id, HTMLButtonElement).hidden = !context.matches || !context.active;
     // The table of the hottest methods is of the whole cluster.
     const chosen = scope.key !== scopes.whole.key || thread >= 0 || (state.view === "compare" && state.with !== "");

@@ -12,9 +12,13 @@ import { filled, make, part } from "./dom.js";
 /** A change and what it says. @typedef {[what: What, of: string, text: string, note: string]} Offer */
 
 export class FrameMenu {
-  /** @param {Context} context */
-  constructor(context) {
+  /**
+   * @param {Context} context
+   * @param {(node: number) => void} note asks for a note on a frame
+   */
+  constructor(context, note) {
     this.context = context;
+    this.note = note;
     this.element = part("frame-menu", HTMLDivElement);
     this.element.addEventListener("keydown", (event) => {
       const buttons = [...this.element.querySelectorAll("button")];
@@ -45,7 +49,12 @@ export class FrameMenu {
       return filled("section", "", make("h3", "", head), ...buttons);
     });
     const { element } = this;
-    element.replaceChildren(...sections);
+    const note = make("button", "", "Pin a note …");
+    note.addEventListener("click", () => {
+      element.hidePopover();
+      this.note(node);
+    });
+    element.replaceChildren(...sections, filled("section", "", make("h3", "", "Note"), note));
     element.showPopover();
     const { width, height } = element.getBoundingClientRect();
     element.style.left = `${Math.max(8, Math.min(x, window.innerWidth - width - 8))}px`;

@@ -27,7 +27,7 @@ export function startKeys(explorer) {
   part("keys-list", HTMLDListElement).replaceChildren(...items);
   for (const { button, act } of shortcuts) if (button && act) part(button, HTMLButtonElement).addEventListener("click", act);
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || part("keys", HTMLDialogElement).open) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     const target = event.target instanceof HTMLElement ? event.target : document.body;
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
     if (typing && event.key === "Escape") target.blur();
@@ -71,6 +71,7 @@ function shortcutsOf(explorer) {
     { keys: ["j"], what: "Spark: stages, blocked time, executors", act: within(view("spark")) },
     { keys: ["w"], what: "choose a scope: cluster, host, process", act: () => explorer.scopes.focus() },
     { keys: ["x"], what: "skip, drop, collapse, or show the frame's stacks alone", act: () => explorer.openMenu(explorer.meant()) },
+    { keys: ["a"], what: "pin a note to the frame, or to the range", act: () => explorer.notes.ask(explorer.meant()) },
     { keys: ["z"], what: "show or hide threads that wait for work", act: () => explorer.turnIdle() },
     { keys: ["c"], what: "copy the name of the frame", act: () => void copyName(explorer.context.active, explorer.meant()) },
     { keys: ["C"], shown: ["Shift", "c"], what: "copy the whole stack", act: () => void copyStack(explorer.context.active, explorer.meant()) },

@@ -14,6 +14,7 @@
  * @property {string} category of work, the only one that is shown; "" is all
  * @property {boolean} idle whether threads that wait for work are shown, too
  * @property {string} changes of all stacks, as in transforms.js
+ * @property {string} notes of the reader, as in notes.js
  * @property {string} with key of the other scope in a comparison; "" leaves it to the view
  * @property {ViewName} view
  * @property {string} method whose callers and callees are shown; "" for none
@@ -35,7 +36,7 @@
 
 /** What the address leaves out. @type {State} */
 export const INITIAL = {
-  event: "", scope: "", thread: "", time: "", time2: "", band: "", category: "", idle: false, changes: "", with: "", view: "graph", method: "", zoom: 0,
+  event: "", scope: "", thread: "", time: "", time2: "", band: "", category: "", idle: false, changes: "", notes: "", with: "", view: "graph", method: "", zoom: 0,
   reversed: "", callers: "", callees: "", q: "", regexp: false, flame: false, sort: "", rows: 0, folds: "", full: false, color: "kind", intensity: false,
   normalize: true,
 };

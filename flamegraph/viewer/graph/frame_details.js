@@ -45,6 +45,8 @@ export function showTooltip(graph, node, x, y) {
   const tip = part("tooltip", HTMLDivElement);
   const name = node > 0 ? profile.nameOf(node) : graph.look.label;
   tip.replaceChildren(nameElement(name), rowsElement(tooltipRows(graph, node)));
+  const note = graph.pins.get(node);
+  if (note) tip.append(make("p", "note", note));
   if (node > 0) {
     // Its family, the package or namespace it belongs to, and the module it lies in.
     const where = name.slice(0, Math.max(0, packageLength(name) - 1)).replaceAll("/", ".").slice(0, LONGEST);

@@ -71,6 +71,8 @@ export class Graph {
     this.rows = 1;
     this.hovered = -1;
     this.selected = -1;
+    /** Notes by node. @type {Map<number, string>} */
+    this.pins = new Map();
     this.animation = 0;
     this.pending = 0;
     const { scroller, canvas } = this.sheet;
@@ -176,6 +178,13 @@ export class Graph {
   /** @param {Matches | null} matches */
   highlight(matches) {
     this.matches = matches;
+    this.redraw();
+  }
+
+  /** @param {Map<number, string>} pins notes by node */
+  pin(pins) {
+    if (pins.size === 0 && this.pins.size === 0) return;
+    this.pins = pins;
     this.redraw();
   }
 
@@ -302,6 +311,10 @@ export class Graph {
       first: Math.max(0, Math.min(...ends)), last: Math.max(...ends),
       top: (depth) => zero + depth * step,
     });
+    for (const node of this.pins.keys()) {
+      const box = this.boxOf(node);
+      if (box) this.painter.paintPin(box);
+    }
     this.placeOutline();
   }
 

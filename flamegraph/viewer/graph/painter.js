@@ -13,6 +13,7 @@ import { layOut, Ruler } from "./layout.js";
 export const ROW = 20;
 export const TEXT_FROM = 34;
 export const PADDING = 5;
+const PIN = 9;
 export const DIMMED = 0.28;
 export const DIMMED_TEXT = 0.75;
 
@@ -80,6 +81,21 @@ export class Painter {
         context.fillRect(x, top(depth), Math.max(width, 0.6), ROW - 1);
       },
     );
+  }
+
+  /**
+   * The folded corner of a frame with a note.
+   * @param {{x: number, y: number, width: number}} box
+   */
+  paintPin({ x, y, width }) {
+    const { context } = this;
+    context.globalAlpha = 1;
+    context.fillStyle = this.coloring.text;
+    context.beginPath();
+    context.moveTo(x + width - PIN, y);
+    context.lineTo(x + width, y);
+    context.lineTo(x + width, y + PIN);
+    context.fill();
   }
 
   /**
