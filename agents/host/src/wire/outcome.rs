@@ -63,6 +63,7 @@ pub enum Code {
     InternalError,
     IntervalChosen,
     JdkTooOld,
+    LargeObjectsMissed,
     LibraryMissing,
     LibraryRefused,
     LiveCut,

@@ -40,7 +40,7 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
     }
     if recording.live_cut {
         recording.profile.add_warnings([format!(
-            "live objects were cut at {MOST_LIVE} samples: record with a larger allocation interval"
+            "live objects are near or at the {MOST_LIVE} that async-profiler keeps: record with a larger allocation interval"
         )]);
     }
     Ok(recording.profile)
@@ -73,6 +73,8 @@ pub(super) fn read(input: Input<'_>, options: &ReadOptions) -> Result<Recording>
 
 /// The most live objects that async-profiler keeps.
 pub const MOST_LIVE: u64 = 1024;
+/// From so many on, its table may have been full: a collection just before the end empties a part of it.
+const NEARLY_ALL_LIVE: u64 = MOST_LIVE * 9 / 10;
 /// Kinds of events that are not read and are named.
 const MOST_NAMED: usize = 5;
 /// Smaller chunks are read by one thread.
@@ -250,7 +252,7 @@ impl<'o> Reader<'o> {
         }
         self.profile.modules.add(stacks.modules());
         let (lost, live) = (samples.lost, samples.live);
-        self.live_cut |= live >= MOST_LIVE && self.settings.engine().is_some();
+        self.live_cut |= live >= NEARLY_ALL_LIVE && self.settings.engine().is_some();
         for unread in kinds
             .unread
             .into_values()

@@ -29,6 +29,9 @@ use crate::wire::outcome::{Code, Failure};
 /// The engine's name in a sampling.
 pub const NAME: &str = "async-profiler";
 
+/// JDKs whose sampler misses large objects (JDK-8356372).
+const MISSES_LARGE: std::ops::Range<u32> = 11..25;
+
 /// What is known about a JVM before it is touched. The thread has the JVM's user and namespaces from then on.
 pub struct Looked<'a> {
     library: &'a Library,
@@ -41,6 +44,8 @@ pub struct Looked<'a> {
     frame_pointers: bool,
     /// Whether all compiled code has debug information, not only what is compiled once the profiler is loaded.
     debug_info: bool,
+    /// Whether its sampler misses objects outside of TLABs.
+    misses_large: bool,
 }
 
 /// Check everything that can be seen from outside. Err: the JVM cannot be recorded.
@@ -81,6 +86,8 @@ fn look<'a>(
     refuse_disabled(target.pid, &options)?;
     let is_set = |flag| last_set(&options, flag) == Some(true);
     let version = hsperf::jvm_version(named, findings.library.as_deref(), data);
+    let misses_large = version.as_deref().and_then(events::feature);
+    let misses_large = misses_large.is_some_and(|feature| MISSES_LARGE.contains(&feature));
     let (events, unable) = events::of_jvm(events, version.as_deref());
     left_out.extend(unable);
     let names = ThreadNames::wanted(shared, findings, &namespaces.named, version.as_deref());
@@ -95,6 +102,7 @@ fn look<'a>(
             names,
             frame_pointers: is_set("PreserveFramePointer"),
             debug_info: is_set("DebugNonSafepoints"),
+            misses_large,
         }),
     }
 }
@@ -115,7 +123,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         notes.push(unread(failure));
         None
     });
-    let debug_info = looked.debug_info;
+    let (debug_info, misses_large) = (looked.debug_info, looked.misses_large);
     let plan = Plan::new(events, intervals, shared.sampling.duration, findings.kernel);
     let Some(entered) = entered else {
         let filtered = looked.agent_filtered;
@@ -131,6 +139,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         notes,
         pauses,
         debug_info,
+        misses_large,
         begin: Instant::now(),
         seconds: 0.0,
     })))
@@ -184,6 +193,7 @@ struct AsyncProfiler {
     notes: Vec<Note>,
     pauses: Option<PauseLog>,
     debug_info: bool,
+    misses_large: bool,
     /// What uses the profiler's only `event=`; the first choice until one has worked.
     used: Choice,
     /// When the profiler was started, and for how many seconds it sampled.
@@ -245,6 +255,9 @@ impl Engine for AsyncProfiler {
         let mut folded = results::fold(self, stopped, slices)?;
         for recorded in &mut folded.profiles {
             recorded.callers_unsure = !self.debug_info && is_taken_anywhere(&recorded.event);
+            if self.misses_large && matches!(&*recorded.event, "alloc" | "live") {
+                folded.notes.extend(results::large_objects(recorded)?);
+            }
         }
         folded.notes.extend(note);
         Ok(folded)
