@@ -125,8 +125,8 @@ def test_live_bytes(of_memory: Run, memory: Truth) -> None:
 
 def test_more_live_objects_than_are_kept_are_cut(record: Runner, zoo: Zoo) -> None:
     keeping = zoo.jvm("live=200", jdk=25)
-    # The program collects garbage every 250 ms, which frees a part of the table. Until it is full again, a recording
-    # that ends has fewer samples, though objects were dropped before. So one recording of five must do.
+    # The program collects garbage every 250 ms, which frees a part of the table. A recording that ends
+    # before it is full again has fewer samples, though objects were dropped. So one of five must do.
     for _ in range(5):
         cut = record([keeping], "-e", "live", "--alloc-interval", "4k", seconds=1)
         outcome = cut.outcome(keeping)
