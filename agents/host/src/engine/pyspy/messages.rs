@@ -7,7 +7,7 @@
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-use flamegraph::{read, Format, Limits, ReadOptions};
+use flamegraph::{Limits, Profile};
 use serde::{Deserialize, Serialize};
 
 use super::native::Stops;
@@ -163,15 +163,13 @@ pub fn read_profiles(
     if heads.len() != events.len() {
         return Err("it has other events".to_owned());
     }
-    let mut options = ReadOptions::of(Some(Format::Compact));
-    options.limits = limits.clone();
     let profiles = heads.iter().zip(events).map(|(head, event)| {
         if head.size > limits.pprof_bytes || head.interval > MOST_INTERVAL {
             return Err("it is too large".to_owned());
         }
         let mut bytes = vec![0; head.size as usize];
         from.read_exact(&mut bytes).map_err(|e| e.to_string())?;
-        let profile = read(&bytes, &options).map_err(|error| error.to_string())?;
+        let profile = Profile::read_compact(&bytes, limits).map_err(|error| error.to_string())?;
         if profile.values() != value_types(event.name) || !profile.labels().is_empty() {
             return Err("it has other values".to_owned());
         }
