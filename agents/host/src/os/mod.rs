@@ -10,6 +10,7 @@ pub mod lease;
 pub mod peer;
 pub mod perf_event;
 pub mod proc;
+pub mod system_calls;
 pub mod threads;
 pub mod turns;
 pub mod worker_pool;

@@ -20,6 +20,7 @@ use super::{open_memory, unreadable, LEASE};
 use crate::os::fence;
 use crate::os::lease;
 use crate::os::proc::target::Target;
+use crate::os::system_calls;
 use crate::os::threads::STACK;
 use crate::resources::pace::Pace;
 use crate::wire::outcome::{Code, Failure};
@@ -90,6 +91,7 @@ fn give_up_rights(order: &Order) -> Result<bool, Failure> {
         };
         fence::become_user(order.uid, order.gid, &order.groups)?;
         fence::end_with(order.agent)?;
+        system_calls::only_read()?;
         Ok(own_files)
     };
     given_up().map_err(|error: rustix::io::Errno| unfenced(order.pid, &error))
