@@ -60,6 +60,13 @@ pub fn has(target: &Target) -> bool {
 
 /// Delete the trigger of a JVM whose socket is open. The calling thread has the JVM's user.
 pub fn let_go(target: &Target) {
+    for one in change(|all| all.clone()) {
+        if one.is_of(target) {
+            // Deleted here, whoever else holds it.
+            let trigger = one.trigger().take();
+            drop(trigger);
+        }
+    }
     change(|all| all.retain(|one| !one.is_of(target)));
 }
 
