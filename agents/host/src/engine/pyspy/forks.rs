@@ -23,6 +23,8 @@ const COMMAND: u64 = 1 << 16;
 
 pub struct Forks {
     parent: i32,
+    /// Its user and group.
+    user: (u32, u32),
     command: Vec<u8>,
     reading: Reading,
     /// What started before the agent was there when the user chose.
@@ -41,6 +43,7 @@ impl Forks {
     pub fn of(order: &Order, reading: Reading) -> Self {
         Self {
             parent: order.pid,
+            user: (order.uid, order.gid),
             command: command(order.pid),
             reading,
             agent_start: order.agent_start,
@@ -78,13 +81,18 @@ impl Forks {
         opened
     }
 
-    /// None: it is older, or runs another program, or cannot be read.
+    /// None: it is older, or runs another program, or as another user, who must not get at the rights of this one, or
+    /// cannot be read.
     fn open(&self, pid: i32) -> Option<(PythonSpy, Tasks)> {
         let began = stat::of(pid)?.start_time;
         if began < self.agent_start || command(pid) != self.command {
             return None;
         }
         let target = Target::open(pid, began).ok()?;
+        let status = &target.status;
+        if !status.one_user || (status.uid, status.gid) != self.user {
+            return None;
+        }
         let memory = target.open_link("mem", OFlags::RDONLY).ok()?;
         let spy = self.reading.open(&target, 1).ok()?;
         let before = self.before.get(&(pid, began)).copied().unwrap_or(0);
