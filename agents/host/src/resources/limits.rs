@@ -37,6 +37,7 @@ const PROCESS: libc::c_long = 1;
 /// The kernel ends the process with the highest score first when memory runs out.
 const HIGHEST_SCORE: i32 = 1000;
 const SCORE: &str = "/proc/self/oom_score_adj";
+const OWN: &str = "/proc/self/statm";
 
 /// Use disks only when they are idle, and be the first process that the kernel ends when memory runs out. Call it
 /// before starting threads, since they and the agent's programs inherit it. It needs no rights.
@@ -107,7 +108,18 @@ impl Limits {
 
     /// Err: the agent has used up its memory. Folded results are freed when they are sent, so others may still fit.
     pub fn refuse_full(&self) -> Result<(), Failure> {
-        match own_memory() {
+        self.refuse_more(children::private_memory(OWN))
+    }
+
+    /// The same with this child and those that take less. The largest are refused first: if one process makes its child
+    /// take much, the others do not lose by it.
+    pub fn refuse_child(&self, pid: i32) -> Result<(), Failure> {
+        let own = children::private_memory(OWN);
+        self.refuse_more(own.map(|own| own + children::memory_up_to(pid)))
+    }
+
+    fn refuse_more(&self, used: Option<u64>) -> Result<(), Failure> {
+        match used {
             Some(bytes) if bytes > self.memory => Err(Failure::new(
                 format!(
                     "the agent uses {} MiB of memory; its limit is {} MiB",
@@ -193,11 +205,6 @@ impl<R: Read> Read for Within<'_, R> {
         self.limits.refuse_full().map_err(full)?;
         self.inner.read(buffer)
     }
-}
-
-/// The private memory of the agent and its children, in bytes.
-fn own_memory() -> Option<u64> {
-    Some(children::private_memory("/proc/self/statm")? + children::memory())
 }
 
 #[cfg(test)]

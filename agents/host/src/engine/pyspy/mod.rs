@@ -254,8 +254,9 @@ impl Engine for PySpy {
         }
         let full = self.totals.borrow().as_ref().is_some_and(|it| it.full);
         let too_large = || self.shared.limits.too_large("its call tree is too large");
+        let child = self.reader.borrow().number();
         full.then(too_large)
-            .or_else(|| self.shared.limits.refuse_full().err())
+            .or_else(|| self.shared.limits.refuse_child(child).err())
     }
 
     fn stop(&mut self) -> Result<Stopped, Failure> {
@@ -263,9 +264,8 @@ impl Engine for PySpy {
         let reader = self.reader.get_mut();
         let totals = self.totals.get_mut();
         reader.command(&Command::Stop);
-        while totals.is_none() {
+        if totals.is_none() {
             match reader.next(LAST)? {
-                Message::Alive => {}
                 Message::Over(over) => *totals = Some(over),
                 _ => return Err(reader.lost(&std::io::ErrorKind::InvalidData.into())),
             }

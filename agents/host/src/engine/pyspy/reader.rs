@@ -102,6 +102,11 @@ impl Reader {
         Ok(reader)
     }
 
+    /// The child's number.
+    pub fn number(&self) -> i32 {
+        self.child.id() as i32
+    }
+
     pub fn command(&mut self, command: &Command) {
         self.write(&command.line());
         self.heard = Instant::now();
@@ -113,9 +118,19 @@ impl Reader {
         let _ = stdin.map(|stdin| stdin.write_all(line.as_bytes()));
     }
 
-    /// The next message. Err says why there is none.
+    /// The next message other than a sign of life. Err says why there is none.
     pub fn next(&mut self, patience: Duration) -> Result<Message, Failure> {
         self.output.until = Instant::now() + patience;
+        loop {
+            match self.read()? {
+                Message::Alive if Instant::now() < self.output.until => {}
+                Message::Alive => return Err(self.lost(&io::ErrorKind::TimedOut.into())),
+                message => return Ok(message),
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<Message, Failure> {
         let message = read_message(&mut self.output);
         self.heard = Instant::now();
         match message {
@@ -139,7 +154,8 @@ impl Reader {
                     false => Ok(None),
                 };
             }
-            match self.next(WHOLE)? {
+            self.output.until = Instant::now() + WHOLE;
+            match self.read()? {
                 Message::Alive => {}
                 message => return Ok(Some(message)),
             }
