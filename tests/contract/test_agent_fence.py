@@ -9,7 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -34,6 +34,69 @@ int main(int argc, char **argv) {
     fflush(stdout);
     for (volatile long n = 0;; n++) much[n & 4095]++;
 }
+"""
+CHANGING = """
+import mmap, os, sys
+path = sys.argv[1]
+size = os.path.getsize(path)
+whole = open(path, "rb").read()
+with open(path, "r+b") as file:
+    mapped = mmap.mmap(file.fileno(), size, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
+    print("ready", flush=True)
+    while True:
+        file.truncate(4096)
+        file.truncate(size)
+        os.pwrite(file.fileno(), whole, 0)
+"""
+"""A program that takes away the ends of the library that it maps."""
+OTHER_PROGRAM = """
+import os, sys, time
+print("ready", flush=True)
+def first():
+    end = time.thread_time() + 1
+    while time.thread_time() < end: pass
+first()
+os.execv(sys.argv[1], [sys.argv[1]])
+"""
+FORKING = """
+import os, sys
+print("ready", flush=True)
+while True:
+    for _ in range(20):
+        if not os.fork():
+            for _ in range(20000): pass
+            os._exit(0)
+    while True:
+        try:
+            if not os.waitpid(-1, os.WNOHANG)[0]: break
+        except ChildProcessError:
+            break
+"""
+MAPPING = """
+import mmap
+all = []
+try:
+    for number in range(60000):
+        all.append(mmap.mmap(-1, 4096, mmap.MAP_PRIVATE, (mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_EXEC)[number % 2]))
+except OSError:
+    pass
+print("ready", flush=True)
+while True: pass
+"""
+AS_ANOTHER = """
+import os, sys, time
+def worker():
+    while True: pass
+def parent():
+    while True: pass
+if not os.fork():
+    os.setgroups([])
+    os.setresgid(*[int(sys.argv[1])] * 3)
+    os.setresuid(*[int(sys.argv[1])] * 3)
+    time.sleep(1)
+    worker()
+print("ready", flush=True)
+parent()
 """
 SYMBOLS, LONG = 30_000, 36 << 10
 NOBITS, SYMTAB, STRTAB, DYNSYM = 8, 2, 3, 11
@@ -65,9 +128,9 @@ def run(program: Path) -> Iterator[Callable[..., Event]]:
     """Starts it as another user."""
     running: list[subprocess.Popen[bytes]] = []
 
-    def start(*arguments: Path) -> Event:
-        command = [*as_user(OTHER_USER), str(program), *map(str, arguments)]
-        running.append(subprocess.Popen(command, stdout=subprocess.PIPE))
+    def start(*arguments: object, by: Sequence[object] = (), user: int = OTHER_USER) -> Event:
+        command = [*as_user(user), *map(str, [*(by or [program]), *arguments])]
+        running.append(subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True))
         out = running[-1].stdout
         assert out and out.readline() == b"ready\n"
         pid = running[-1].pid
@@ -76,7 +139,7 @@ def run(program: Path) -> Iterator[Callable[..., Event]]:
 
     yield start
     for process in running:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
 
@@ -205,6 +268,32 @@ def test_a_link_at_the_place_of_a_mapped_file(agent, run, folder, keep_program, 
     secret.read_text()
     assert os.read(watch, 4096), "it would have been seen"
     os.close(watch)
+
+
+@pytest.mark.nightly
+def test_a_library_that_changes_while_it_is_read(agent, run, folder, keep_program):
+    library = folder / "libpython3.11.so"
+    shutil.copy(sys.executable, library)
+    os.chown(library, OTHER_USER, OTHER_USER)
+    outcome = holds(agent, run(library, by=["/usr/bin/python3", "-c", CHANGING]), keep_program)
+    assert outcome["code"] in ("reader-ended", "python-unreadable"), outcome
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("text", [OTHER_PROGRAM, FORKING, MAPPING])
+def test_a_python_that_does_what_is_unusual(agent, run, program, keep_program, text):
+    """It becomes another program, forks all the time, or has very many mappings."""
+    outcome = holds(agent, run(program, by=["/usr/bin/python3", "-c", text]), keep_program)
+    print(outcome)
+
+
+def test_a_forked_process_of_another_user_is_not_read(agent, run):
+    """It could otherwise make use of the rights of root's child."""
+    parent = run(OTHER_USER, by=["/usr/bin/python3", "-c", AS_ANOTHER], user=0)
+    agent.begin(parent, engine="pyspy", frequency=99, duration=3)
+    done = agent.collect().of(parent["pid"])
+    names = {frame.split(" ")[0] for stack, _ in done.stacks() for frame in stack}
+    assert "parent" in names and "worker" not in names, (done.outcome, names)
 
 
 def test_the_child_has_only_the_rights_of_the_process_user(agent, new_agent, folder, keep_program):
