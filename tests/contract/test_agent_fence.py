@@ -49,15 +49,6 @@ with open(path, "r+b") as file:
         os.pwrite(file.fileno(), whole, 0)
 """
 """A program that takes away the ends of the library that it maps."""
-OTHER_PROGRAM = """
-import os, sys, time
-print("ready", flush=True)
-def first():
-    end = time.thread_time() + 1
-    while time.thread_time() < end: pass
-first()
-os.execv(sys.argv[1], [sys.argv[1]])
-"""
 FORKING = """
 import os, sys
 print("ready", flush=True)
@@ -77,7 +68,8 @@ import mmap
 all = []
 try:
     for number in range(60000):
-        all.append(mmap.mmap(-1, 4096, mmap.MAP_PRIVATE, (mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_EXEC)[number % 2]))
+        protection = mmap.PROT_READ | (mmap.PROT_EXEC if number % 2 else 0)
+        all.append(mmap.mmap(-1, 4096, mmap.MAP_PRIVATE, protection))
 except OSError:
     pass
 print("ready", flush=True)
@@ -280,11 +272,10 @@ def test_a_library_that_changes_while_it_is_read(agent, run, folder, keep_progra
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("text", [OTHER_PROGRAM, FORKING, MAPPING])
-def test_a_python_that_does_what_is_unusual(agent, run, program, keep_program, text):
-    """It becomes another program, forks all the time, or has very many mappings."""
-    outcome = holds(agent, run(program, by=["/usr/bin/python3", "-c", text]), keep_program)
-    print(outcome)
+@pytest.mark.parametrize("text", [FORKING, MAPPING])
+def test_a_python_that_forks_all_the_time_or_has_very_many_mappings(agent, run, keep_program, text):
+    outcome = holds(agent, run(by=["/usr/bin/python3", "-c", text]), keep_program)
+    assert outcome["status"] in ("ok", "degraded"), outcome
 
 
 def test_a_forked_process_of_another_user_is_not_read(agent, run):
