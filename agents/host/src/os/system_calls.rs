@@ -56,6 +56,8 @@ pub fn only_read() -> Result<(), Errno> {
     }
 }
 
+/// The C libraries have different types for ptrace's requests.
+#[allow(clippy::unnecessary_cast)]
 fn filter() -> Vec<sock_filter> {
     use libc::{BPF_JEQ as IS, BPF_JGT as ABOVE, BPF_JSET as HAS};
     let (machine, more) = MACHINE;
