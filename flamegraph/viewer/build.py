@@ -1,6 +1,6 @@
-"""Build the page's template: one HTML file with the viewer's styles, and its modules as one script.
+"""Build the templates of pages: one HTML file each with the viewer's styles, and its modules as one script.
 
-Run when the package is built, and by the tests. The report fills in `{{title}}` and `{{data}}`. Modules are
+Run when the package is built, and by the tests. A report fills in `{{title}}` and `{{data}}`. Modules are
 joined in the order of their imports and share one scope. Two modules may not define the same name at the top,
 and imports never rename. See
 docs/internals/decisions/024-viewer-built-with-the-package.md.
@@ -20,7 +20,11 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent
 RULES = ROOT.parent / "rules" / "frames.yaml"
-STYLES = ("style.css", "views.css")
+PAGES = {
+    "page.html": ("main.js", ("style.css", "views.css", "sections.css")),
+    "plain.html": ("plain.js", ("style.css", "sections.css")),
+}
+"""Templates, with the module where the script begins and the styles: of profiles; of tables and charts."""
 _IMPORT = re.compile(r'^import \{[^}]*\} from "(\.[^"]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=class |function |async function |const )", re.MULTILINE)
 _DEFINED = re.compile(r"^(?:async )?(?:function\*?|class|const|let|var) (\w+|[\[{][^=]*)", re.MULTILINE)
@@ -28,17 +32,23 @@ _MODULE_SYNTAX = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
 def build(out: Path, root: Path = ROOT) -> None:
-    """Write the template. Raises ValueError for modules that cannot be joined."""
-    script = join_modules(root / "main.js")
+    """Write the templates into the folder of `out`. Raises ValueError for modules that cannot be joined."""
+    for name in PAGES:
+        _build_page(name, out.with_name(name), root)
+
+
+def _build_page(name: str, out: Path, root: Path) -> None:
+    entry, styles = PAGES[name]
+    script = join_modules(root / entry)
     slots = {
         "policy": content_policy(script),
-        "style": "".join((root / name).read_text(encoding="utf-8") for name in STYLES),
+        "style": "".join((root / one).read_text(encoding="utf-8") for one in styles),
         "script": script,
         "rules": json.dumps(frame_rules(), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c"),
     }
-    template = (root / "page.html").read_text(encoding="utf-8")
-    for name, content in slots.items():
-        template = template.replace(f"{{{{{name}}}}}", content, 1)
+    template = (root / name).read_text(encoding="utf-8")
+    for slot, content in slots.items():
+        template = template.replace(f"{{{{{slot}}}}}", content, 1)
     out.parent.mkdir(parents=True, exist_ok=True)
     temporary = out.with_name(f"{out.name}.{os.getpid()}")  # two test runs may build it at once
     temporary.write_text(template, encoding="utf-8")

@@ -86,11 +86,20 @@ def selector_directory() -> Path:
 
 
 def page_template() -> str:
-    """The template of the page, made by flamegraph/viewer/build.py.
+    """The template of the page of profiles, made by flamegraph/viewer/build.py.
 
     Raises UsageError if the package was built without it.
     """
-    path = _DATA / "viewer" / "page.html"
+    return _template("page.html")
+
+
+def plain_template() -> str:
+    """The same for pages of tables and charts."""
+    return _template("plain.html")
+
+
+def _template(name: str) -> str:
+    path = _DATA / "viewer" / name
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -1,40 +1,49 @@
-"""Pages of answers of an archive: a picture over time, and the answer as text."""
+"""Pages of answers of an archive: a chart over time, and the answer's tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 
 from hprofiler.analysis.words import short_name
 from hprofiler.archive.grown import Grew
-from hprofiler.archive.questions import Cost, History, Point, Where
-from hprofiler.base.text import printable
+from hprofiler.archive.questions import CORE_HOURS, HOURS, Cost, History, Point, Where
 from hprofiler.model.measures import measure_of
 from hprofiler.report import archive_text, time_plot
-from hprofiler.report.plain_page import write_html
-from hprofiler.report.time_plot import Series, Value
+from hprofiler.report.blocks import MOST_ROWS, Block, Lines, Part
+from hprofiler.report.plain_page import write_plain_page
+from hprofiler.report.time_plot import Line, Value
 
-_PLOTS = {"own": "self cost", "total": "total cost"}
+_KINDS = {"own": "self cost", "total": "total cost"}
+# Round amounts of time, in hours.
+_ROUND_HOURS = [
+    seconds / 3600 for seconds in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800)
+]
 
 
 def write_history(found: History, out: Path) -> None:
     """Write the page; it may raise OSError, as the others."""
     name = short_name(found.method)
-    series = [Series("with all it calls", _values(found.points, "total"))]
+    series = [Line("with all it calls", _values(found.points, "total"))]
     if any(point.own.share for point in found.points):
-        series.append(Series("self", _values(found.points, "own")))
-    label = f"Share of {measure_of(found.event).share_of} of {name} over time"
-    picture = time_plot.lines(series, archive_text.share, label)
-    _write(f"{name} in {found.application}", label, [picture], archive_text.history_lines(found), out)
+        series.append(Line("self", _values(found.points, "own")))
+    label = f"Share of {measure_of(found.event).share_of} of {name}"
+    _, about, *left_out = map(_sentence, archive_text.history_heads(found))
+    parts = [
+        Part(f"By {found.by}", [time_plot.lines(series, archive_text.share, label)], about=about),
+        Part("Runs" if found.by == "run" else "Points", [archive_text.history_table(found)]),
+        *_notes(left_out),
+    ]
+    write_plain_page(name, [f"{name} in {found.application}", found.method], parts, out)
 
 
 def write_grew(found: Grew, out: Path) -> None:
-    """A picture of methods by their own cost, and one by their total; before as dashed lines."""
-    pictures = []
+    """A chart of methods by their own cost, and one by their total; before as dashed lines."""
+    first, *notes = map(_sentence, archive_text.grew_heads(found))
+    parts = []
     for kind, grown in (("own", found.own), ("total", found.total)):
         series = [
-            Series(
+            Line(
                 short_name(one.change.name),
                 _values(found.points[one.change.name], kind),
                 one.change.of(kind).before,
@@ -42,37 +51,60 @@ def write_grew(found: Grew, out: Path) -> None:
             for one in grown
         ]
         if series:
-            label = f"Methods with more {_PLOTS[kind]} than before (dashed)"
-            pictures.append(f"<h2>{label}</h2>{time_plot.lines(series, archive_text.share, label)}")
-    title = f"What grew in {found.application}"
-    about = f"Shares of {measure_of(found.event).share_of} by day"
-    _write(title, about, pictures, archive_text.grew_lines(found), out)
+            label = f"Methods with more {_KINDS[kind]} than before"
+            chart = time_plot.lines(series, archive_text.share, label)
+            table = archive_text.grown_table(found, kind, grown)
+            parts.append(Part(label, [chart, table], about="By day; before as dashed lines."))
+    title = f"What grew in {found.application}" if parts else _sentence(archive_text.NOTHING_GREW)
+    write_plain_page(found.application, [title, first], [*parts, *_notes(notes)], out)
 
 
 def write_cost(found: Cost, out: Path) -> None:
     title = measure_of(found.event).title
     label = f"{title[0].upper()}{title[1:]} a day by {found.by}"
-    series = [(short_name(archive_text.row_name(found, one.name)), one.days) for one in found.rows]
-    picture = time_plot.stacked(
-        [one.day for one in found.days], series, lambda value: archive_text.amount_words(found, value), label
+    series = [(archive_text.row_name(found, one.name), one.days) for one in found.rows]
+    if found.by == "method":
+        series = [(short_name(name), days) for name, days in series]
+    steps = _ROUND_HOURS if found.unit in (CORE_HOURS, HOURS) else ()
+    chart = time_plot.stacked(
+        [one.day for one in found.days],
+        series,
+        lambda value: archive_text.amount_words(found, value),
+        label,
+        steps,
     )
-    _write(label, "", [picture], archive_text.cost_lines(found), out)
+    table = archive_text.cost_table(found, MOST_ROWS, with_sum=False)
+    whole = f"All: {archive_text.amount_words(found, found.total / len(found.days))} a day"
+    if found.cores is not None:
+        whole += f", {found.cores:.3g} cores"
+    parts = [
+        Part("By day", [chart]),
+        Part(f"By {found.by}", [table], about=f"{whole}."),
+        *_notes(list(map(_sentence, archive_text.cost_notes(found)))),
+    ]
+    write_plain_page(label, [label, archive_text.cost_head(found)], parts, out)
 
 
 def write_where(found: Where, out: Path) -> None:
     """The largest share in each run."""
-    values = [Value(one.started, one.total) for one in reversed(found.runs)]
-    label = f"Runs with {found.frame}, and its share with all it calls"
-    picture = time_plot.lines([Series(found.frame, values)], archive_text.share, label)
-    _write(label, "", [picture], archive_text.where_lines(found), out)
+    values = [Value(one.started, one.total, key=one.run) for one in reversed(found.runs)]
+    label = f"Share of {found.frame} with all it calls, by run"
+    chart = time_plot.lines([Line(found.frame, values)], archive_text.share, label)
+    methods = archive_text.where_methods(found)
+    tables: list[Part] = [Part("Methods", [methods])] if methods else []
+    parts = [Part("Share by run", [chart]), *tables, Part("Runs", [archive_text.where_runs(found)])]
+    write_plain_page(found.frame, [archive_text.where_head(found)], parts, out)
 
 
 def _values(points: Sequence[Point], kind: str) -> list[Value]:
-    parts = [(one.started, one.own if kind == "own" else one.total) for one in points]
-    return [Value(started, part.share, part.noise) for started, part in parts]
+    parts = [(one, one.own if kind == "own" else one.total) for one in points]
+    return [Value(one.started, part.share, part.noise, one.run or "") for one, part in parts]
 
 
-def _write(title: str, about: str, pictures: Sequence[str], lines: Sequence[str], out: Path) -> None:
-    title, text = printable(title), escape("\n".join(lines))
-    head = f"<h1>{escape(title)}</h1>" + (f"<p>{escape(printable(about))}</p>" if about else "")
-    write_html(title, f'{head}{"".join(pictures)}<pre tabindex="0">{text}</pre>', out)
+def _notes(texts: Sequence[str]) -> list[Part]:
+    blocks: list[Block] = [Lines(texts, list=True)]
+    return [Part("Notes", blocks)] if texts else []
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"

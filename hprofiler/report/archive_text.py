@@ -1,4 +1,4 @@
-"""Answers of an archive as lines for a terminal, and as JSON."""
+"""Answers of an archive as tables, as lines for a terminal, and as JSON."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hprofiler.archive.grown import Grew, Grown
 from hprofiler.archive.questions import CORE_HOURS, HOURS, Cost, History, Part, Where
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
-from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import amount, counted, duration, measure_of, named_by
+from hprofiler.report.blocks import Cell, Column, Row, Table, cell
 from hprofiler.report.diff_text import HEADS, about_noise, cells_of, name_of, noise_source
 
 _SHOWN = 20
@@ -24,29 +24,42 @@ _RUNS_SHOWN = 10
 
 def history_lines(found: History) -> list[str]:
     """A line for each point."""
+    return [*history_heads(found), *history_table(found).lines()]
+
+
+def history_heads(found: History) -> list[str]:
+    """What the answer is of, what its figures are, and what is left out."""
+    about = (
+        f"share of {measure_of(found.event).share_of} by {found.by}; noise is the most that chance explains"
+    )
+    head = f"{printable(found.method)} in {printable(found.application)}"
+    return [head, about, *_left_out(found.broken, found.event)]
+
+
+def history_table(found: History) -> Table:
+    """A row for each point."""
     alone = found.by == "run"
-    rows: list[Sequence[str]] = [
-        (
-            "started",
-            *(("run",) if alone else ("runs",)),
-            "processes",
-            "total",
-            "noise",
-            "self",
-            "noise",
-        )
-    ]
+    rows = []
     for one in found.points:
-        runs = (one.run or "",) if alone else (f"{one.runs:,}",)
-        cells = [cell for part in (one.total, one.own) for cell in (share(part.share), _noise(part))]
+        runs: Cell = (one.run or "") if alone else (f"{one.runs:,}", one.runs)
+        cells = [cell for part in (one.total, one.own) for cell in _part_cells(part)]
         form = "%Y-%m-%d %H:%M" if alone else "%Y-%m-%d"
-        rows.append((f"{one.started:{form}}", *runs, f"{one.processes:,}", *cells))
-    return [
-        f"{printable(found.method)} in {printable(found.application)}",
-        f"share of {measure_of(found.event).share_of} by {found.by}; noise is the most that chance explains",
-        *_left_out(found.broken, found.event),
-        *table_lines(rows, right=range(2 if alone else 1, 6), indent=2),
-    ]
+        row = [f"{one.started:{form}}", runs, (f"{one.processes:,}", one.processes), *cells]
+        rows.append(Row(row, one.run or ""))
+    columns = (
+        Column("started", number=False),
+        Column("run", number=False) if alone else Column("runs"),
+        Column("processes"),
+        Column("total", about="its share with all it calls"),
+        Column("noise", name="noise of total"),
+        Column("self", about="its share without what it calls"),
+        Column("noise", name="noise of self"),
+    )
+    return Table("history", columns, rows, "runs" if alone else "points")
+
+
+def _part_cells(part: Part) -> tuple[Cell, Cell]:
+    return (share(part.share), part.share), (_noise(part), part.noise or 0.0) if part.share else ""
 
 
 def _left_out(broken: int, event: str) -> list[str]:
@@ -87,9 +100,23 @@ def moment(time: datetime) -> str:
 
 def grew_lines(found: Grew) -> list[str]:
     """Methods that cost more than before on some day."""
+    lines = grew_heads(found)
+    for head, kind, grown in (("self", "own", found.own), ("total", "total", found.total)):
+        if grown:
+            lines += ["", f"more {head} cost:", *grown_table(found, kind, grown).lines()]
+    if not found.own and not found.total:
+        lines += ["", NOTHING_GREW]
+    return lines
+
+
+NOTHING_GREW = "no method costs more than before, beyond noise"
+
+
+def grew_heads(found: Grew) -> list[str]:
+    """What was compared with what, and what makes that hard to read."""
     runs = sum(day.runs for day in found.days)
     days = f"{counted(len(found.days), 'days')} since {found.since:%Y-%m-%d %H:%M} UTC"
-    lines = [
+    return [
         f"{printable(found.event)}: {printable(found.application)}, {days} ({counted(runs, 'runs')}), "
         f"each against all before ({counted(found.runs_before, 'runs')})",
         f"shares of {measure_of(found.event).share_of}; {about_noise(found.newest)}",
@@ -97,22 +124,29 @@ def grew_lines(found: Grew) -> list[str]:
         *(one.text for one in shares_moved(found.newest.unchanged.usual)),
         *(printable(one.text) for one in unsure_callers(found.newest)),
     ]
-    for head, kind, grown in (("self", "own", found.own), ("total", "total", found.total)):
-        if grown:
-            shown = _grown(found, kind, grown[:_SHOWN])
-            lines += ["", f"more {head} cost:", *shown, *and_more(len(grown) - _SHOWN)]
-    if not found.own and not found.total:
-        lines += ["", "no method costs more than before, beyond noise"]
-    return lines
 
 
-def _grown(found: Grew, kind: str, grown: Sequence[Grown]) -> list[str]:
-    rows: list[Sequence[str]] = [(*HEADS, "days", "last", named_by(found.event))]
+def grown_table(found: Grew, kind: str, grown: Sequence[Grown]) -> Table:
+    """The methods whose own cost, or total, grew."""
+    rows = []
     for one in grown:
         moved = one.change.of(kind)
-        days = (f"{len(one.days)} of {len(found.days)}", f"{one.days[-1]:%Y-%m-%d}")
-        rows.append((*cells_of(found.newest, moved), *days, name_of(one.change.name, moved)))
-    return table_lines(rows, right=range(4), indent=2)
+        numbers = (moved.before, moved.after, moved.change, moved.noise)
+        figures = [
+            cell(text, value) for text, value in zip(cells_of(found.newest, moved), numbers, strict=True)
+        ]
+        days: list[Cell] = [
+            (f"{len(one.days)} of {len(found.days)}", len(one.days)),
+            f"{one.days[-1]:%Y-%m-%d}",
+        ]
+        rows.append(Row([*figures, *days, name_of(one.change.name, moved)], one.change.name))
+    columns = (
+        *map(Column, HEADS),
+        Column("days", number=False, about="days on which it cost more than before"),
+        Column("last", number=False, about="the last of these days"),
+        Column(named_by(found.event), number=False),
+    )
+    return Table(f"grew-{kind}", columns, rows, shown=_SHOWN)
 
 
 def grew_record(
@@ -142,37 +176,49 @@ def _grown_record(one: Grown, kind: str) -> dict[str, object]:
 
 def cost_lines(found: Cost) -> list[str]:
     """What recorded runs used, the most expensive first."""
+    lines = [cost_head(found), *cost_table(found).lines()]
+    # The sum stands below what is left out.
+    more = and_more(len(found.rows) - _SHOWN)
+    lines[len(lines) - 1 : len(lines) - 1] = more
+    return [*lines, *cost_notes(found)]
+
+
+def cost_head(found: Cost) -> str:
     runs = sum(day.runs for day in found.days)
-    of_cpu = found.unit == CORE_HOURS
     head = f"{measure_of(found.event).title} by {found.by}, {counted(len(found.days), 'days')}"
     when = f"{found.days[0].day:%Y-%m-%d} to {found.days[-1].day:%Y-%m-%d}"
     recorded = duration(sum(day.seconds for day in found.days))
-    rows: list[Sequence[str]] = [("a day", "share", *(("cores",) if of_cpu else ()), found.by)]
-    named = [(row_name(found, one.name), one.amount, one.cores) for one in found.rows[:_SHOWN]]
-    for name, value, cores in (*named, ("all", found.total, found.cores)):
-        rows.append(
-            (
-                amount_words(found, value / len(found.days)),
-                share(value / found.total if found.total else 0.0),
-                *((f"{cores or 0:.3g}",) if of_cpu else ()),
-                printable(name),
-            )
-        )
-    lines = [
-        f"{head} ({when}): {counted(runs, 'runs')}, recorded for {recorded}",
-        *table_lines(rows, right=range(len(rows[0]) - 1), indent=2),
-    ]
-    lines[-1:-1] = and_more(len(found.rows) - _SHOWN)
+    return f"{head} ({when}): {counted(runs, 'runs')}, recorded for {recorded}"
+
+
+def cost_table(found: Cost, most: int = _SHOWN, with_sum: bool = True) -> Table:
+    """The `most` expensive rows, and the sum of all."""
+    of_cpu = found.unit == CORE_HOURS
+    named = [(row_name(found, one.name), one.amount, one.cores) for one in found.rows[:most]]
+    rows = []
+    for name, value, cores in [*named, *([("all", found.total, found.cores)] if with_sum else [])]:
+        figures: list[Cell] = [
+            (amount_words(found, value / len(found.days)), value),
+            (share(value / found.total if found.total else 0.0), value),
+            *([(f"{cores or 0:.3g}", cores or 0.0)] if of_cpu else []),
+        ]
+        rows.append(Row([*figures, printable(name)]))
+    columns = [Column("a day"), Column("share"), Column("cores"), Column(found.by, number=False)]
+    return Table("cost", [one for one in columns if of_cpu or one.head != "cores"], rows)
+
+
+def cost_notes(found: Cost) -> list[str]:
+    notes = []
     if len(found.rules) > 1:
         versions = " and ".join(found.rules)
-        lines.append(
+        notes.append(
             f"different rules for categories ({versions}) made these amounts: they may differ by that"
         )
-    if of_cpu:
-        lines.append(
+    if found.unit == CORE_HOURS:
+        notes.append(
             "a day: of the recorded time; cores: CPU time divided by the recorded time of all these runs"
         )
-    return lines
+    return notes
 
 
 def row_name(found: Cost, name: str) -> str:
@@ -196,23 +242,55 @@ def cost_record(found: Cost) -> dict[str, object]:
 
 def where_lines(found: Where) -> list[str]:
     """The methods that were found, and the newest runs."""
+    methods = where_methods(found)
+    lines = [where_head(found)]
+    if methods:
+        lines += [*methods.lines(), ""]
+    return [*lines, *where_runs(found).lines()]
+
+
+def where_head(found: Where) -> str:
     alone = found.methods[0].method if len(found.methods) == 1 else ""
     name = alone or f"{len(found.methods)} methods with {found.frame!r}"
-    lines = [f"{printable(name)}: in {len(found.runs):,} of {counted(found.of_runs, 'runs')}"]
-    if not alone:
-        rows: list[Sequence[str]] = [("runs", "first", "last", "at most", "method")]
-        for one in found.methods[:_SHOWN]:
-            days = (f"{one.first:%Y-%m-%d}", f"{one.last:%Y-%m-%d}")
-            rows.append((f"{one.runs:,}", *days, share(one.total), printable(one.method)))
-        lines += table_lines(rows, right=(0, 3), indent=2)
-        lines += [*and_more(len(found.methods) - _SHOWN), ""]
-    heads: list[Sequence[str]] = [("started", "event", "total", "self", "application", "run")]
-    for run in found.runs[:_RUNS_SHOWN]:
-        shares = (share(run.total), share(run.own))
+    return f"{printable(name)}: in {len(found.runs):,} of {counted(found.of_runs, 'runs')}"
+
+
+def where_methods(found: Where) -> Table | None:
+    """The methods if there are several."""
+    if len(found.methods) == 1:
+        return None
+    rows = []
+    for one in found.methods:
+        days = (f"{one.first:%Y-%m-%d}", f"{one.last:%Y-%m-%d}")
+        rows.append(
+            Row([(f"{one.runs:,}", one.runs), *days, (share(one.total), one.total), printable(one.method)])
+        )
+    columns = (
+        Column("runs"),
+        Column("first", number=False),
+        Column("last", number=False),
+        Column("at most", about="its largest share in a run"),
+        Column("method", number=False),
+    )
+    return Table("methods", columns, rows, shown=_SHOWN)
+
+
+def where_runs(found: Where) -> Table:
+    """The runs, the newest first."""
+    rows = []
+    for run in found.runs:
+        shares: list[Cell] = [(share(part), part) for part in (run.total, run.own)]
         names = (printable(run.application), printable(run.run))
-        heads.append((f"{run.started:%Y-%m-%d %H:%M}", run.event, *shares, *names))
-    lines += table_lines(heads, right=(2, 3), indent=2)
-    return [*lines, *and_more(len(found.runs) - _RUNS_SHOWN)]
+        rows.append(Row([f"{run.started:%Y-%m-%d %H:%M}", run.event, *shares, *names], run.run))
+    columns = (
+        Column("started", number=False),
+        Column("event", number=False),
+        Column("total"),
+        Column("self"),
+        Column("application", number=False),
+        Column("run", number=False),
+    )
+    return Table("runs", columns, rows, shown=_RUNS_SHOWN)
 
 
 def where_record(found: Where) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Blocked time and stragglers of a Spark application, as lines for the terminal."""
+"""Blocked time and stragglers of a Spark application, in parts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable
-from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, duration, size
-from hprofiler.report.spark_text import Part
+from hprofiler.report.blocks import Cell, Column, Lines, Part, Row, Table
 from hprofiler.report.spark_words import CAUSES, NEVER_ADD_UP, RESOURCES
 from hprofiler.spark.blocked import Blocked, BlockedTime
 from hprofiler.spark.stragglers import StageStragglers, Stragglers
@@ -26,16 +25,13 @@ def blocked_part(blocked: BlockedTime, by_stacks: Sequence[str] | None = None) -
     needs = "not in the log; needs stacks: record the executors with -e wall"
     if by_stacks is not None:
         needs = f"not in the log; by stacks: {'see below' if by_stacks else 'not known'}"
-    by_stacks = [f"  {line[:1].upper()}{line[1:]}." for line in by_stacks or ()]
+    by_stacks = [f"{line[:1].upper()}{line[1:]}." for line in by_stacks or ()]
     if not blocked.task_time or not replay.measured:
-        return Part("waits by stacks", by_stacks) if by_stacks else Part()
+        return Part("waits by stacks", [Lines(by_stacks)]) if by_stacks else Part()
     error = f"{100 * replay.error:+.1f}%"
-    headings = ("blocked", "task time %", "at most", "job %", "blocked on")
-    rows: list[Sequence[str]] = [headings, *(_resource_row(one, blocked, needs) for one in blocked.resources)]
     lines = [
-        *table_lines(rows, right=range(4), indent=2),
-        f"  {NEVER_ADD_UP}",
-        f"  By a replay on {counted(replay.slots, 'slots')}, which takes {_time(replay.as_it_was)}; "
+        NEVER_ADD_UP,
+        f"By a replay on {counted(replay.slots, 'slots')}, which takes {_time(replay.as_it_was)}; "
         f"{_time(replay.measured)} were measured ({error}).",
     ]
     if replay.left_out.count:
@@ -43,24 +39,38 @@ def blocked_part(blocked: BlockedTime, by_stacks: Sequence[str] | None = None) -
             f"{count:,} {kind} ({_time(replay.left_out.time[kind])})"
             for kind, count in replay.left_out.count.items()
         )
-        lines.append(f"  Tasks that are not in the replay: {', '.join(kinds)}.")
+        lines.append(f"Tasks that are not in the replay: {', '.join(kinds)}.")
     lines += [*_pause_lines(blocked), *_use_lines(blocked), *by_stacks]
-    return Part("blocked time; the job would be shorter by at most this if no task waited", lines)
+    columns = (
+        Column("blocked", about="task time that waited"),
+        Column("task time %", name="of task time"),
+        Column("at most", name="saves at most", about="by so much the application would be shorter"),
+        Column("job %", name="of elapsed time"),
+        Column("blocked on", number=False),
+    )
+    table = Table("blocked", columns, [_resource_row(one, blocked, needs) for one in blocked.resources])
+    return Part(
+        "blocked time; the job would be shorter by at most this if no task waited",
+        [table, Lines(lines)],
+        "Blocked time",
+        "By so much the job would be shorter at most if no task waited.",
+    )
 
 
-def _resource_row(one: Blocked, blocked: BlockedTime, needs: str) -> list[str]:
+def _resource_row(one: Blocked, blocked: BlockedTime, needs: str) -> Row:
     resource = one.resource
     if one.time is None or one.gain is None:
-        return ["", "", "", "", f"{resource.name}: {needs}"]
+        return Row(["", "", "", "", f"{resource.name}: {needs}"])
     contains, lacks = RESOURCES[resource.name]
     without = f"; without {lacks}" if lacks else ""
-    return [
-        _time(one.time),
-        plain(percent(one.time, blocked.task_time)),
-        _time(one.gain.time),
-        plain(percent(one.gain.share, 1)),
+    cells: list[Cell] = [
+        (_time(one.time), one.time),
+        (plain(percent(one.time, blocked.task_time)), one.time),
+        (_time(one.gain.time), one.gain.time),
+        (plain(percent(one.gain.share, 1)), one.gain.share),
         f"{resource.name}: {contains}{without}",
     ]
+    return Row(cells)
 
 
 def _pause_lines(blocked: BlockedTime) -> list[str]:
@@ -68,7 +78,7 @@ def _pause_lines(blocked: BlockedTime) -> list[str]:
     if not 0 < blocked.gc_pauses < by_tasks:
         return []
     return [
-        f"  Each running task counts the same GC pause: the tasks' {_time(by_tasks)} are at least "
+        f"Each running task counts the same GC pause: the tasks' {_time(by_tasks)} are at least "
         f"{_time(blocked.gc_pauses)} of real pauses."
     ]
 
@@ -80,10 +90,10 @@ def _use_lines(blocked: BlockedTime) -> list[str]:
         by_cpu, by_host = use.per_cpu_second(amount), use.per_host_second(amount)
         if by_cpu is not None and by_host is not None:
             parts.append(f"{name} {size(by_cpu)} per CPU second, {size(by_host)}/s on each host on average")
-    lines = [f"  Bytes: {'; '.join(parts)}."] if parts else []
+    lines = [f"Bytes: {'; '.join(parts)}."] if parts else []
     if use.slots is not None:
         cpu = f", and on a CPU for {plain(percent(use.cpu, 1))}" if use.cpu is not None else ""
-        lines.append(f"  Slots had a task for {plain(percent(use.slots, 1))} of the time{cpu}.")
+        lines.append(f"Slots had a task for {plain(percent(use.slots, 1))} of the time{cpu}.")
     return lines
 
 
@@ -96,11 +106,17 @@ def straggler_part(found: Stragglers) -> Part:
     head = f"{counted(found.count, 'stragglers')} ({slow})"
     if found.gain.share < _WORTH:
         return Part(f"{head} cost the job at most {most}")
-    lines = [f"  The job would be at most {most} shorter if no task were slower than the median."]
-    rows: list[Sequence[str]] = [("lost", "of tasks", "at most", "stage and causes")]
-    rows += [_stage_row(one) for one in found.stages[:_STAGES_SHOWN]]
-    lines += table_lines(rows, right=range(3), indent=2)
+    lines = [f"The job would be at most {most} shorter if no task were slower than the median."]
+    columns = (
+        Column("lost", about="by how much they are longer than with the median rate"),
+        Column("of tasks", name="stragglers of tasks"),
+        Column("at most", name="saves at most"),
+        Column("stage and causes", number=False),
+    )
+    rows = [_stage_row(one) for one in found.stages]
+    table = Table("stragglers", columns, rows[:_STAGES_SHOWN])
     worth = [(task, gain) for task, gain in found.worst if gain and gain.share >= _WORTH][:_TASKS_SHOWN]
+    tasks = []
     for task, gain in worth:
         where = f"executor {task.executor}" + (f" on {task.host}" if task.host else "")
         why = ", ".join(CAUSES[cause] for cause in task.causes) or "no known cause"
@@ -108,11 +124,11 @@ def straggler_part(found: Stragglers) -> Part:
         so_far = " so far, still running" if task.running else ""
         took = f"{_time(task.duration)}{so_far}, {task.times:.1f} x the median"
         name = stage_name(task.stage, task.attempt)
-        lines.append(printable(f"  task {task.tid} of {name}, {where}: {took}; costs {cost} at most: {why}"))
-    return Part(head, lines)
+        tasks.append(printable(f"task {task.tid} of {name}, {where}: {took}; costs {cost} at most: {why}"))
+    return Part(head, [Lines(lines), table, *([Lines(tasks, list=True)] if tasks else [])])
 
 
-def _stage_row(one: StageStragglers) -> list[str]:
+def _stage_row(one: StageStragglers) -> Row:
     causes = ", ".join(f"{CAUSES[cause]} {count:,}" for cause, count in one.causes.items())
     parts = [f"{whole_stage_name(one.stage, one.attempts)}: {causes or 'no known cause'}"]
     if not one.by_bytes:
@@ -120,12 +136,13 @@ def _stage_row(one: StageStragglers) -> list[str]:
     times = one.waves.times
     if times is not None:
         parts.append(f"first tasks of executors are {times:.1f} x as slow as later ones")
-    return [
-        _time(one.lost),
-        f"{one.stragglers:,} of {one.tasks:,}",
-        _time(one.gain.time) if one.gain else "",
+    cells: list[Cell] = [
+        (_time(one.lost), one.lost),
+        (f"{one.stragglers:,} of {one.tasks:,}", one.stragglers),
+        (_time(one.gain.time), one.gain.time) if one.gain else "",
         "; ".join(parts),
     ]
+    return Row(cells, stage_name(one.stage, one.attempts[0]) if len(one.attempts) == 1 else "")
 
 
 def _time(milliseconds: float) -> str:

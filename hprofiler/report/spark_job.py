@@ -1,4 +1,4 @@
-"""What a run's page says of its Spark application: tables, answers as text, and curves above the heat map."""
+"""What pages say of a Spark application: the parts of the answer, and curves above the heat map of a run."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from typing import NamedTuple
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.spark_findings import Judged
 from hprofiler.analysis.stages import StageShares
+from hprofiler.report.blocks import MOST_ROWS, Part
 from hprofiler.report.spark_blocked import blocked_part, straggler_part
-from hprofiler.report.spark_page import MOST_ROWS
 from hprofiler.report.spark_text import (
-    Part,
+    Belongs,
     application_part,
+    executor_key,
     executor_part,
     failure_part,
     headline,
     locality_part,
     memory_part,
     note_part,
+    query_key,
     sql_part,
-    stage_rows,
+    stage_part,
 )
+from hprofiler.report.spark_timeline import timeline_part
 from hprofiler.report.stages import gain_lines
 from hprofiler.spark.application import Application
 from hprofiler.spark.facts import SparkFacts
@@ -32,6 +35,7 @@ from hprofiler.spark.windows import stage_name
 
 WALL = "wall"
 _BUCKETS = 400
+_MOST_PAIRS = 50_000
 _CURVES = ("cpu", "gc", "shuffle read", "shuffle write")
 
 
@@ -56,22 +60,41 @@ def recorded(facts: RunFacts, stages: Mapping[str, StageShares | None]) -> Recor
     return Recorded(_resident_memory(facts), WALL in stages, stages.get(WALL))
 
 
-def job_record(judged: Judged, recorded: Recorded) -> dict[str, object]:
+def job_record(judged: Judged, recorded: Recorded | None = None) -> dict[str, object]:
     """Ready for JSON."""
-    application, found = judged.application, figures(judged.application)
-    rows = list(stage_rows(found, MOST_ROWS))
+    found = figures(judged.application)
     return {
-        "headline": headline(application, found, judged.findings),
-        "heads": list(rows[0][1]) if rows else [],  # without stages there is no table
-        "stages": [
-            {"slice": stage_name(*one.stage.key), "cells": list(cells.values())} for one, cells in rows
-        ],
-        "more_stages": max(0, len(found.by_task_time) - MOST_ROWS),
-        "sections": [
-            {"title": part.heading, "text": "\n".join(part.lines)}
-            for part in answer_parts(judged, found, recorded)
-        ],
+        "headline": headline(judged.application, found, judged.findings),
+        "sections": [part.record() for part in page_parts(judged, found, recorded)],
     }
+
+
+def page_parts(judged: Judged, found: Figures, recorded: Recorded | None = None) -> list[Part]:
+    """The parts below the headline of a page."""
+    application = judged.application
+    stages = stage_part(found, _belongs(application, found))
+    parts = [timeline_part(application), stages, *answer_parts(judged, found, recorded)]
+    return [part for part in parts if part.title]
+
+
+def _belongs(application: Application, found: Figures) -> Belongs:
+    """Queries and executors of each stage that is shown, up to a number of pairs."""
+    queries: dict[int, list[str]] = {}
+    for one in application.sql.values():
+        for id_ in one.stages:
+            queries.setdefault(id_, []).append(query_key(one.id))
+    belongs: dict[str, list[str]] = {}
+    left = _MOST_PAIRS
+    for figure in found.by_task_time[:MOST_ROWS]:
+        stage = figure.stage
+        keys = list(queries.get(stage.id, ()))
+        known = application.executor_ids
+        keys += [executor_key(known[number]) for number in sorted(set(stage.tasks.column("executor")))]
+        left -= len(keys)
+        if left < 0:
+            break
+        belongs[stage_name(*stage.key)] = keys
+    return belongs
 
 
 def answer_parts(judged: Judged, found: Figures, recorded: Recorded | None = None) -> list[Part]:

@@ -1,16 +1,15 @@
-"""Runs of a Spark job of several sizes, as lines for the terminal."""
+"""Runs of a Spark job of several sizes, in parts: lines for the terminal, tables and a chart for a page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from heapq import nlargest
 
 from hprofiler._flamegraph import category_label
 from hprofiler.analysis.growth import Growth
 from hprofiler.analysis.words import percent, plain, short_name
 from hprofiler.base.text import printable, some
-from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, duration, size
+from hprofiler.report.blocks import Cell, Column, Facts, Lines, Part, Row, Table
 from hprofiler.spark.scaling import Fit, Point, Scaling, Warned
 
 _NAMED = 5
@@ -19,82 +18,94 @@ _METHODS = 10
 
 def scaling_lines(found: Scaling, by: str, growth: Growth | None = None) -> list[str]:
     """The table, the fitted laws, methods that grew, and warnings."""
-    headings = (
-        by,
-        "runs",
-        "elapsed",
-        "least",
-        "most",
-        "speed-up",
-        "efficiency",
-        "run time",
-        "CPU",
-        "CPU/run",
-        "GC",
-        "bytes",
-        "tasks",
-    )
-    rows: list[Sequence[str]] = [headings, *(_row(one) for one in found.points)]
-    lines = [
-        f"{counted(len(found.runs), 'runs')}; speed-up is relative to {by} = {found.points[0].n:g}:",
-        *table_lines(rows, right=range(len(headings) - 1), indent=2),
+    lines = [part.text.splitlines() for part in scaling_parts(found, by, growth)]
+    return [line for number, part in enumerate(lines) for line in ([""] if number else []) + part]
+
+
+def scaling_parts(found: Scaling, by: str, growth: Growth | None = None) -> list[Part]:
+    relative = f"speed-up is relative to {by} = {found.points[0].n:g}"
+    parts = [
+        Part(
+            f"{counted(len(found.runs), 'runs')}; {relative}",
+            [_size_table(found, by)],
+            "Runs by size",
+            f"S{relative[1:]}.",
+        )
     ]
     fits = [("Amdahl", found.amdahl), ("Universal Scalability Law", found.usl)]
-    known = [(name, fit) for name, fit in fits if fit]
+    known = [(name, _fit_text(fit, by)) for name, fit in fits if fit]
     if known:
-        lines += ["", "fits, with intervals of 95%:"]
-        lines += table_lines([(name, _fit_text(fit, by)) for name, fit in known], indent=2)
+        parts.append(Part("fits, with intervals of 95%", [Facts(known)]))
     if growth is not None:
-        lines += ["", *_growth_lines(growth, by), "", *_work_lines(growth, by)]
+        parts += [_growth_part(growth, by), _work_part(growth, by)]
     if found.warnings:
-        lines += ["", "warnings:", *(f"  {printable(warning_text(one))}" for one in found.warnings)]
-    return lines
+        warnings = [printable(warning_text(one)) for one in found.warnings]
+        parts.append(Part("warnings", [Lines(warnings, list=True)]))
+    return parts
 
 
-def _growth_lines(growth: Growth, by: str) -> list[str]:
+def _size_table(found: Scaling, by: str) -> Table:
+    columns = (
+        Column(by),
+        Column("runs"),
+        Column("elapsed", about="mean of the runs"),
+        Column("least", name="shortest"),
+        Column("most", name="longest"),
+        Column("speed-up"),
+        Column("efficiency", about="speed-up ÷ size"),
+        Column("run time"),
+        Column("CPU"),
+        Column("CPU/run"),
+        Column("GC"),
+        Column("bytes"),
+        Column("tasks"),
+    )
+    return Table("sizes", columns, [Row(_row(one)) for one in found.points])
+
+
+def _growth_part(growth: Growth, by: str) -> Part:
     first, last = (f"{by} = {n:g}" for n in growth.sizes)
     if not growth.methods:
-        return [f"no method takes more CPU time with {last} than with {first}, beyond chance"]
-    rows: list[Sequence[str]] = [(first, last, "", "method")]
+        return Part(f"no method takes more CPU time with {last} than with {first}, beyond chance")
+    rows = []
     for one in growth.methods[:_METHODS]:
-        times = f"{one.after / one.before:.1f} x" if one.before else "new"
-        own = (duration(one.before / 1e3), duration(one.after / 1e3))
-        rows.append((*own, times, printable(short_name(one.name))))
-    head = "own CPU time in the whole job of methods that grow with its size:"
-    return [head, *table_lines(rows, right=range(3), indent=2)]
+        times: Cell = (f"{one.after / one.before:.1f} x", one.after / one.before) if one.before else "new"
+        own: list[Cell] = [(duration(time / 1e3), time) for time in (one.before, one.after)]
+        rows.append(Row([*own, times, printable(short_name(one.name))]))
+    columns = (Column(first), Column(last), Column("", name="times"), Column("method", number=False))
+    title = "own CPU time in the whole job of methods that grow with its size"
+    return Part(title, [Table("growth", columns, rows, "methods")])
 
 
-def _work_lines(growth: Growth, by: str) -> list[str]:
+def _work_part(growth: Growth, by: str) -> Part:
     """A column for each size; categories by their largest CPU time."""
     sizes = list(growth.work)
     most: dict[str, float] = {}
     for of_size in growth.work.values():
         most |= {name: max(most.get(name, 0.0), time) for name, time in of_size.items()}
-    rows: list[Sequence[str]] = [(*(f"{by} = {n:g}" for n in sizes), "category")]
+    rows = []
     for name in nlargest(_METHODS, most, key=most.__getitem__):
-        times = (duration(growth.work[n].get(name, 0.0) / 1e3) for n in sizes)
-        rows.append((*times, category_label(name)))
-    head = "CPU time in the whole job by category of work:"
-    return [head, *table_lines(rows, right=range(len(sizes)), indent=2)]
+        of_sizes = [growth.work[n].get(name, 0.0) for n in sizes]
+        rows.append(Row([*((duration(time / 1e3), time) for time in of_sizes), category_label(name)]))
+    columns = (*(Column(f"{by} = {n:g}") for n in sizes), Column("category", number=False))
+    title = "CPU time in the whole job by category of work"
+    return Part(title, [Table("work", columns, rows, "categories")])
 
 
-def _row(one: Point) -> list[str]:
+def _row(one: Point) -> list[Cell]:
     mean = one.mean
     cpu = mean.cpu_time / 1e6
     return [
-        f"{one.n:g}",
-        str(one.runs),
-        duration(mean.elapsed / 1e3),
-        duration(one.least / 1e3),
-        duration(one.most / 1e3),
-        f"{one.speedup:.2f}",
-        plain(percent(one.efficiency, 1)),
-        duration(mean.run_time / 1e3),
-        duration(cpu / 1e3),
-        plain(percent(min(cpu, mean.run_time), mean.run_time)),
-        duration(mean.gc_time / 1e3),
-        size(round(mean.bytes)),
-        f"{mean.tasks:,.0f}",
+        (f"{one.n:g}", one.n),
+        (str(one.runs), one.runs),
+        *((duration(time / 1e3), time) for time in (mean.elapsed, one.least, one.most)),
+        (f"{one.speedup:.2f}", one.speedup),
+        (plain(percent(one.efficiency, 1)), one.efficiency),
+        *((duration(time / 1e3), time) for time in (mean.run_time, cpu)),
+        (plain(percent(min(cpu, mean.run_time), mean.run_time)), cpu / (mean.run_time or 1)),
+        (duration(mean.gc_time / 1e3), mean.gc_time),
+        (size(round(mean.bytes)), mean.bytes),
+        (f"{mean.tasks:,.0f}", mean.tasks),
     ]
 
 

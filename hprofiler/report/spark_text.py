@@ -1,19 +1,18 @@
-"""What a Spark application did, as lines for the terminal."""
+"""What a Spark application did, in parts: lines for the terminal, tables for pages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 from hprofiler.analysis.spark_findings import SparkFinding, sentence
-from hprofiler.analysis.words import and_more, percent, plain
+from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable
-from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, duration, size
+from hprofiler.report.blocks import MOST_ROWS, Block, Cell, Column, Facts, Lines, Part, Row, Table, cell
 from hprofiler.report.spark_words import note_text, verdict_text
 from hprofiler.spark.application import Application
 from hprofiler.spark.event_log import reason_of
-from hprofiler.spark.figures import Figures, StageFigures
+from hprofiler.spark.figures import Figures, Gap, StageFigures
 from hprofiler.spark.memory import Memory
 from hprofiler.spark.sql import SqlExecution
 from hprofiler.spark.windows import stage_name
@@ -28,20 +27,9 @@ _LONGEST_NAME = 60
 _LONGEST_STAGE = 72
 _LONGEST_REASON = 100
 
-
-class Part(NamedTuple):
-    """A part of the answer: its title, and lines below it. Without a title there is nothing to say."""
-
-    title: str = ""
-    lines: Sequence[str] = ()
-
-    @property
-    def heading(self) -> str:
-        return self.title[:1].upper() + self.title[1:]
-
-    @property
-    def text(self) -> str:
-        return "\n".join([f"{self.title}:", *self.lines]) if self.lines else self.title
+Belongs = Mapping[str, Sequence[str]]
+"""Keys of what belongs to a stage, by its key."""
+NOTHING_BELONGS: Belongs = {}
 
 
 def headline(application: Application, found: Figures, findings: Sequence[SparkFinding]) -> list[str]:
@@ -125,15 +113,17 @@ def application_part(application: Application, found: Figures) -> Part:
         rows.append(
             ("no stage", f"{duration(found.idle / 1e3)} ({_share(found.idle, found.elapsed)} of elapsed)")
         )
-    lines = table_lines(rows, indent=2)
     worth = [gap for gap in found.gaps if gap.end - gap.start > _GAP_WORTH * found.elapsed]
-    for gap in worth[:_GAPS_SHOWN]:
-        around = [stage_name(*one) for one in (gap.before, gap.after) if one]
-        lines.append(f"    {duration((gap.end - gap.start) / 1e3)} between {' and '.join(around)}")
-    return Part("the application", lines)
+    gaps = [_gap_text(gap) for gap in worth[:_GAPS_SHOWN]]
+    return Part("the application", [Facts(rows), *([Lines(gaps, 4, True)] if gaps else [])])
 
 
-_SHOWN_HEADINGS = (
+def _gap_text(gap: Gap) -> str:
+    around = [stage_name(*one) for one in (gap.before, gap.after) if one]
+    return f"{duration((gap.end - gap.start) / 1e3)} between {' and '.join(around)}"
+
+
+_IN_TERMINAL = (
     "share",
     "took",
     "tasks",
@@ -147,65 +137,89 @@ _SHOWN_HEADINGS = (
     "disk spill",
     "stage",
 )
+_STAGE_COLUMNS = (
+    Column("stage", number=False, longest=_LONGEST_STAGE),
+    Column("task time", about="time of its tasks from launch to end, added up"),
+    Column("share", name="of task time", about="its part of all task time"),
+    Column("took", name="elapsed", about="from its submission to its end"),
+    Column("tasks", about="tasks that succeeded"),
+    Column("failed", about="tasks that failed, or were done and lost with their executor"),
+    Column("killed", about="tasks that were killed", minor=True),
+    Column("CPU/run", about="CPU time as a part of run time"),
+    Column("GC", about="garbage collection as a part of task time"),
+    Column("fetch wait", about="waits for shuffle blocks as a part of run time"),
+    Column("median task", about="time of the median task", minor=True),
+    Column("longest", name="longest task", about="time of the longest task"),
+    Column("skew", about="time of the longest task ÷ median task"),
+    Column("of data", name="skew of data", about="largest ÷ median task, by bytes read", minor=True),
+    Column("read", about="bytes read from outside", minor=True),
+    Column("written", about="bytes written to outside", minor=True),
+    Column("shuffle read", minor=True),
+    Column("shuffle written", minor=True),
+    Column("disk spill", about="spilled to disk; in memory, if that is 0"),
+    Column("peak memory", about="highest peak execution memory of a task", minor=True),
+)
 
 
-def stage_part(found: Figures) -> Part:
-    """The stages that took most task time."""
-    rows: list[Sequence[str]] = [_SHOWN_HEADINGS]
-    for _, cells in stage_rows(found, STAGES_SHOWN):
-        *others, stage = (cells[heading] for heading in _SHOWN_HEADINGS)
-        rows.append([*others, stage[:_LONGEST_STAGE]])
-    if len(rows) == 1:
-        return Part()
-    title = "stages by the time of their tasks (skew: largest task ÷ median task, by time and by bytes read)"
-    lines = table_lines(rows, right=range(len(_SHOWN_HEADINGS) - 1), indent=2)
-    return Part(title, [*lines, *and_more(len(found.by_task_time) - STAGES_SHOWN, "stages")])
-
-
-def stage_rows(found: Figures, most: int) -> Iterator[tuple[StageFigures, dict[str, str]]]:
-    """The stages that took most task time, with their cells by heading."""
+def stage_part(found: Figures, belongs: Belongs = NOTHING_BELONGS) -> Part:
+    """The stages by the time of their tasks, and what belongs to them by their keys."""
     whole = sum(one.task_time for one in found.by_task_time)
-    return ((one, _stage_cells(one, whole)) for one in found.by_task_time[:most])
+    rows = []
+    for one in found.by_task_time[:MOST_ROWS]:
+        key = _name(one)
+        rows.append(Row(_stage_cells(one, whole), key, belongs.get(key, ())))
+    if not rows:
+        return Part()
+    left_out = len(found.by_task_time) - len(rows)
+    table = Table("stages", _STAGE_COLUMNS, rows, "stages", STAGES_SHOWN, _IN_TERMINAL, left_out)
+    title = "stages by the time of their tasks (skew: largest task ÷ median task, by time and by bytes read)"
+    return Part(title, [table], "Stages by task time")
 
 
-def _stage_cells(one: StageFigures, whole: int) -> dict[str, str]:
-    """By heading; `whole` is the task time of all stages."""
+def _stage_cells(one: StageFigures, whole: int) -> list[Cell]:
+    """In the order of _STAGE_COLUMNS; `whole` is the task time of all stages."""
     good = one.work["succeeded"]
     sums, run = good.sums, good.sums["executorRunTime"]
 
-    def share(part: float, of: float) -> str:
-        return _share(part, of) if part and of else ""
+    def share(part: float, of: float) -> Cell:
+        return (_share(part, of), part / of) if part and of else ""
 
-    def data(value: int) -> str:
-        return size(value) if value else ""
+    def data(value: int) -> Cell:
+        return (size(value), value) if value else ""
 
-    def count(value: int) -> str:
-        return f"{value:,}" if value else ""
+    def count(value: int) -> Cell:
+        return (f"{value:,}", value) if value else ""
+
+    def time(value: float) -> Cell:
+        return duration(value / 1e3), value
+
+    def times(value: float | None) -> Cell:
+        return (f"{value:.1f}", value) if value else ""
 
     cpu = sums["executorCpuTime"] / 1e6
-    return {
-        "stage": printable(f"{_name(one)} {one.stage.name}"),
-        "task time": duration(one.task_time / 1e3),
-        "share": _share(one.task_time, whole),
-        "took": duration(one.duration / 1e3) if one.duration else "",
-        "tasks": f"{good.tasks:,}",
-        "failed": count(one.work["failed"].tasks + one.stage.resubmitted),
-        "killed": count(one.work["killed"].tasks),
+    return [
+        printable(f"{_name(one)} {one.stage.name}"),
+        time(one.task_time),
+        cell(_share(one.task_time, whole), one.task_time),
+        time(one.duration) if one.duration else "",
+        (f"{good.tasks:,}", good.tasks),
+        count(one.work["failed"].tasks + one.stage.resubmitted),
+        count(one.work["killed"].tasks),
         # Of tasks so short that their run time was rounded down to little or nothing, CPU may be more.
-        "CPU/run": _share(min(cpu, run), run) if cpu else "",
-        "GC": share(sums["jvmGCTime"], sums["taskTime"]),
-        "fetch wait": share(sums["shuffleFetchWaitTime"], run),
-        "median task": duration(one.median / 1e3),
-        "longest": duration(one.longest / 1e3),
-        "skew": f"{one.skew:.1f}" if one.skew else "",
-        "of data": f"{one.data_skew:.1f}" if one.data_skew else "",
-        "read": data(sums["bytesRead"]),
-        "written": data(sums["bytesWritten"]),
-        "shuffle read": data(sums["shuffleRemoteBytesRead"] + sums["shuffleLocalBytesRead"]),
-        "shuffle written": data(sums["shuffleBytesWritten"]),
-        "disk spill": data(sums["diskBytesSpilled"] or sums["memoryBytesSpilled"]),
-        "peak memory": data(good.peak_memory),
-    }
+        cell(_share(min(cpu, run), run), cpu / (run or 1)) if cpu else "",
+        share(sums["jvmGCTime"], sums["taskTime"]),
+        share(sums["shuffleFetchWaitTime"], run),
+        time(one.median),
+        time(one.longest),
+        times(one.skew),
+        times(one.data_skew),
+        data(sums["bytesRead"]),
+        data(sums["bytesWritten"]),
+        data(sums["shuffleRemoteBytesRead"] + sums["shuffleLocalBytesRead"]),
+        data(sums["shuffleBytesWritten"]),
+        data(sums["diskBytesSpilled"] or sums["memoryBytesSpilled"]),
+        data(good.peak_memory),
+    ]
 
 
 def failure_part(found: Figures) -> Part:
@@ -214,18 +228,18 @@ def failure_part(found: Figures) -> Part:
     failed = [one.stage for one in found.stages if one.stage.failure]
     for stage in failed[:_REASONS_SHOWN]:
         reason = printable(reason_of(stage.failure)[:_LONGEST_REASON])
-        lines.append(f"  stage {stage.id}.{stage.attempt} failed: {reason}")
+        lines.append(f"stage {stage.id}.{stage.attempt} failed: {reason}")
     for word, attribute in (("failed", "failures"), ("killed", "kills")):
         reasons: dict[str, int] = {}
         for one in found.stages:
             for reason, count in getattr(one.stage, attribute).items():
                 reasons[reason] = reasons.get(reason, 0) + count
         for reason, count in sorted(reasons.items(), key=lambda pair: -pair[1])[:_REASONS_SHOWN]:
-            lines.append(f"  {counted(count, 'tasks')} {word}: {printable(reason[:_LONGEST_REASON])}")
+            lines.append(f"{counted(count, 'tasks')} {word}: {printable(reason[:_LONGEST_REASON])}")
     resubmitted = sum(one.stage.resubmitted for one in found.stages)
     if resubmitted:
-        lines.append(f"  {counted(resubmitted, 'tasks')} ran again, because their output was lost")
-    return Part("failures", lines) if lines else Part()
+        lines.append(f"{counted(resubmitted, 'tasks')} ran again, because their output was lost")
+    return Part("failures", [Lines(lines, list=True)]) if lines else Part()
 
 
 def locality_part(found: Figures) -> Part:
@@ -246,24 +260,32 @@ def executor_part(application: Application) -> Part:
     busy = sorted(application.workers, key=lambda one: -one.total_duration)
     if not busy:
         return Part()
-    headings = ("task time", "tasks", "failed", "GC", "cores", "heap peak", "executor")
-    rows: list[Sequence[str]] = [headings]
-    for one in busy[:_EXECUTORS_SHOWN]:
+    rows = []
+    for one in busy:
         heap = one.peak.get("JVMHeapMemory", 0)
         gone = f", removed: {one.reason[:_LONGEST_REASON]}" if one.reason else ""
-        rows.append(
-            [
-                duration(one.total_duration / 1e3),
-                f"{one.completed_tasks:,}",
-                f"{one.failed_tasks:,}" if one.failed_tasks else "",
-                _share(one.total_gc_time, one.total_duration),
-                str(one.cores),
-                size(heap) if heap else "",
-                printable(f"{one.id} on {one.host}{gone}"),
-            ]
-        )
-    lines = table_lines(rows, right=range(len(headings) - 1), indent=2)
-    return Part("executors", [*lines, *and_more(len(busy) - _EXECUTORS_SHOWN, "executors")])
+        cells: list[Cell] = [
+            (duration(one.total_duration / 1e3), one.total_duration),
+            (f"{one.completed_tasks:,}", one.completed_tasks),
+            (f"{one.failed_tasks:,}", one.failed_tasks) if one.failed_tasks else "",
+            cell(
+                _share(one.total_gc_time, one.total_duration), one.total_gc_time / (one.total_duration or 1)
+            ),
+            (str(one.cores), one.cores),
+            (size(heap), heap) if heap else "",
+            printable(f"{one.id} on {one.host}{gone}"),
+        ]
+        rows.append(Row(cells, executor_key(one.id)))
+    columns = (
+        Column("task time"),
+        Column("tasks"),
+        Column("failed"),
+        Column("GC", about="garbage collection as a part of task time"),
+        Column("cores"),
+        Column("heap peak", about="highest heap that Spark sampled"),
+        Column("executor", number=False),
+    )
+    return Part("executors", [Table("executors", columns, rows, "executors", _EXECUTORS_SHOWN)])
 
 
 def sql_part(application: Application, found: Figures) -> Part:
@@ -274,23 +296,39 @@ def sql_part(application: Application, found: Figures) -> Part:
     attempts: dict[int, list[StageFigures]] = {}
     for stage in found.stages:
         attempts.setdefault(stage.stage.id, []).append(stage)
-    headings = ("took", "status", "jobs", "task time", "most of it", "query")
-    rows: list[Sequence[str]] = [headings]
-    for one in queries[:_QUERIES_SHOWN]:
+    rows = []
+    for one in queries:
         own = [stage for id_ in one.stages for stage in attempts.get(id_, ()) if stage.task_time]
         most = max(own, key=lambda stage: stage.task_time, default=None)
-        rows.append(
-            [
-                duration(_lasted(one, application) / 1e3),
-                one.status.lower(),
-                f"{len(one.jobs):,}",
-                duration(sum(stage.task_time for stage in own) / 1e3) if own else "",
-                _name(most) if most else "",
-                printable(f"{one.id} {one.description[:_LONGEST_NAME]}"),
-            ]
-        )
-    lines = table_lines(rows, right=(0, 2, 3), indent=2)
-    return Part("SQL queries by duration", [*lines, *and_more(len(queries) - _QUERIES_SHOWN, "queries")])
+        task_time = sum(stage.task_time for stage in own)
+        cells: list[Cell] = [
+            (duration(_lasted(one, application) / 1e3), _lasted(one, application)),
+            one.status.lower(),
+            (f"{len(one.jobs):,}", len(one.jobs)),
+            (duration(task_time / 1e3), task_time) if own else "",
+            _name(most) if most else "",
+            printable(f"{one.id} {one.description[:_LONGEST_NAME]}"),
+        ]
+        rows.append(Row(cells, query_key(one.id)))
+    columns = (
+        Column("took", name="elapsed"),
+        Column("status", number=False),
+        Column("jobs"),
+        Column("task time", about="of all stages of the query"),
+        Column("most of it", number=False, about="the stage with most task time"),
+        Column("query", number=False),
+    )
+    return Part("SQL queries by duration", [Table("queries", columns, rows, "queries", _QUERIES_SHOWN)])
+
+
+def query_key(id_: int) -> str:
+    """The key of a query's row."""
+    return f"query {id_}"
+
+
+def executor_key(id_: str) -> str:
+    """The key of an executor's row."""
+    return f"executor {id_}"
 
 
 def _lasted(query: SqlExecution, application: Application) -> int:
@@ -299,13 +337,13 @@ def _lasted(query: SqlExecution, application: Application) -> int:
 
 def memory_part(memory: Memory) -> Part:
     """Whether the sizes of executors fit; then those whose heap was fullest."""
-    lines = [f"  {printable(verdict_text(verdict))}" for verdict in memory.verdicts]
+    verdicts = [printable(verdict_text(verdict)) for verdict in memory.verdicts]
+    blocks: list[Block] = [Lines(verdicts, list=True)] if verdicts else []
     sampled = [one for one in memory.executors if one.peak or one.resident]
     sampled.sort(key=lambda one: one.peak.get("JVMHeapMemory", 0) / (one.limits.heap or 1), reverse=True)
     if sampled:
-        headings = ("heap", "of", "pool", "of", "off heap", "resident", "of", "disk spill", "executor")
-        rows: list[Sequence[str]] = [headings]
-        for one in sampled[:_EXECUTORS_SHOWN]:
+        rows = []
+        for one in sampled:
             limits = one.limits
             figures = (
                 one.peak.get("JVMHeapMemory", 0),
@@ -317,16 +355,27 @@ def memory_part(memory: Memory) -> Part:
                 limits.container,
                 one.disk_spilled,
             )
-            rows.append([*(size(figure) if figure else "" for figure in figures), printable(one.id)])
-        lines += table_lines(rows, right=range(len(headings) - 1), indent=2)
-        lines += and_more(len(sampled) - _EXECUTORS_SHOWN, "executors")
-    return Part("peak memory of executors", lines) if lines else Part()
+            cells: list[Cell] = [(size(figure), figure) if figure else "" for figure in figures]
+            rows.append(Row([*cells, printable(one.id)], executor_key(one.id)))
+        columns = (
+            Column("heap"),
+            Column("of", name="heap’s limit"),
+            Column("pool", about="for execution and storage together"),
+            Column("of", name="pool’s limit"),
+            Column("off heap"),
+            Column("resident", about="memory of its processes"),
+            Column("of", name="container"),
+            Column("disk spill"),
+            Column("executor", number=False),
+        )
+        blocks.append(Table("memory", columns, rows, "executors", _EXECUTORS_SHOWN))
+    return Part("peak memory of executors", blocks) if blocks else Part()
 
 
 def note_part(application: Application) -> Part:
     """What is missing or damaged."""
-    lines = [f"  {printable(note_text(note))}" for note in application.notes]
-    return Part("notes", lines) if lines else Part()
+    lines = [printable(note_text(note)) for note in application.notes]
+    return Part("notes", [Lines(lines, list=True)]) if lines else Part()
 
 
 def _name(one: StageFigures) -> str:

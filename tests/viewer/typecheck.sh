@@ -13,4 +13,4 @@ if [ ! -d "$compiler" ]; then
 fi
 exec "$compiler/node_modules/.bin/tsc" --allowJs --checkJs --strict --noEmit --noUnusedLocals --noUnusedParameters \
   --target es2022 --lib es2022,dom,dom.iterable --module es2022 --moduleResolution bundler \
-  "$here"/../../flamegraph/viewer/main.js
+  "$here"/../../flamegraph/viewer/main.js "$here"/../../flamegraph/viewer/plain.js

@@ -117,15 +117,21 @@ import { readTree } from "./tree.js";
 /** `samples` if they are counted; texts if nothing failed, and for the folded lines. @typedef {{samples: boolean, all_well: string, fine: string, lines: LedgerLine[]}} Ledger */
 /** Facts are a label, "text" or "code", and lines. @typedef {{ledger: Ledger, facts: [string, string, string[]][]}} Run */
 
+/** A text, or a text and the number that it stands for. @typedef {string | [string, number]} Cell */
+/** `key` names what a row is of, such as "stage 3.0"; `belongs` are keys of what belongs to that. @typedef {{cells: Cell[], key?: string, belongs?: string[]}} Row */
 /**
- * What Spark knows of the application. Stages have a slice's name, and a text for each head.
- * @typedef {object} Job
- * @property {string[]} headline
- * @property {string[]} heads
- * @property {{slice: string, cells: string[]}[]} stages
- * @property {number} more_stages that are not listed
- * @property {{title: string, text: string}[]} sections
+ * A table. Columns that are `minor` are hidden where there is no room; `more` rows are left out, `things` is what rows
+ * are called.
+ * @typedef {{kind: "table", id: string, things: string, columns: {label: string, number: boolean, about?: string, minor?: boolean}[], rows: Row[], more: number}} TableBlock
  */
+/** A point: where it is, what it says, how far off it may be, and the key of its row, or "". @typedef {[x: number, y: number, text: string, low: number | null, high: number | null, key: string]} Mark */
+/** `level` is what its marks are compared with. @typedef {{name: string, style: "line" | "curve" | "ideal" | "points", level: [number, string] | null, marks: Mark[]}} Series */
+/** Over moments in milliseconds since 1970 if `over` is "", else over numbers of that; `levels` are the ticks of the upright axis. @typedef {{kind: "chart", label: string, over: string, stacked: boolean, levels: [number, string][], series: Series[]}} ChartBlock */
+/** In seconds. @typedef {[since: number, until: number, label: string, key: string, state: "" | "failed" | "idle"]} LaneSpan */
+/** Curves by buckets of `width` seconds, the first as an area; `more` spans of a lane are left out. @typedef {{kind: "timeline", label: string, seconds: number, width: number, curves: {name: string, values: number[]}[], lanes: {name: string, more: number, spans: LaneSpan[]}[]}} TimelineBlock */
+/** @typedef {{kind: "facts", pairs: [string, string][]} | {kind: "lines", list: boolean, texts: string[]} | TableBlock | ChartBlock | TimelineBlock} Block */
+/** A part of an answer. @typedef {{title: string, about: string, blocks: Block[]}} Section */
+/** What Spark knows of the application. @typedef {{headline: string[], sections: Section[]}} Job */
 /**
  * Of each host its values by bucket, null where nothing was read, and the mean and the highest value of the whole
  * recording, null if unknown. Where no value reaches `least`, there is little to see.

@@ -24,9 +24,11 @@ export class SortedTable {
    * @param {string} id of its table; the body and the button for more are named after it
    * @param {string} label
    * @param {(change: {sort?: string, rows?: number}) => void} changed a head was clicked, or more rows asked for
+   * @param {number} [first] how many rows are always shown
    */
-  constructor(id, label, changed) {
+  constructor(id, label, changed, first = PAGE) {
     this.changed = changed;
+    this.first = first;
     this.head = make("tr");
     this.body = make("tbody");
     this.table = filled("table", "sorted", filled("thead", "", this.head), this.body);
@@ -47,7 +49,7 @@ export class SortedTable {
     this.listed = [];
     /** @type {string | null} */
     this.sort = "";
-    this.limit = PAGE;
+    this.limit = first;
     this.more.addEventListener("click", () => this.changed({ rows: this.limit + PAGE }));
     this.body.addEventListener("click", ({ target }) => (target instanceof Element ? followRow(target) : undefined));
     this.body.addEventListener("keydown", (event) => {
@@ -82,7 +84,7 @@ export class SortedTable {
     this.listed = rows;
     this.sort = sort;
     this.rows = by ? sortRows(rows, by, turned) : rows;
-    this.limit = Math.max(PAGE, limit);
+    this.limit = Math.max(this.first, limit);
     this.head.replaceChildren(...columns.map((column) => this.headOf(column, by, turned)));
     this.lines = new Map(this.rows.slice(0, this.limit).map((row) => [row, this.lines.get(row) ?? this.line(row)]));
     this.body.replaceChildren(...this.lines.values());
@@ -90,7 +92,8 @@ export class SortedTable {
     this.none.hidden = this.rows.length > 0;
     this.table.hidden = this.rows.length === 0;
     this.more.hidden = left <= 0;
-    this.more.textContent = `Show ${Math.min(left, PAGE)} more of ${grouped(left)}`;
+    const all = this.first < PAGE && left <= PAGE;
+    this.more.textContent = all ? `Show all ${grouped(this.rows.length)}` : `Show ${Math.min(left, PAGE)} more of ${grouped(left)}`;
     if (focused?.id.startsWith(`${this.table.id}-sort-`)) document.getElementById(focused.id)?.focus();
     if (focusedRow) buttonIn(this.body.children[this.rows.indexOf(focusedRow)])?.focus();
   }

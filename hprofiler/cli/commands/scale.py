@@ -31,18 +31,16 @@ def command(options: argparse.Namespace) -> int:
     runs, folders, ending = _read(options)
     found = scaling(runs)
     growth = _growth(runs, folders)
-    if page or not options.json:
-        lines = scaling_lines(found, options.by, growth)
     if page:
         with writing(page):
-            write_scaling_page(found, options.by, lines, page)
+            write_scaling_page(found, options.by, growth, page)
     if options.json:
         record = found.record()
         for warning, one in zip(record["warnings"], found.warnings, strict=True):
             warning["text"] = warning_text(one)
         print_json({"by": options.by, **record, "growth": asdict(growth) if growth else None})
     else:
-        print("\n".join(lines))
+        print("\n".join(scaling_lines(found, options.by, growth)))
     return ending
 
 

@@ -18,7 +18,7 @@ from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import print_problems
 from hprofiler.cli.terminal.lines import print_json
-from hprofiler.report.spark_job import WALL, Recorded, answer_parts, recorded
+from hprofiler.report.spark_job import WALL, Recorded, answer_parts, page_parts, recorded
 from hprofiler.report.spark_page import write_page
 from hprofiler.report.spark_record import answer_record
 from hprofiler.report.spark_text import headline, stage_part
@@ -64,15 +64,15 @@ def print_answer(
     recorded: Recorded | None = None,
 ) -> None:
     judged = judge(application, Replay(application))
-    if page or not as_json:
-        head = headline(application, found, judged.findings)
-        parts = answer_parts(judged, found, recorded)
+    head = headline(application, found, judged.findings)
     if page:
+        parts = page_parts(judged, found, recorded)
         with writing(page):
-            write_page(application, found, head, parts, page)
+            write_page(application, head, parts, page)
     if as_json:
         print_json(answer_record(judged, found, recorded))
     else:
+        parts = answer_parts(judged, found, recorded)
         first, *others = (part.text for part in parts)
         print("\n\n".join(filter(None, ["\n".join(head), first, stage_part(found).text, *others])))
 

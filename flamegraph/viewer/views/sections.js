@@ -1,0 +1,113 @@
+// @ts-check
+/** Sections of an answer: facts, lists, tables and charts. What is chosen in one leaves what belongs to it in all. */
+
+import { filled, linkButton, make } from "../controls/dom.js";
+import { LineChart } from "./chart.js";
+import { CellTable } from "./cell_table.js";
+import { SpanChart } from "./span_chart.js";
+
+/** @import { Block, Row, Section } from "../data/page.js" */
+/** @import { Keys, Link } from "./keys.js" */
+
+/** @implements {Keys} */
+export class Sections {
+  /**
+   * @param {Section[]} sections
+   * @param {(key: string) => Link | null} linkOf
+   */
+  constructor(sections, linkOf) {
+    this.linkOf = linkOf;
+    /** @type {Row[]} */
+    const rows = sections.flatMap(({ blocks }) => blocks.flatMap((block) => (block.kind === "table" ? block.rows : [])));
+    /** Rows that say what belongs to them. */
+    this.roots = rows.filter(({ belongs }) => belongs?.length);
+    /** How often each key is there: one that is nowhere else leads nowhere. @type {Map<string, number>} */
+    this.times = new Map();
+    for (const key of sections.flatMap(keysOf)) this.times.set(key, (this.times.get(key) ?? 0) + 1);
+    /** @type {{show: (related: Set<string> | null) => void}[]} */
+    this.shown = [];
+    this.chosen = make("div", "controls chosen");
+    this.chosen.hidden = true;
+    this.chosen.setAttribute("role", "status");
+    this.element = filled("div", "sections", this.chosen, ...sections.map((section) => this.section(section)));
+  }
+
+  /** @param {Section} section */
+  section({ title, about, blocks }) {
+    const head = make("h2", "", title);
+    const words = about ? [make("p", "lead", about)] : [];
+    return filled("section", "", head, ...words, ...blocks.map((block) => this.block(block, title)));
+  }
+
+  /**
+   * @param {Block} block
+   * @param {string} title of its section
+   */
+  block(block, title) {
+    if (block.kind === "facts") {
+      const list = make("dl", "facts");
+      list.append(...block.pairs.flatMap(([label, text]) => [make("dt", "", label), make("dd", "", text)]));
+      return list;
+    }
+    if (block.kind === "lines") {
+      return block.list
+        ? filled("ul", "findings", ...block.texts.map((text) => make("li", "", text)))
+        : filled("div", "", ...block.texts.map((text) => make("p", "lead", text)));
+    }
+    const drawn =
+      block.kind === "table" ? new CellTable(block, title, this)
+      : block.kind === "chart" ? new LineChart(block, this)
+      : new SpanChart(block, this);
+    this.shown.push(drawn);
+    return drawn.element;
+  }
+
+  /** @param {string} key */
+  leads(key) {
+    return (this.times.get(key) ?? 0) > 1;
+  }
+
+  /** @param {string} key "" for all */
+  choose(key) {
+    const related = key ? this.related(key) : null;
+    const again = linkButton("Show all again", () => this.choose(""), "show all");
+    const link = key ? this.linkOf(key) : null;
+    const more = link ? [linkButton(link.text, link.act, link.text)] : [];
+    this.chosen.replaceChildren(...(key ? ["Only what belongs to ", make("b", "", key), ...more, again] : []));
+    this.chosen.hidden = !key;
+    for (const one of this.shown) one.show(related);
+  }
+
+  /**
+   * What belongs to a key, by the rows that say so; of its own kind that is itself alone.
+   * @param {string} key
+   */
+  related(key) {
+    const kind = kindOf(key);
+    const related = new Set([key]);
+    for (const row of this.roots) {
+      const belongs = row.belongs ?? [];
+      if (row.key !== key && !belongs.includes(key)) continue;
+      for (const one of [row.key ?? "", ...belongs]) if (kindOf(one) !== kind) related.add(one);
+    }
+    return related;
+  }
+}
+
+/**
+ * "stage" of "stage 3.0".
+ * @param {string} key
+ */
+function kindOf(key) {
+  return key.split(" ", 1)[0];
+}
+
+/** @param {Section} section */
+function keysOf({ blocks }) {
+  return blocks.flatMap((block) => {
+    if (block.kind === "table") return block.rows.flatMap(({ key, belongs }) => (key ? [key, ...(belongs ?? [])] : []));
+    if (block.kind === "chart") return block.series.flatMap(({ marks }) => marks.map((mark) => mark[5]));
+    if (block.kind === "timeline") return block.lanes.flatMap(({ spans }) => spans.map((span) => span[3]));
+    return [];
+  }).filter(Boolean);
+}
