@@ -88,8 +88,8 @@ def _belongs(application: Application, found: Figures) -> Belongs:
     for figure in found.by_task_time[:MOST_ROWS]:
         stage = figure.stage
         keys = list(queries.get(stage.id, ()))
-        known = application.executor_ids
-        keys += [executor_key(known[number]) for number in sorted(set(stage.tasks.column("executor")))]
+        used = set(stage.tasks.column("executor"))
+        keys += [executor_key(id_) for at, id_ in enumerate(application.executor_ids) if at in used]
         left -= len(keys)
         if left < 0:
             break

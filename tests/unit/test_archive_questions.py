@@ -9,7 +9,7 @@ import shlex
 import subprocess
 from collections.abc import Sequence
 from configparser import ConfigParser
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -29,10 +29,11 @@ from hprofiler.archive.selection import Asked
 from hprofiler.archive.sides import ArchiveSide
 from hprofiler.cli.options.parser import parse
 from hprofiler.report import make_report
-from hprofiler.report.time_plot import Series, Value, lines
+from hprofiler.report.time_plot import Line, Value, lines
 from tests.unit.command import ROOT, exit_code
 from tests.unit.test_archive import random_run
 from tests.unit.test_outliers import USUAL, sampled
+from tests.unit.test_spark_page import blocks, described
 from tests.viewer.made_run import MadeHost, make_run
 
 FIRST = datetime(2026, 11, 1, 2, 30)
@@ -268,10 +269,10 @@ def test_where_has_the_shares_of_one_event_and_method(tmp_path: Path) -> None:
     ("highest", "levels"),
     [(0.482, ["0%", "20%", "40%", "60%"]), (0.06, ["0%", "2%", "4%", "6%"]), (0, ["0%", "100%"])],
 )
-def test_levels_of_pictures_are_round(highest: float, levels: list[str]) -> None:
+def test_levels_of_charts_are_round(highest: float, levels: list[str]) -> None:
     values = [Value(FIRST, highest), Value(FIRST + DAY, highest / 2)]
-    picture = lines([Series("m", values)], lambda share: f"{100 * share:.4g}%", "label")
-    assert re.findall(r'text-anchor="end">([^<]*%)<', picture) == levels
+    chart = lines([Line("m", values)], lambda share: f"{100 * share:.4g}%", "label")
+    assert [text for _, text in chart.levels] == levels
 
 
 @pytest.mark.parametrize(
@@ -337,12 +338,15 @@ def test_what_is_no_archive(
 @pytest.mark.parametrize(
     "words", [["history", HOT], ["grew", "--since", "2026-11-08"], ["cost"], ["where", "m4"]]
 )
-def test_pages_have_a_picture_and_the_answer(asked: Asked, words: list[str], tmp_path: Path) -> None:
+def test_pages_have_a_chart_and_the_answer(asked: Asked, words: list[str], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert exit_code([*words, "--in", asked.place, "-o", page]) == 0
-    text = page.read_text()
-    assert text.count("<svg viewBox") == 1 and "<script" not in text and "</pre></body>" in text
-    assert "2026-11-10" in text
+    found = described(page)
+    (chart,) = blocks(found, "chart")
+    marks = chart["series"][0]["marks"]
+    newest = datetime(2026, 11, 10, tzinfo=timezone.utc).timestamp() * 1e3
+    assert 0 <= marks[-1][0] - newest < DAY.total_seconds() * 1e3 and marks[-1][2]
+    assert blocks(found, "table")[-1]["rows"]
 
 
 def test_diff_command_with_an_archived_day(

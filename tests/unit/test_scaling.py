@@ -14,6 +14,7 @@ from hprofiler.spark.saved import save_application
 from hprofiler.spark.scaling import Scaling, SizedRun, run_of, scaling
 from tests.unit.command import exit_code
 from tests.unit.spark_application import START, Made, event, stage_event, task_event
+from tests.unit.test_spark_page import blocks, described
 from tests.viewer.made_run import MadeHost, make_run
 
 SIZES = (1, 2, 4, 8, 16, 32)
@@ -178,8 +179,11 @@ def test_methods_that_grow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         ("work", pytest.approx(900), pytest.approx(2000)),
     ]
     assert growth["work"] == {"1": {"other": pytest.approx(1000)}, "4": {"other": pytest.approx(4000)}}
-    page = (tmp_path / "plot.html").read_text()
-    assert 'aria-label="Speed-up by cores: 1: 1.00, 4: 2.50"' in page and "20.0 x" in page
+    found = described(tmp_path / "plot.html")
+    measured, *_ = blocks(found, "chart")[0]["series"]
+    assert [mark[:2] for mark in measured["marks"]] == [[1, 1], [4, 2.5]]
+    (grown,) = [one for one in blocks(found, "table") if one["id"] == "growth"]
+    assert grown["rows"][0]["cells"][2][0] == "20.0 x"
     # The log of a recorded job knows all of it.
     log = event_log(tmp_path, 4, 2500)
     assert exit_code(["scale", one, four, log]) == 0

@@ -8,7 +8,8 @@ import zlib
 import msgspec
 import pytest
 
-from hprofiler.report.spark_text import application_part, stage_part, stage_rows
+from hprofiler.report.blocks import Table
+from hprofiler.report.spark_text import application_part, stage_part
 from hprofiler.report.spark_words import NOTES, note_text
 from hprofiler.spark.application import (
     DERIVED_COLUMNS,
@@ -22,7 +23,7 @@ from hprofiler.spark.application import (
     Stage,
     TaskTable,
 )
-from hprofiler.spark.figures import figures
+from hprofiler.spark.figures import Figures, figures
 
 
 def test_a_table_gives_back_what_was_put_in() -> None:
@@ -106,6 +107,14 @@ def test_every_note_has_a_text(code: str) -> None:
     assert "{" not in note_text(Note(code, 3, "x"))
 
 
+def cells_of_stage(found: Figures) -> dict[str, str]:
+    """The texts of the only stage by the heads of the table."""
+    (table,) = stage_part(found).blocks
+    assert isinstance(table, Table)
+    texts = [cell if isinstance(cell, str) else cell[0] for cell in table.rows[0].cells]
+    return dict(zip((column.head for column in table.columns), texts, strict=True))
+
+
 def test_cpu_of_short_tasks_is_no_share_above_one() -> None:
     """Their run time is rounded down to milliseconds; figures for programs stay as Spark has them."""
     short = {"launch": 1000, "finish": 1010, "status": SUCCESS, "run_time": 0, "cpu_time": 900_000}
@@ -113,8 +122,7 @@ def test_cpu_of_short_tasks_is_no_share_above_one() -> None:
     stage = Stage(0, start=1000, end=1010, status="COMPLETE", tasks=TaskTable.of(rows))
     found = figures(Application(stages={stage.key: stage}))
     text = application_part(Application(), found).text + stage_part(found).text
-    ((_, cells),) = stage_rows(found, 1)
-    assert cells["CPU/run"] == "100%"
+    assert cells_of_stage(found)["CPU/run"] == "100%"
     assert "1 ms, CPU 90 ms" in text and "100%" in text and "9000%" not in text
     assert found.record()["executorCpuTime"] == 90_000_000
 
@@ -126,7 +134,7 @@ def test_the_terminal_and_the_page_have_the_same_cells() -> None:
     rows = [{**row, **spilled, "status": SUCCESS}, {**row, "status": FAILED}, {**row, "status": KILLED}]
     stage = Stage(0, start=1000, end=2000, status="COMPLETE", tasks=TaskTable.of(rows), resubmitted=1)
     found = figures(Application(stages={stage.key: stage}))
-    ((_, cells),) = stage_rows(found, 1)
+    cells = cells_of_stage(found)
     assert (cells["failed"], cells["killed"], cells["disk spill"]) == ("2", "1", "1 MiB")
-    head, line = (line.split() for line in stage_part(found).lines)
+    head, line = (line.split() for line in stage_part(found).text.splitlines()[1:])
     assert head[2:5] == ["tasks", "failed", "killed"] and line[3:6] == ["1", "2", "1"] and "MiB" in line

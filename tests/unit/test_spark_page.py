@@ -1,70 +1,99 @@
-"""The page of a Spark application."""
+"""The page of a Spark application: what its description holds."""
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hprofiler.analysis.spark_findings import judge
+from hprofiler.report.blocks import Lines, Part
+from hprofiler.report.spark_job import page_parts
 from hprofiler.report.spark_page import write_page
-from hprofiler.report.spark_text import Part
-from hprofiler.spark.application import SUCCESS, Application, Stage, TaskTable
+from hprofiler.spark.application import SUCCESS, Application, Executor, Stage, TaskTable
 from hprofiler.spark.figures import figures
+from hprofiler.spark.replay import Replay
+from hprofiler.spark.sql import SqlExecution
 from tests.unit.command import hprofiler
 from tests.unit.spark_application import LOG
 
 HOSTILE = "<script>alert(1)</script>\"'&\x1b"
+SHOWN = HOSTILE[:-1] + "\ufffd"
 
 
-class Seen(HTMLParser):
-    """Elements by name, those that are open, and cells of the table."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.elements: dict[str, int] = {}
-        self.open: list[str] = []
-        self.cells: list[str] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements[tag] = self.elements.get(tag, 0) + 1
-        if tag not in ("meta",):
-            self.open.append(tag)
-        if tag == "td":
-            self.cells.append("")
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements[tag] = self.elements.get(tag, 0) + 1
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] == "td":
-            self.cells[-1] += data
+def described(page: Path) -> dict[str, Any]:
+    """The description in a page without a profile."""
+    text = page.read_text()
+    (found,) = re.findall(r'<script type="application/json" id="hprofiler-page">(.*?)</script>', text)
+    content: dict[str, Any] = json.loads(found)
+    return content
 
 
-def written(application: Application, tmp_path: Path, *parts: Part) -> Seen:
+def parts_of(application: Application) -> list[Part]:
+    return page_parts(judge(application, Replay(application)), figures(application))
+
+
+def blocks(content: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [one for section in content["sections"] for one in section["blocks"] if one["kind"] == kind]
+
+
+def written(application: Application, tmp_path: Path, *parts: Part) -> dict[str, Any]:
     page = tmp_path / "spark.html"
-    write_page(application, figures(application), ["headline"], parts, page)
-    seen = Seen(page.read_text())
-    assert seen.open == []
-    return seen
+    write_page(application, ["what ran", "headline"], [*parts_of(application), *parts], page)
+    assert "<script>alert" not in page.read_text()
+    return described(page)
 
 
 def test_names_are_text(tmp_path: Path) -> None:
     tasks = TaskTable.of([{"launch": 1000, "finish": 2000, "status": SUCCESS}] * 3)
     stage = Stage(0, name=HOSTILE, start=900, end=2100, status="COMPLETE", tasks=tasks)
-    application = Application(name=HOSTILE, stages={(0, 0): stage}, end=3000)
-    seen = written(application, tmp_path, Part("more", [HOSTILE]), Part(HOSTILE))
-    assert "script" not in seen.elements
-    assert seen.cells[:4] == [f"stage 0.0 {HOSTILE[:-1]}\ufffd", "3 s", "100%", "1.2 s"]
-    assert seen.elements["rect"] == 1 and seen.elements["path"] == 5 + 6
+    application = Application(name=HOSTILE, stages={(0, 0): stage}, executor_ids=["1"], end=3000)
+    found = written(application, tmp_path, Part("more", [Lines([HOSTILE])]), Part(HOSTILE))
+    assert found["title"] == SHOWN and found["headline"] == ["Headline", "what ran"]
+    (row,) = blocks(found, "table")[0]["rows"]
+    assert row["cells"][:4] == [f"stage 0.0 {SHOWN}", ["3 s", 3000], ["100%", 3000], ["1.2 s", 1200]]
+    assert {"title": SHOWN[:1].upper() + SHOWN[1:], "about": "", "blocks": []} in found["sections"]
+
+
+def test_the_timeline_is_the_whole_application(tmp_path: Path) -> None:
+    """The driver alone before, between and after two stages; an executor that was lost, with the reason."""
+    tasks = [TaskTable.of([{"launch": at, "finish": at + 1000, "status": SUCCESS}]) for at in (4000, 7000)]
+    stages = {
+        (number, 0): Stage(number, start=at, end=at + 1000, status="COMPLETE", tasks=table)
+        for number, (at, table) in enumerate(zip((4000, 7000), tasks, strict=True))
+    }
+    executor = Executor("1", "n1", added=2000, removed=9000, cores=4, reason="Container killed")
+    query = SqlExecution(5, 5, "count", 3500, 8500, stages={0: None, 1: None})
+    application = Application(
+        start=1000,
+        end=11_000,
+        stages=stages,
+        executors={"1": executor},
+        executor_ids=["1"],
+        sql={5: query},
+    )
+    found = written(application, tmp_path)
+    (timeline,) = blocks(found, "timeline")
+    assert 10 <= timeline["seconds"] < 10.1
+    lanes = {one["name"]: one["spans"] for one in timeline["lanes"]}
+    alone = [(since, until) for since, until, *_ in lanes["driver alone"]]
+    assert alone == [(0, 3), (4, 6), (7, 10)]
+    assert lanes["executors"] == [
+        [1, 8, "executor 1 on n1, 4 cores, removed: Container killed, 7 s", "executor 1", "failed"]
+    ]
+    assert [span[3] for span in lanes["stages"]] == ["stage 0.0", "stage 1.0"]
+    assert lanes["queries"][0][:2] == [2.5, 7.5]
+    curves = {one["name"]: one["values"] for one in timeline["curves"]}
+    assert max(curves["active tasks"]) == 1 and max(curves["cores of executors"]) == 4
+    belongs = [row["belongs"] for row in blocks(found, "table")[0]["rows"]]
+    assert belongs == [["query 5", "executor 1"]] * 2
 
 
 def test_an_application_without_tasks(tmp_path: Path) -> None:
-    assert "svg" not in written(Application(), tmp_path).elements
+    assert not blocks(written(Application(), tmp_path), "timeline")
 
 
 def test_the_command_writes_it(tmp_path: Path) -> None:
@@ -72,8 +101,8 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
     done = hprofiler("spark", str(LOG), "-o", str(page))
     assert done.returncode == 0, done.stderr
     assert "stages-together" in done.stdout
-    seen = Seen(page.read_text())
-    assert seen.elements["h1"] == 1 and seen.elements["tr"] > 3
+    found = described(page)
+    assert "stages-together" in found["headline"][-1] and len(blocks(found, "table")[0]["rows"]) > 3
     for wrong in (tmp_path, tmp_path / "spark.txt", tmp_path / "no" / "spark.html"):
         done = hprofiler("spark", str(LOG), "-o", str(wrong))
         assert done.returncode == 2 and "cannot write" in done.stderr
@@ -83,4 +112,9 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
 def test_impossible_times(tmp_path: Path, moment: int) -> None:
     tasks = TaskTable.of([{"launch": moment, "finish": 5, "status": SUCCESS}])
     stage = Stage(0, start=moment, end=5, status="COMPLETE", tasks=tasks)
-    written(Application(stages={(0, 0): stage}, end=3), tmp_path)
+    for start in (0, moment):
+        made = Application(start=start, stages={(0, 0): stage}, executor_ids=["1"], end=3)
+        found = written(made, tmp_path)
+        for timeline in blocks(found, "timeline"):
+            for lane in timeline["lanes"]:
+                assert all(0 <= since <= until <= timeline["seconds"] for since, until, *_ in lane["spans"])

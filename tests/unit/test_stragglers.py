@@ -229,4 +229,4 @@ def test_what_stands_out_is_one_sentence() -> None:
     short = replace(found, worst=((task, replace(gain, time=900.0)),))
     assert len(spark_findings(blocked, short, replay)) == 2, "under a second it is not worth a sentence"
     cheap = straggler_part(replace(found, gain=Gain(0.009, 90.0)))
-    assert not cheap.lines and cheap.title.endswith("cost the job at most 90 ms (0.90%)")
+    assert not cheap.blocks and cheap.title.endswith("cost the job at most 90 ms (0.90%)")

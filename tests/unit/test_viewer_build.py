@@ -52,10 +52,13 @@ def test_what_cannot_be_joined_is_refused(tmp_path, a, b, why):
         viewer_build.join_modules(write_modules(tmp_path, a=a, b=b))
 
 
-def test_the_template_has_the_script_and_a_policy_that_names_it(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "starts"), [("page.html", "new Explorer("), ("plain.html", "new Sections(")]
+)
+def test_a_template_has_the_script_and_a_policy_that_names_it(tmp_path, name, starts):
     viewer_build.build(tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text()
-    assert "new Explorer(" in page and "script-src 'sha256-" in page
+    page = (tmp_path / name).read_text()
+    assert starts in page and "script-src 'sha256-" in page
     assert "'unsafe-inline'" not in page.split("style-src")[0]
     assert "{{script}}" not in page and "{{title}}" in page and "{{data}}" in page
 
