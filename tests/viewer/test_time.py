@@ -311,9 +311,9 @@ def test_what_spark_knows(viewer: Viewer, tmp_path: Path) -> None:
     viewer.press("j")
     assert "Blocked time" in viewer.text("spark-panel")
     assert axe.faults(viewer.driver) == []
-    viewer.first("#spark-panel .name button").click()
+    assert len(viewer.all("#table-stages td.name")) == 2
+    viewer.first("#table-stages .beside-name").click()
     assert "scope=slice%3Astage+3.0" in viewer.state()
-    assert len(viewer.all("#spark-panel .stages .name")) == 2
 
 
 def test_machines(viewer: Viewer, tmp_path: Path) -> None:
