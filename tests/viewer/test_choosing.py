@@ -137,7 +137,7 @@ def test_unknown_names_in_a_link_are_reported(viewer: Viewer, page: Path) -> Non
 
 def test_the_summary_is_that_of_the_event(viewer: Viewer, page: Path) -> None:
     def found() -> list[str | None]:
-        sections = viewer.all("main > section.of-event")
+        sections = viewer.all("section.of-event")
         return [one.get_attribute("data-event") for one in sections if one.is_displayed()]
 
     viewer.open(page)

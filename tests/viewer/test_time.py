@@ -177,7 +177,7 @@ def test_a_link_restores_the_range_and_other_views_follow(viewer: Viewer, page: 
     viewer.still()
     assert {name_at(viewer, 0.25, 1), name_at(viewer, 0.75, 1)} == {"odd", "steady"}
     # What was written with the page is of the whole recording, and says so.
-    assert viewer.first(".of-all").text == "The whole recording:"
+    assert viewer.first(".of-all").text == "Whole run:"
     hottest = viewer.all("section.hottest")
     assert not any(section.is_displayed() for section in hottest)
 

@@ -211,9 +211,9 @@ export class Explorer {
     this.walk.update();
     this.notes.update();
     for (const id of ["match-before", "match-next"]) part(id, HTMLButtonElement).hidden = !context.matches || !context.active;
-    // The table of the hottest methods is of the whole cluster.
-    const chosen = scope.key !== scopes.whole.key || thread >= 0 || (state.view === "compare" && state.with !== "");
-    this.summaries.show(event, state.view === INITIAL.view && !chosen, context.part !== "");
+    // What the page says first, and the table of the hottest methods, are of the whole run.
+    const scoped = scope.key !== scopes.whole.key || thread >= 0 || (state.view === "compare" && state.with !== "");
+    this.summaries.show(event, state.view === INITIAL.view, scoped || context.part !== "");
     part("wider", HTMLSpanElement).textContent = context.page.events[event].wider;
     this.recolor();
     if (within instanceof HTMLElement && within.hidden) this.enter();
@@ -265,6 +265,7 @@ export class Explorer {
     };
     for (const [id, on] of Object.entries(pressed)) part(id, HTMLElement).setAttribute("aria-pressed", String(on));
     part("explorer", HTMLElement).classList.toggle("nothing", nothing);
+    part("explorer", HTMLElement).classList.toggle("working", view !== INITIAL.view);
     part("explorer", HTMLElement).classList.toggle("expanded", full);
   }
 

@@ -54,7 +54,7 @@ export class DurationsMap {
       clear,
     });
     const foot = filled("div", "time-foot", this.ramp, this.note);
-    const head = filled("div", "controls", make("h3", "", title), choice);
+    const head = filled("div", "controls", make("h2", "", title), choice);
     this.element = filled("section", "durations", head, this.map.element, foot);
     this.element.hidden = true;
     /** @type {Durations | null} */

@@ -20,7 +20,7 @@ export class ChangesTable {
     /** @type {SortedTable<Change>} */
     this.table = new SortedTable("changes", "Changes by method", (change) => context.set(change));
     this.note = make("p", "soft noise-note");
-    this.element = filled("section", "changes", make("h3", "", "Changes by method"), this.note, this.table.element);
+    this.element = filled("section", "changes", make("h2", "", "Changes by method"), this.note, this.table.element);
     /** @type {Difference | null} */
     this.difference = null;
     /** @type {Change[]} */
@@ -167,7 +167,7 @@ export class UniqueLists {
     if (count > paths.length) items.push(make("li", "soft", `and ${grouped(count - paths.length)} smaller ones`));
     if (chance) items.push(make("li", "soft", `${count ? "and " : ""}${grouped(chance)} within noise`));
     const counted = make("span", "soft", ` ${grouped(count)} ${count === 1 ? "path" : "paths"}`);
-    const heading = filled("h3", "", make("bdi", "", title), counted);
+    const heading = filled("h2", "", make("bdi", "", title), counted);
     return [heading, items.length ? filled("ul", "", ...items) : make("p", "soft", "None.")];
   }
 }

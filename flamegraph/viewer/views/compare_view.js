@@ -112,7 +112,7 @@ export class CompareView {
     const share = (/** @type {number} */ side, /** @type {number} */ of) => percent(sides[side][of], totals[side]);
     const rows = [oneName, anotherName].map((name, side) => bars.row(make("bdi", "", name), sides[side], choose));
     const legend = bars.legend((of) => `${share(0, of)}, ${share(1, of)}`, choose);
-    this.work.replaceChildren(make("h3", "", "Work by category"), ...rows, legend);
+    this.work.replaceChildren(make("h2", "", "Work by category"), ...rows, legend);
   }
 
   leave() {

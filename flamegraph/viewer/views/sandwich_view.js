@@ -45,7 +45,7 @@ export class SandwichView {
     this.box = new Combobox(choice, "Method", options, (name) => context.openMethod(name));
     const graphOf = (/** @type {"callers" | "callees"} */ id, /** @type {string} */ title) => {
       const merged = new MergedGraph(context, id, title);
-      this.graphs.append(filled("section", "half", make("h3", "", title), merged.graph.element));
+      this.graphs.append(filled("section", "half", make("h2", "", title), merged.graph.element));
       return merged;
     };
     this.callers = graphOf("callers", "Callers");

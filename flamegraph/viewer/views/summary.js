@@ -1,7 +1,7 @@
 // @ts-check
 /** The summary of an event: findings above the views, the hottest methods below them. */
 
-import { filled, make, part, staticTable } from "../controls/dom.js";
+import { filled, linkButton, make, part, staticTable } from "../controls/dom.js";
 import { percent, shortName } from "../data/format.js";
 import { formatHash, INITIAL } from "../data/state.js";
 import { nameElement } from "../graph/frame_details.js";
@@ -32,15 +32,15 @@ export class Summaries {
 
   /**
    * @param {number} event
-   * @param {boolean} whole whether the whole cluster is shown, which the hottest methods are of
-   * @param {boolean} [partly] whether only a part of the recording is shown, which no findings are of
+   * @param {boolean} first whether the page's first view is shown
+   * @param {boolean} [chosen] whether less than the whole run is shown, which all that is said here is of
    */
-  show(event, whole, partly = false) {
+  show(event, first, chosen = false) {
     if (!this.made.has(event)) this.made.set(event, this.make(event));
     for (const [at, { head, ofAll, hottest }] of this.made) {
       head.hidden = at !== event;
-      ofAll.hidden = !partly;
-      if (hottest) hottest.hidden = at !== event || !whole || partly;
+      ofAll.classList.toggle("said", chosen);
+      if (hottest) hottest.hidden = at !== event || !first || chosen;
     }
   }
 
@@ -56,9 +56,10 @@ export class Summaries {
     const { findings, second, chips, empty, hottest } = page.summaries[event];
     const { name } = page.events[event];
     const [answer, ...others] = findings;
-    const ofAll = make("p", "of-all", "The whole recording:");
+    const ofAll = make("p", "of-all", "Whole run:");
     const header = filled("header", "", ofAll);
     header.append(empty || !answer ? make("h1", "", empty?.answer ?? "") : answerOf(answer, name));
+    header.append(moreButton(header));
     if (second) header.append(make("p", "second", second));
     if (others.length) {
       const items = others.map((one) => {
@@ -75,7 +76,8 @@ export class Summaries {
     const head = filled("section", "of-event", header, ...(empty ? [reasonsOf(empty)] : []));
     head.dataset.event = String(event);
     const explorer = part("explorer", HTMLElement);
-    explorer.before(head);
+    if (page.data) part("tools", HTMLDivElement).before(head);
+    else explorer.before(head);
     const section = hottest && this.hottestOf(event, name, hottest);
     if (section) explorer.after(section);
     return { head, ofAll, hottest: section };
@@ -157,6 +159,21 @@ function answerOf({ method, parts }, event) {
     if (kind === "share") return make("span", "hot", text);
     return at === parts.length - 1 ? text.replace(/\.$/, "") : text;
   }));
+}
+
+/**
+ * Where only the headline is seen: it shows and hides the rest.
+ * @param {HTMLElement} header
+ */
+function moreButton(header) {
+  const button = linkButton("All findings of the whole run", () => {
+    const all = header.classList.toggle("all");
+    button.textContent = all ? "less" : "more";
+    button.setAttribute("aria-expanded", String(all));
+  }, "more");
+  button.classList.add("more-findings");
+  button.setAttribute("aria-expanded", "false");
+  return button;
 }
 
 /** @param {import("../data/page.js").Empty} empty why there are no samples */
