@@ -12,6 +12,7 @@ same rules. All of them are in `flamegraph/rules/frames.yaml`.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -21,9 +22,11 @@ from hprofiler.analysis.facts import ASYNC_PROFILER, RunFacts, root_patterns
 from hprofiler.analysis.trust import BROKEN_PATTERN, MOST_BROKEN
 from hprofiler.analysis.words import and_list
 from hprofiler.model.event_names import is_function, is_method, is_tracepoint
-from hprofiler.model.measures import measure_of
+from hprofiler.model.measures import ends_in_classes, measure_of
 
 _EVERYTHING = 2**31 - 1
+# Most frames to look at; smaller ones count as their callers.
+_MOST_NODES = 50_000
 _Ends = tuple[list[str], bool]
 """What stacks end in: patterns, and whether the kernel's frames are of it."""
 
@@ -66,6 +69,18 @@ class Attribution:
         return tuple(Method(one.name, one.self_value, totals[one.name]) for one in top)
 
     @cached_property
+    def allocators(self) -> tuple[Method, ...]:
+        """Where stacks end in classes: methods with what they allocate, or wait for, themselves."""
+        if not ends_in_classes(self.event):
+            return ()
+        own: Counter[str] = Counter()
+        nodes = self.profile.pruned(frames=_MOST_NODES).nodes()
+        for node in nodes[1:]:
+            own[nodes[node.parent].name] += node.self_value
+        found = [one._replace(self_value=own[one.name]) for one in self.methods if one.name in own]
+        return tuple(sorted(found, key=lambda one: -one.self_value))
+
+    @cached_property
     def attributed(self) -> int:
         """Of what methods are shares."""
         return self.interrupted.total()
@@ -92,7 +107,7 @@ def attribute(facts: RunFacts, profile: Profile) -> Attribution:
     recordings = [one for host in facts.hosts for one in host.recordings]
     sampled_itself = any(one.engine == ASYNC_PROFILER for one in recordings)
     profiler = category_patterns("profiler") if sampled_itself else []
-    return _attribute(facts.event, profile, _ends_of_run(facts.event), profiler)
+    return _attribute(facts.event, profile, ends_of_run(facts.event), profiler)
 
 
 def attribute_file(profile: Profile) -> Attribution:
@@ -101,7 +116,7 @@ def attribute_file(profile: Profile) -> Attribution:
     Its value may be called `time` and be no event; a frame of that name is no function that was counted.
     """
     event = profile.values[0][0]
-    return _attribute(event, profile, _ends(event), [])
+    return _attribute(event, profile, ends_of_file(event), [])
 
 
 def _attribute(event: str, profile: Profile, ends: _Ends, profiler: list[str]) -> Attribution:
@@ -142,7 +157,7 @@ def _unless_empty(part: Profile, whole: Profile) -> Profile:
     return part if part.total() else whole
 
 
-def _ends(event: str) -> _Ends:
+def ends_of_file(event: str) -> _Ends:
     """What the stacks of an event end in, except for functions."""
     if event in ("offcpu", "wall") or is_tracepoint(event):
         return category_patterns("wait"), True
@@ -151,8 +166,8 @@ def _ends(event: str) -> _Ends:
     return (root_patterns([event]) if is_method(event) else []), False
 
 
-def _ends_of_run(event: str) -> _Ends:
+def ends_of_run(event: str) -> _Ends:
     """The same, and the counted function if the event is one."""
     # The C library has other names for its functions: __libc_malloc.
     counted = rf"^_*(?:GI_)?_*(?:libc_)?{re.escape(event)}(?:64)?(?:_nocancel|_cancel)?(?:@.*)?$"
-    return ([counted], False) if is_function(event) else _ends(event)
+    return ([counted], False) if is_function(event) else ends_of_file(event)

@@ -42,6 +42,12 @@ def package_length(name: str) -> int:
     return found.end() if found else 0
 
 
+def shown_name(name: str) -> str:
+    """The name as people of Java write it, with dots in its package; engines write slashes."""
+    cut = package_length(name)
+    return name[:cut].replace("/", ".") + name[cut:]
+
+
 def short_name(name: str) -> str:
     """The name without its package."""
     return name[package_length(name) :]

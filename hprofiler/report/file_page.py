@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile
-from hprofiler.analysis.attribution import attribute_file
+from hprofiler.analysis.attribution import attribute_file, ends_of_file
 from hprofiler.analysis.findings import findings_of_file
 from hprofiler.report.page import PageData, PageEvent, PageProcess
 from hprofiler.report.sections import file_summary
@@ -31,7 +31,7 @@ def write_page(profile: Profile, out: Path, title: str) -> None:
         start = profile.times.start if profile.times else None
         for value in values:
             name, unit = profile.values[value]
-            event = data.event(PageEvent(name, name, name, unit, name))
+            event = data.event(PageEvent(name, name, name, unit, name, 0.0, None, *ends_of_file(name)))
             data.add_value(event, everything, profile, value, start)
             _summarize(data, event, profile.select(value))
     data.write(out, title)

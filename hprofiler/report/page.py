@@ -35,7 +35,9 @@ _MOST_TIME = 10 * 24 * 3600 * 1_000_000
 class PageEvent:
     """An event: `title` for people, `type` and `unit` of the value, what a wider frame has more of.
 
-    `second` is another value in proportion: its type, its unit, and how much of it goes with 1.
+    `second` is another value in proportion: its type, its unit, and how much of it goes with 1. `ends` are
+    patterns of what its stacks end in, with `kernel_ends` also the kernel's frames: what these cost is their
+    callers'.
     """
 
     name: str
@@ -45,6 +47,8 @@ class PageEvent:
     wider: str
     seconds: float = 0.0
     second: tuple[str, str, float] | None = None
+    ends: Sequence[str] = ()
+    kernel_ends: bool = False
 
 
 @dataclass(frozen=True)

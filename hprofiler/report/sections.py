@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hprofiler._flamegraph import Distance
-from hprofiler.analysis.attribution import Attribution, Method
+from hprofiler.analysis.attribution import Attribution, Method, ends_of_run
 from hprofiler.analysis.coverage import coverage_of_host, interrupted, others_missing, sampled, times_in_words
 from hprofiler.analysis.facts import PERF, RunFacts
 from hprofiler.analysis.outliers import what_differs, who
@@ -31,6 +31,7 @@ from hprofiler.model.measures import (
     amount,
     counted,
     duration,
+    ends_in_classes,
     figures,
     in_words,
     interval_in_words,
@@ -63,7 +64,9 @@ def event_of_page(facts: RunFacts) -> PageEvent:
     if facts.event == "cpu" and totals.get("samples"):
         column, unit = measure.columns[1]
         second = (column, unit, totals.get(column, 0) / totals["samples"])
-    return PageEvent(facts.event, measure.title, *measure.column, measure.wider, seconds, second)
+    return PageEvent(
+        facts.event, measure.title, *measure.column, measure.wider, seconds, second, *ends_of_run(facts.event)
+    )
 
 
 def event_summary(data: PageData, analysis: EventAnalysis) -> Record:
@@ -176,6 +179,8 @@ def _hottest(data: PageData, analysis: EventAnalysis) -> Record:
     record = _methods(
         analysis.methods, analysis.attributed, _lead(analysis.event, analysis), analysis.self_only
     )
+    if analysis.allocators:
+        record |= _allocators(analysis.allocators)
     if len(analysis.hosts) < 2:
         return record
     by_self = [one for one in analysis.methods[:_LISTED] if one.self_value > 0]
@@ -191,8 +196,15 @@ def _hottest(data: PageData, analysis: EventAnalysis) -> Record:
     return record
 
 
+def _allocators(methods: Sequence[Method]) -> dict[str, object]:
+    return {"allocators": [list(one) for one in methods[:_LISTED] if one.self_value], "by_total": []}
+
+
 def _lead(event: str, attributed: EventAnalysis | Attribution) -> str:
     lead = "Self is the cost of a method’s own code; total includes everything it calls."
+    if ends_in_classes(event):
+        verb = "waits for" if event == "lock" else "allocates"
+        lead = f"Self is what a method {verb} by itself; total includes everything it calls."
     if attributed.self_only:
         return "Self is the cost of a method’s own code. Totals are not known: too many stacks are broken."
     if is_method(event):
@@ -202,7 +214,7 @@ def _lead(event: str, attributed: EventAnalysis | Attribution) -> str:
     return lead + (f" Shares are of {attributed.share_of}; the graph has all." if attributed.besides else "")
 
 
-def _methods(methods: Sequence[Method], total: int, lead: str, self_only: bool) -> Record:
+def _methods(methods: Sequence[Method], total: int, lead: str, self_only: bool) -> dict[str, object]:
     by_total = [] if self_only else sorted(methods, key=lambda one: -one.total_value)[:_LISTED]
     rows = ([one for one in methods[:_LISTED] if one.self_value > 0], by_total)
     by_self, widest = (

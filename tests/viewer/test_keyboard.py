@@ -98,8 +98,7 @@ def test_views_are_a_row_of_tabs(viewer: Viewer, page: Path) -> None:
         assert viewer.focused() == f"view-{view}"
         assert viewer.element(f"view-{view}").get_attribute("aria-selected") == "true"
         assert viewer.element(f"{view}-panel").is_displayed()
-    viewer.press(Keys.TAB)
-    assert viewer.focused() == "search"
+    tab_to(viewer, "search")
 
 
 def test_back_leads_out_of_graphs_that_zoom_by_themselves(viewer: Viewer, page: Path) -> None:

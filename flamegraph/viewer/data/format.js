@@ -123,6 +123,15 @@ export function packageLength(name) {
 }
 
 /**
+ * A name as people of Java write it, with dots in its package; engines write slashes.
+ * @param {string} name
+ */
+export function shownName(name) {
+  const cut = packageLength(name);
+  return cut ? name.slice(0, cut).replaceAll("/", ".") + name.slice(cut) : name;
+}
+
+/**
  * Caches a function's values by object.
  * @template {object} Key
  * @template Value

@@ -23,12 +23,14 @@ export class HostShares {
   /**
    * @param {Context} context
    * @param {() => Method[]} methods of all hosts; asked for only where they have to be ranked
+   * @param {() => Int32Array | null} payers of `payersOf`
    */
-  constructor(context, methods) {
+  constructor(context, methods, payers) {
     const { page, scope, event, thread, numbers } = context;
     this.context = context;
     this.numbers = numbers;
     this.methods = methods;
+    this.payers = payers;
     /** Another event or range may be chosen during reading. */
     this.event = event;
     this.thread = thread;
@@ -63,7 +65,7 @@ export class HostShares {
     this.self = new Float32Array(kept.length * hosts.length);
     this.total = new Float32Array(kept.length * hosts.length);
     yield;
-    const costs = new MethodCosts(tree);
+    const costs = new MethodCosts(tree, this.payers());
     for (const [at, host] of hosts.entries()) {
       const scope = scopes.parse(`host:${host}`);
       costs.read(scope ? numbers.columns(scope, this.event, this.thread) : [], numbers);

@@ -35,9 +35,13 @@ export async function inTurns(work, stopped) {
 
 /** Visits only nodes in the columns and those above them: a process has a small part of the tree. */
 export class MethodCosts {
-  /** @param {Shape} tree */
-  constructor(tree) {
+  /**
+   * @param {Shape} tree
+   * @param {Int32Array | null} [payers] of `payersOf`
+   */
+  constructor(tree, payers = null) {
     this.tree = tree;
+    this.payers = payers;
     this.outermost = outermostOf(tree);
     /** By name: what it costs itself, and with all it calls. */
     this.own = new Float64Array(tree.names.length);
@@ -55,7 +59,7 @@ export class MethodCosts {
    * @param {Numbers} numbers
    */
   read(columns, numbers) {
-    const { own, all, names, below, tree } = this;
+    const { own, all, names, below, tree, payers } = this;
     for (const name of names) own[name] = all[name] = 0;
     names.length = 0;
     for (const { column, weight } of columns) {
@@ -63,7 +67,7 @@ export class MethodCosts {
       numbers.eachEntry(column, (node, value) => {
         if (tree.end[last] <= node) this.close(last, node);
         below[tree.depth[node]] += value * weight;
-        if (node > 0) own[tree.name[node]] += value * weight;
+        if (node > 0) own[tree.name[payers ? payers[node] : node]] += value * weight;
         last = node;
       });
       this.close(last, tree.count);

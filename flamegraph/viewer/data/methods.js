@@ -2,6 +2,7 @@
 /** Methods of a profile: all frames of one name together, in any tier. */
 
 import { once } from "./format.js";
+import { isClass, KERNEL } from "./frame_kinds.js";
 
 /** @import { Profile, Shape } from "./profile.js" */
 
@@ -13,9 +14,10 @@ import { once } from "./format.js";
 /**
  * Self and total of every method that the profile has, in the event's unit.
  * @param {Profile} profile
+ * @param {Int32Array | null} [payers] of `payersOf`: without frames that others pay for, wherever they do
  * @returns {Method[]} the highest total first
  */
-export function collectMethods(profile) {
+export function collectMethods(profile, payers = null) {
   const { count, name, end, self, total } = profile;
   const outermost = outermostOf(profile.shape);
   const names = profile.names.length;
@@ -23,16 +25,17 @@ export function collectMethods(profile) {
   const totals = new Float64Array(names);
   const origins = new Int32Array(names);
   const heaviest = new Float64Array(names);
+  const kept = payers ? keptOf(profile, payers) : total;
   for (let node = 1; node < count; ) {
     if (total[node] === 0) {
       node = end[node];
       continue;
     }
     const at = name[node];
-    selves[at] += self[node];
-    if (outermost[node]) totals[at] += total[node];
-    if (total[node] > heaviest[at]) {
-      heaviest[at] = total[node];
+    selves[payers ? name[payers[node]] : at] += self[node];
+    if (outermost[node]) totals[at] += kept[node];
+    if (kept[node] > heaviest[at]) {
+      heaviest[at] = kept[node];
       origins[at] = node;
     }
     node++;
@@ -43,6 +46,68 @@ export function collectMethods(profile) {
     if (totals[at] > 0) methods.push({ name: at, self: selves[at], total: totals[at], origin: origins[at] });
   }
   return methods.sort((a, b) => b.total - a.total || b.self - a.self);
+}
+
+/**
+ * Classes that the profile's stacks end in, with what was allocated of them, or waited for; `total` is the same.
+ * @param {Profile} profile
+ * @returns {Method[]} the highest first
+ */
+export function collectClasses({ count, name, kind, self }) {
+  /** @type {Map<number, Method>} */
+  const classes = new Map();
+  for (let node = 1; node < count; node++) {
+    if (self[node] === 0 || !isClass(kind[node])) continue;
+    const one = classes.get(name[node]) ?? { name: name[node], self: 0, total: 0, origin: node };
+    if (self[node] > self[one.origin]) one.origin = node;
+    one.self = one.total += self[node];
+    classes.set(name[node], one);
+  }
+  return [...classes.values()].sort((a, b) => b.self - a.self);
+}
+
+/**
+ * For each node the frame that its own cost counts for, as in the tables of `analysis/attribution.py`: a class is
+ * allocated by the method above it, and of what a wait ends in the innermost other frame is who waits. A stack of
+ * nothing else keeps its outermost frame.
+ * @param {Profile} profile
+ * @returns {Int32Array | null} null where each frame's cost is its own
+ */
+export function payersOf(profile) {
+  profile.sum(); // classes are marked while numbers are read
+  const { count, parent, name, kind, names, event } = profile;
+  const ends = event.ends ?? [];
+  const patterns = ends.map((pattern) => new RegExp(pattern, "s"));
+  /** By name: 1 if stacks end in it. */
+  const known = Uint8Array.from(names, (one) => (patterns.some((pattern) => pattern.test(one)) ? 1 : 0));
+  const payers = new Int32Array(count);
+  const head = new Uint8Array(count);
+  head[0] = 1;
+  let some = false;
+  for (let node = 1; node < count; node++) {
+    const above = parent[node];
+    const text = names[name[node]] ?? "";
+    head[node] = head[above] && text.startsWith("[") && text.endsWith("]") ? 1 : 0;
+    const isEnd = isClass(kind[node]) || (name[node] >= 0 && known[name[node]] === 1) || (event.kernel_ends === true && kind[node] === KERNEL);
+    payers[node] = isEnd && !head[above] ? payers[above] : node;
+    some ||= payers[node] !== node;
+  }
+  return some ? payers : null;
+}
+
+/**
+ * What of each node's total is left where costs count for their payers.
+ * @param {Profile} profile
+ * @param {Int32Array} payers
+ */
+function keptOf({ count, parent, total }, payers) {
+  const kept = new Float64Array(count);
+  for (let node = count - 1; node > 0; node--) {
+    if (payers[node] === node) kept[node] = total[node];
+    const above = parent[node];
+    if (payers[above] !== above) kept[above] += kept[node];
+  }
+  return kept;
 }
 
 /**

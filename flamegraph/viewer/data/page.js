@@ -15,6 +15,8 @@ import { readTree } from "./tree.js";
  * @property {string} wider "Wider means more …"
  * @property {(ValueType & {per: number}) | null} second another value; `per` of it belongs to 1 of the first
  * @property {number} seconds length of the recording
+ * @property {string[]} [ends] regular expressions of what its stacks end in; what that costs is its callers'
+ * @property {boolean} [kernel_ends] whether the kernel's frames are of it
  */
 
 /** @typedef {{name: string, run: number}} HostInfo */
@@ -49,6 +51,7 @@ import { readTree } from "./tree.js";
  * @property {number} total
  * @property {MethodNumbers[]} by_self
  * @property {MethodNumbers[]} by_total
+ * @property {MethodNumbers[]} [allocators] methods, where `by_self` are classes
  * @property {{host: number, forgot: number}[]} hosts
  * @property {number[][]} [shares]
  * @property {boolean[]} [stands_out]

@@ -1,7 +1,7 @@
 // @ts-check
 /** A graph as an SVG picture: with its zoom, search and colours, all rows, and a title for each frame. */
 
-import { amounts, percent } from "../data/format.js";
+import { amounts, percent, shownName } from "../data/format.js";
 import { tooltipRows } from "../graph/frame_details.js";
 import { FONT, layOut } from "../graph/layout.js";
 import { DIMMED, DIMMED_TEXT, fillOf, inkOf, isDimmed, PADDING, ROW, TEXT_FROM } from "../graph/painter.js";
@@ -45,7 +45,7 @@ export function toSvg(graph, title, subtitle) {
       const cost = look.rows
         ? tooltipRows(graph, node).map((row) => row.join(" "))
         : [percent(total, profile.sum()), ...amounts(total, profile.event)];
-      const name = node === 0 ? look.label : profile.nameOf(node);
+      const name = node === 0 ? look.label : shownName(profile.nameOf(node));
       const [soft, firm] = wide < TEXT_FROM ? ["", ""] : painter.fitNode({ profile, look }, node, wide - 2 * PADDING);
       const fill = fillOf({ profile, matches, look }, coloring, node);
       const ink = inkOf(coloring, fill, dimmed);

@@ -2,7 +2,7 @@
 /** What a graph says of a frame: beside the pointer, in the line below, and in a saved picture. */
 
 import { copyText, filled, linkButton, make, part } from "../controls/dom.js";
-import { amounts, packageLength, percent } from "../data/format.js";
+import { amounts, packageLength, percent, shownName } from "../data/format.js";
 import { FAMILIES, moduleOf } from "../data/frame_kinds.js";
 import { isInside } from "./layout.js";
 
@@ -103,7 +103,7 @@ export function hideTooltip() {
 export function nameElement(name) {
   const shown = name.length > LONGEST ? `${name.slice(0, LONGEST)}…` : name;
   const cut = packageLength(shown);
-  return filled("bdi", "method", ...(cut ? [make("span", "package", shown.slice(0, cut))] : []), shown.slice(cut));
+  return filled("bdi", "method", ...(cut ? [make("span", "package", shownName(shown).slice(0, cut))] : []), shown.slice(cut));
 }
 
 /**
@@ -145,7 +145,7 @@ export function showFrame(graph, node) {
  * @param {number} node
  */
 export async function copyName(graph, node) {
-  if (graph?.methodOf(node)) await copy(graph.methodOf(node), "copy-name", "Copy name");
+  if (graph?.methodOf(node)) await copy(shownName(graph.methodOf(node)), "copy-name", "Copy name");
 }
 
 /**
@@ -160,7 +160,7 @@ export async function copyStack(graph, node) {
   if (profile.name[0] >= 0) path.unshift(0); // a graph of one method
   if (path.length === 0) return;
   if (graph.look.outward) path.reverse();
-  const frames = path.map((at) => profile.nameOf(at).replaceAll(";", ":")).join(";");
+  const frames = path.map((at) => shownName(profile.nameOf(at)).replaceAll(";", ":")).join(";");
   await copy(graph.look.average ? frames : `${frames} ${Math.round(profile.total[node])}`, "copy-stack", "Copy stack");
 }
 

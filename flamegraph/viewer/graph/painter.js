@@ -1,7 +1,7 @@
 // @ts-check
 /** Draws frames on the canvas. */
 
-import { packageLength } from "../data/format.js";
+import { packageLength, shownName } from "../data/format.js";
 import { Coloring } from "./colors.js";
 import { layOut, Ruler } from "./layout.js";
 
@@ -108,7 +108,7 @@ export class Painter {
   fitNode({ profile, look }, node, room) {
     const { ruler } = this;
     if (node === 0) return ["", ruler.fit(look.label, room)];
-    const name = profile.nameOf(node);
+    const name = shownName(profile.nameOf(node));
     const cut = packageLength(name);
     const [prefix, firm] = [name.slice(0, cut), name.slice(cut)];
     return [prefix && ruler.widthOf(name) <= room ? prefix : "", ruler.fit(firm, room)];

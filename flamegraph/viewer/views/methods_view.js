@@ -5,7 +5,7 @@ import { filled, make } from "../controls/dom.js";
 import { percent, quantity } from "../data/format.js";
 import { FAMILIES } from "../data/frame_kinds.js";
 import { HostShares } from "../data/host_shares.js";
-import { collectMethods } from "../data/methods.js";
+import { collectClasses, collectMethods, payersOf } from "../data/methods.js";
 import { methodButton } from "../graph/frame_details.js";
 import { barOf, SortedTable } from "./table.js";
 
@@ -31,7 +31,16 @@ export class MethodsView {
     this.context = context;
     /** @type {SortedTable<Method>} */
     this.table = new SortedTable("methods", "Methods", (change) => context.set(change));
-    panel.replaceChildren(this.table.element);
+    /** What was allocated, or locked. @type {SortedTable<Method>} */
+    this.classTable = new SortedTable("classes", "Classes", (change) => context.set(change));
+    this.ofClasses = filled("section", "", make("h2", "", "Classes"), this.classTable.element);
+    panel.replaceChildren(this.table.element, this.ofClasses);
+    /** @type {Int32Array | null} */
+    this.payers = null;
+    /** @type {Method[]} */
+    this.classes = [];
+    /** @type {MethodColumn[]} */
+    this.classColumns = [];
     /** @type {Profile | null} */
     this.profile = null;
     /** @type {Method[]} */
@@ -51,11 +60,16 @@ export class MethodsView {
     const { profile, scopes, numbers, event, thread, scope: { run } } = this.context;
     if (profile !== this.profile) {
       this.profile = profile;
-      this.methods = collectMethods(profile);
+      this.payers = payersOf(profile);
+      this.methods = collectMethods(profile, this.payers);
+      this.classes = collectClasses(profile);
+      this.classColumns = this.makeClassColumns(profile);
       const key = [event, thread, run, numbers];
       if (key.some((one, at) => one !== this.hostsKey[at])) {
         if (this.hosts) this.hosts.stopped = true;
-        const hosts = new HostShares(this.context, () => collectMethods(numbers.profileOf(scopes.sumOfRun(run), event, thread)));
+        const hosts = new HostShares(
+          this.context, () => collectMethods(numbers.profileOf(scopes.sumOfRun(run), event, thread), this.payers), () => this.payers,
+        );
         this.hostsKey = key;
         this.hosts = hosts.hosts.length < 2 ? null : hosts;
         if (this.hosts) void this.readHosts(hosts);
@@ -93,6 +107,40 @@ export class MethodsView {
     if (madeFor.some((one, at) => one !== this.madeFor[at])) this.columns = this.makeColumns(profile, of);
     this.madeFor = madeFor;
     this.table.show(this.columns, listed, state.sort, state.rows);
+    this.ofClasses.hidden = this.classes.length === 0;
+    const classes = matches ? this.classes.filter((one) => matches[one.name]) : this.classes;
+    const known = this.classColumns.some(({ key }) => key === state.sort.replace(/^-/, ""));
+    this.classTable.show(this.classColumns, classes, known ? state.sort : null, state.rows);
+  }
+
+  /**
+   * @param {Profile} profile
+   * @returns {MethodColumn[]}
+   */
+  makeClassColumns(profile) {
+    const whole = profile.sum();
+    const longest = this.classes[0]?.self ?? 1;
+    const { payers } = this;
+    const most = (/** @type {Method} */ { origin }) => profile.names[profile.name[payers ? payers[origin] : origin]] ?? "";
+    return [
+      {
+        key: "class-self", label: "Share", title: "Sort by share", className: "share self",
+        value: ({ self }) => self,
+        cell: ({ self }) => {
+          const [text, bar] = barOf(percent(self, whole), self / longest);
+          text.title = quantity(self, profile.event);
+          return [text, bar];
+        },
+      },
+      {
+        key: "class", label: "Class", title: "Sort by name", className: "name",
+        value: ({ name }) => profile.names[name], cell: ({ name }) => [methodButton(this.context, profile.names[name])],
+      },
+      {
+        key: "class-by", label: "Most by", title: "Sort by the method that most of it is for", className: "hottest-method",
+        value: most, cell: (one) => [methodButton(this.context, most(one))],
+      },
+    ];
   }
 
   /**

@@ -88,16 +88,16 @@ export class Summaries {
    * @param {string} name
    * @param {Hottest} hottest
    */
-  hottestOf(event, name, { lead, total, by_self, by_total, hosts, shares = [], stands_out = [] }) {
+  hottestOf(event, name, { lead, total, by_self, by_total, allocators = [], hosts, shares = [], stands_out = [] }) {
     const largest = Math.max(0, ...shares.flat());
     /** @type {[string, string][]} */
-    const heads = by_total.length ? [["Self", "share"], ["Total", "share"], ["Method", ""]] : [["Self", "share"], ["Method", ""]];
+    const heads = allocators.length ? [["Self", "share"], ["Class", ""]] : by_total.length ? [["Self", "share"], ["Total", "share"], ["Method", ""]] : [["Self", "share"], ["Method", ""]];
     // A name leads to the method's callers and callees in the scope shown.
     const rowsOf = (/** @type {MethodNumbers[]} */ methods) => {
       const longest = Math.max(0, ...methods.map(([, self]) => self));
       return methods.map(([method, self, all]) => [
         filled("td", "share self", ...barOf(percent(self, total), longest ? self / longest : 0)),
-        ...(all === null ? [] : [filled("td", "share total", ...barOf(percent(all, total), total ? all / total : 0))]),
+        ...(all === null || (allocators.length && methods === by_self) ? [] : [filled("td", "share total", ...barOf(percent(all, total), total ? all / total : 0))]),
         filled("td", "name", linkTo({ event: name, view: "sandwich", method }, nameElement(method))),
       ]);
     };
@@ -117,6 +117,10 @@ export class Summaries {
     this.folds.add(`total${event}`, more);
     const table = staticTable("hottest", heads, bySelf);
     const all = by_total.length ? [table, more] : [table];
+    if (allocators.length) {
+      const methods = staticTable("hottest", [["Self", "share"], ["Total", "share"], ["Method", ""]], rowsOf(allocators));
+      all.splice(0, all.length, methods, filled("section", "", make("h2", "", "Hottest classes"), table));
+    }
     return filled("section", "hottest", make("h2", "", "Hottest methods"), make("p", "lead", lead), ...all);
   }
 
