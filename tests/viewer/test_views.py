@@ -354,3 +354,33 @@ def host_names(viewer: Viewer) -> list[str]:
 
 def head(viewer: Viewer, label: str) -> WebElement:
     return viewer.driver.find_element(By.XPATH, f"//*[@id='hosts-panel']//th/button[.='{label}']")
+
+
+def test_methods_have_what_they_allocate_and_classes_a_table_of_their_own(
+    viewer: Viewer, tmp_path: Path
+) -> None:
+    """The first view says the same; names are written with dots."""
+    stacks = "app/Main.run;app/Main.make;byte[]_[i] 300\napp/Main.run;java/lang/Object_[i] 100\n"
+    viewer.open(run_page(tmp_path, [MadeHost("n1", events={"alloc": {7: stacks}})], "alloc"))
+    first = viewer.texts("section.hottest > .scroll td")
+    assert first == ["75.0 %", "75.0 %", "app.Main.make", "25.0 %", "100 %", "app.Main.run"]
+    assert viewer.texts("section.hottest section td") == ["75.0 %", "byte[]", "25.0 %", "java.lang.Object"]
+    viewer.element("view-methods").click()
+    assert [row[:3] for row in table(viewer, "methods")] == [first[:3], first[3:]]
+    assert table(viewer, "classes") == [
+        ["75.0 %", "byte[]", "app.Main.make"],
+        ["25.0 %", "java.lang.Object", "app.Main.run"],
+    ]
+
+
+def test_waits_are_those_of_who_waits(viewer: Viewer, tmp_path: Path) -> None:
+    stacks = (
+        "app/Main.run;app/Main.rest;java/lang/Thread.sleep;__GI___clock_nanosleep 30\n"
+        "app/Main.run;app/Main.work 10\n"
+    )
+    viewer.open(run_page(tmp_path, [MadeHost("n1", events={"wall": {7: stacks}})], "wall"))
+    first = viewer.texts("section.hottest > .scroll td")
+    viewer.element("view-methods").click()
+    listed = [row[:3] for row in table(viewer, "methods")]
+    assert listed[0][0] == "75.0 %" and "app.Main.rest" in listed[0][2].replace("sleeps in ", "")
+    assert [row[0] for row in listed[:2]] == [first[0], first[3]]
