@@ -44,7 +44,7 @@ def test_it_opens_on_the_comparison_of_both_runs(viewer, page):
     viewer.open(page)
     text = viewer.text("compare-panel")
     assert viewer.element("compare-panel").is_displayed()
-    assert "com/acme/Mask.mask" in text and "+23.1 points" in text
+    assert "com.acme.Mask.mask" in text and "+23.1 points" in text
     assert "Appeared: only in tuesday" in text
     assert box(viewer, "scope") == "tuesday: Cluster, sum"
     assert box(viewer, "compare-with") == "monday: Cluster, sum"

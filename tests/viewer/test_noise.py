@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.diff import Changes
+from hprofiler.analysis.words import shown_name
 from hprofiler.report import make_report
 from tests.viewer.browser import Viewer
 from tests.viewer.made_run import TASK, MadeHost, make_run
@@ -50,12 +51,12 @@ def test_the_page_has_the_noise_of_the_command_line(viewer: Viewer, tmp_path: Pa
     by_name = {row[5]: row for row in table(viewer, "changes")}
     assert len(by_name) == len(changes.methods) > 4
     for method in changes.methods:
-        assert by_name[method.name][NOISE] == points(method.total.noise), method.name
+        assert by_name[shown_name(method.name)][NOISE] == points(method.total.noise), method.name
     grey = viewer.driver.execute_script(
         "return Object.fromEntries([...document.querySelectorAll('#changes-body tr')].map((row) =>"
         "[row.cells[5].innerText, row.cells[0].firstChild.className === 'soft']))"
     )
-    assert grey == {method.name: not method.total.beyond for method in changes.methods}
+    assert grey == {shown_name(method.name): not method.total.beyond for method in changes.methods}
     assert len(set(grey.values())) == 2
 
 

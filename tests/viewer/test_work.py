@@ -51,7 +51,7 @@ def test_phases_have_bars_of_their_categories(viewer: Viewer, tmp_path: Path) ->
     assert "category=json" in viewer.state() and "view=work" in viewer.state()
 
 
-GSON, DEFLATE = "com/google/gson/Gson.toJson", "java/util/zip/Deflater.deflate"
+GSON, DEFLATE = "com.google.gson.Gson.toJson", "java.util.zip.Deflater.deflate"
 
 
 @pytest.fixture(scope="module")
