@@ -399,3 +399,20 @@ def test_without_times_the_tab_says_why(viewer: Viewer, small_page: Path, spark_
     assert chips(viewer) == [] and not viewer.element("tools").is_displayed()
     viewer.open(spark_page, "view=time")
     assert "--no-timeline" in viewer.first("#time-panel .none").text
+
+
+def test_frames_in_the_order_of_time(viewer: Viewer, timed_page: Path) -> None:
+    viewer.open(timed_page, "time=0-10")
+    viewer.press("u")
+    viewer.until_text("scope-note", "505 of 1,005 samples")
+    assert "order=1" in viewer.state() and "scope=process%3An1%2F11" in viewer.state()
+    assert viewer.hover(0.02, 3).splitlines()[:3] == ["even", "Time", "0.00–0.50 s"]
+    assert viewer.hover(0.07, 3).splitlines()[:3] == ["odd", "Time", "0.50–1.00 s"]
+    viewer.follow(viewer.state().lstrip("#").replace("time=0-10", "time=7.2-7.4"))
+    viewer.still()
+    assert viewer.hover(0.55, 2).splitlines()[0] == "burst"
+    viewer.click(0.55, 2)
+    viewer.until_text("frame-cost", "Lasts 20 ms")
+    viewer.press("u")
+    viewer.until_text("wider", "CPU time")
+    assert "order" not in viewer.state()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from hprofiler._flamegraph import Profile
@@ -275,3 +276,18 @@ def test_amounts_have_their_units(viewer: Viewer, tmp_path: Path) -> None:
 
 def is_grey(color: list[int]) -> bool:
     return max(color) - min(color) < 12
+
+
+def test_a_tall_graph_has_a_small_picture_of_itself_that_scrolls(viewer: Viewer, tmp_path: Path) -> None:
+    deep = ";".join(f"f{depth}" for depth in range(200))
+    viewer.open(folded_page(tmp_path, f"{deep} 60\nf0;g 40\n"))
+    assert viewer.first("#graph .minimap").is_displayed()
+    map_ = viewer.first("#graph .minimap")
+    ActionChains(viewer.driver).move_to_element_with_offset(
+        map_, 0, map_.size["height"] // 4
+    ).click().perform()
+    viewer.until("return document.getElementById('graph-scroller').scrollTop > 2000")
+    viewer.driver.execute_script("document.getElementById('graph-scroller').scrollTop = 0")
+    viewer.still()
+    viewer.click(0.9, 2)
+    viewer.until("return document.querySelector('#graph .minimap').hidden")

@@ -354,6 +354,39 @@ export class Context {
     return this.columns(this.scope).filter(({ column }) => !this.source.times.has(column));
   }
 
+  /** Whether it is known when samples of what is shown were taken. */
+  get hasTimes() {
+    return this.page.time !== null && this.untimed.length < this.columns(this.scope).length;
+  }
+
+  /** Columns of the one process and group of threads that is chosen; null if that is not one. */
+  get ofOneThread() {
+    const columns = this.columns(this.scope);
+    const processes = new Set(columns.map(({ column }) => this.page.columns[column].process));
+    const several = this.scopes.threadsOf(this.event).length > 1;
+    return this.hasTimes && processes.size === 1 && (this.thread >= 0 || !several) ? columns : null;
+  }
+
+  /**
+   * The process and the threads with most of what is shown.
+   * @returns {Partial<State>}
+   */
+  oneThread() {
+    const { page, scopes, numbers, event } = this;
+    if (this.ofOneThread) return {};
+    const heaviest = (/** @type {{scope: Scope, thread: number}[]} */ choices) => {
+      const amounts = choices.map(({ scope, thread }) => numbers.amounts(scope, event, thread).amount);
+      return choices[amounts.indexOf(Math.max(...amounts))];
+    };
+    const inScope = [...page.processes.keys()].filter((process) => scopes.holds(this.scope, process));
+    const processes = inScope.flatMap((process) => scopes.parse(`process:${process}`) ?? []);
+    const { scope } = heaviest(processes.map((scope) => ({ scope, thread: this.thread })));
+    const threads = this.thread >= 0 ? [this.thread] : scopes.threadsOf(event);
+    if (threads.length === 0) return { scope: scope.key };
+    const { thread } = heaviest(threads.map((thread) => ({ scope, thread })));
+    return { scope: scope.key, thread: scopes.called.thread.texts[thread] };
+  }
+
   /**
    * A graph with tooltips, keys, search colours and themes.
    * @param {string} id

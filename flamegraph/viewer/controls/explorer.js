@@ -214,7 +214,8 @@ export class Explorer {
     // What the page says first, and the table of the hottest methods, are of the whole run.
     const scoped = scope.key !== scopes.whole.key || thread >= 0 || (state.view === "compare" && state.with !== "");
     this.summaries.show(event, state.view === INITIAL.view, scoped || context.part !== "");
-    part("wider", HTMLSpanElement).textContent = context.page.events[event].wider;
+    const ordered = name === "graph" && state.order && context.ofOneThread !== null;
+    part("wider", HTMLSpanElement).textContent = ordered ? "time on the clock" : context.page.events[event].wider;
     this.recolor();
     if (within instanceof HTMLElement && within.hidden) this.enter();
   }
@@ -248,7 +249,7 @@ export class Explorer {
   }
 
   /** @param {State} state */
-  showTools({ view, flame, color, full }) {
+  showTools({ view, flame, color, full, order }) {
     const untimed = view === "time" && this.context.page.time === null;
     const graphs = GRAPHS.includes(view) && !untimed;
     const searched = SEARCHED.includes(view) && !untimed;
@@ -257,11 +258,12 @@ export class Explorer {
       tools: searched, "scope-note": searched || nothing, status: graphs,
       turn: graphs && view !== "sandwich", color: graphs && view !== "compare",
       "by-category": graphs && view !== "compare", legend: graphs && view !== "compare",
+      "in-order": view === "graph" && this.context.hasTimes,
       "by-ipc": graphs && view !== "compare" && this.context.ipc !== null,
     };
     for (const [id, wanted] of Object.entries(shown)) part(id, HTMLElement).hidden = !wanted;
     const pressed = {
-      turn: flame, color: color === "package", "by-category": color === "category", "by-ipc": color === "ipc", expand: full,
+      "in-order": order, turn: flame, color: color === "package", "by-category": color === "category", "by-ipc": color === "ipc", expand: full,
     };
     for (const [id, on] of Object.entries(pressed)) part(id, HTMLElement).setAttribute("aria-pressed", String(on));
     part("explorer", HTMLElement).classList.toggle("nothing", nothing);
@@ -329,6 +331,13 @@ export class Explorer {
     if (!active?.seen) return;
     const { left, bottom } = box ?? active.placeOf(node);
     this.context.menuOf(active, node, left, bottom);
+  }
+
+  /** Shows frames in the order of time, of the process and the threads with most of what is shown if several are chosen. */
+  turnOrder() {
+    const { context } = this;
+    if (this.view !== "graph" || !context.hasTimes) return;
+    this.context.go(this.store.state.order ? { order: false } : { order: true, ...context.oneThread() });
   }
 
   turnIdle() {

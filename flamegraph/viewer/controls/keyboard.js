@@ -76,6 +76,7 @@ function shortcutsOf(explorer) {
     { keys: ["c"], what: "copy the name of the frame", act: () => void copyName(explorer.context.active, explorer.meant()) },
     { keys: ["C"], shown: ["Shift", "c"], what: "copy the whole stack", act: () => void copyStack(explorer.context.active, explorer.meant()) },
     { keys: ["i"], what: "root at the top or the bottom", act: () => store.set({ flame: !store.state.flame }), button: "turn" },
+    { keys: ["u"], what: "frames in the order of time, of one group of threads", act: () => explorer.turnOrder(), button: "in-order" },
     { keys: ["p"], what: "colours by kind or by package", act: () => explorer.turnColor("package"), button: "color" },
     { keys: ["k"], what: "colours by category of work", act: () => explorer.turnColor("category"), button: "by-category" },
     { keys: ["K"], shown: ["Shift", "k"], what: "only the frame's category of work, or all again", act: () => explorer.turnMeant() },

@@ -24,6 +24,7 @@
  * @property {string} callees and of its lower one
  * @property {string} q what is searched for
  * @property {boolean} regexp whether that is a regular expression
+ * @property {boolean} order whether the flame graph has frames in the order of time, of one group of threads
  * @property {boolean} flame root at the bottom instead of the top
  * @property {string} sort what a table is sorted by; "" leaves it to the view
  * @property {number} rows how many of a table are shown; 0 leaves it to the table
@@ -37,7 +38,7 @@
 /** What the address leaves out. @type {State} */
 export const INITIAL = {
   event: "", scope: "", thread: "", time: "", time2: "", band: "", category: "", idle: false, changes: "", notes: "", with: "", view: "graph", method: "", zoom: 0,
-  reversed: "", callers: "", callees: "", q: "", regexp: false, flame: false, sort: "", rows: 0, folds: "", full: false, color: "kind", intensity: false,
+  reversed: "", callers: "", callees: "", q: "", regexp: false, order: false, flame: false, sort: "", rows: 0, folds: "", full: false, color: "kind", intensity: false,
   normalize: true,
 };
 /** Nothing is zoomed, whatever the graph. */

@@ -3,6 +3,7 @@
 
 import { filled, make } from "../controls/dom.js";
 import { deepest, isInside, neighbour, nodeAt } from "./layout.js";
+import { Minimap } from "./minimap.js";
 import { Painter, ROW } from "./painter.js";
 import { Sheet } from "./sheet.js";
 
@@ -53,7 +54,8 @@ export class Graph {
     this.sheet = new Sheet(id, `${label}: arrow keys move between frames, Enter zooms, Backspace goes back`);
     this.outline = make("div", "graph-outline");
     this.outline.hidden = true;
-    this.element = filled("div", "graph", this.sheet.scroller, this.outline);
+    this.minimap = new Minimap(this);
+    this.element = filled("div", "graph", this.sheet.scroller, this.outline, this.minimap.element);
     this.element.id = id;
     this.painter = new Painter(this.sheet.canvas);
     /** @type {Profile | null} */
@@ -238,6 +240,7 @@ export class Graph {
   fitRows(profile) {
     this.rows = deepest(profile, this.zoomed, this.sheet.width || SOME_WIDTH) + 1;
     this.sheet.reserve(this.rows * ROW);
+    this.minimap.fit(deepest(profile, this.zoomed, this.element.clientWidth || SOME_WIDTH) + 1);
   }
 
   /** Fills its place on the page, whose size may have changed. */
@@ -316,6 +319,7 @@ export class Graph {
       if (box) this.painter.paintPin(box);
     }
     this.placeOutline();
+    this.minimap.draw();
   }
 
   /** Whether there is something of it to be seen. */
