@@ -72,7 +72,7 @@ def test_a_change_is_chosen_in_the_menu_of_a_frame_and_ends_with_its_chip(viewer
     assert "idle" in names(viewer, "methods", 2)
     viewer.press("g", Keys.ARROW_DOWN, Keys.ARROW_RIGHT, "x")
     viewer.until("return document.getElementById('frame-menu').matches(':popover-open')")
-    assert viewer.texts("#frame-menu h3") == ["run", "This frame alone", "All stacks"]
+    assert viewer.texts("#frame-menu h3") == ["run", "This frame alone", "All stacks", "Note"]
     viewer.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ENTER)
     viewer.until_text("scope-note", "90 of 100 samples, 90.0 %. Shares are of the 90 samples shown.")
     viewer.press("m")
