@@ -34,6 +34,8 @@ from typing_extensions import Unpack
 
 __all__ = [
     "BROKEN_STACKS",
+    "DOING",
+    "DOING_KINDS",
     "READ_FORMATS",
     "WAIT_FRAMES",
     "WRITE_FORMATS",
@@ -62,6 +64,10 @@ READ_FORMATS: tuple[str, ...]
 """What `format` may be for readers."""
 BROKEN_STACKS: str
 """The frame above stacks that lost their callers, as `Profile.without_callers` makes them."""
+DOING: tuple[tuple[str, str, str, str], ...]
+"""What threads do: a code, its kind, "sleeps in", "sleeping in"; the first is that of threads that run."""
+DOING_KINDS: tuple[tuple[str, str], ...]
+"""Their kinds, and what these are called."""
 WAIT_FRAMES: tuple[str, ...]
 """The frames that off-CPU stacks have for what is waited for: "[lock]" ..."""
 WRITE_FORMATS: dict[str, str]
@@ -433,6 +439,12 @@ class Profile:
         or, with `kernel`, they are the kernel's: what they cost is their caller's. Totals never change.
         """
 
+    def into_waiters(self, *, locks: bool = False) -> tuple[Profile, list[tuple[str, str, str]]]:
+        """Stacks that end in what their threads do: below the method that waits, a frame "sleeps in Job.run".
+
+        Says of each such name the code of what is done, and the method. With `locks` stacks end in the
+        class of what is waited for, as in lock profiles; without, threads that do not wait run.
+        """
     def threads(self) -> Profile:
         """Thread frames `[pool-1-thread-7 tid=71]` at the root become groups, `[pool-N-thread-N]`.
 
@@ -623,12 +635,12 @@ class ViewerData:
         most: int = 20,
         keep_frames: bool = False,
         start: int | None = None,
-    ) -> list[tuple[str | None, tuple[str, bool] | None, int, int]]:
+    ) -> list[tuple[str | None, tuple[str, bool] | None, int, int, int]]:
         """Add one value of a profile whose outermost frames in brackets are groups of threads.
 
         Gives the groups' names, without brackets, their slices (name, and whether it is certain), their
-        columns, and the sum of each, the heaviest group first. Groups after the first `most`, and stacks
-        without a group, are one without a name; samples without a slice are a column of their own. The
+        columns, the sum of each, and that without idle threads, the heaviest group first, by what is not idle.
+        Groups after the first `most`, and stacks without a group, are one without a name; samples without a slice are a column of their own. The
         groups' own frames are in the tree only with `keep_frames`. For `start` see `add`.
         """
     @property

@@ -25,6 +25,8 @@ PAGES = {
     "plain.html": ("plain.js", ("style.css", "sections.css")),
 }
 """Templates, with the module where the script begins and the styles: of profiles; of tables and charts."""
+STYLES = ("style.css", "views.css")
+_WAITS = ("doing", "doing_kinds")
 _IMPORT = re.compile(r'^import \{[^}]*\} from "(\.[^"]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=class |function |async function |const )", re.MULTILINE)
 _DEFINED = re.compile(r"^(?:async )?(?:function\*?|class|const|let|var) (\w+|[\[{][^=]*)", re.MULTILINE)
@@ -71,6 +73,7 @@ def frame_rules() -> dict[str, object]:
         "transparent": rules["transparent"],
         "whole": rules["whole"],
         "labels": labels,
+        **{name: [[code, *words] for one in rules[name] for code, words in one.items()] for name in _WAITS},
     }
 
 

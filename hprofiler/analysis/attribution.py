@@ -2,8 +2,8 @@
 
 The stack of a thread that waits ends in the scheduler, whatever it waits for. Every allocation of native
 memory ends in malloc, and every call of a counted method in that method. Pictures show these frames; tables
-and sentences name who waits, who allocates, who calls. They leave out idle threads, and do not name the
-profiler's own work, which is a part of whom it interrupted.
+and sentences name who allocates, who calls, and what is waited for by whom ("sleeps in Job.run"). They leave
+out idle threads, and do not name the profiler's own work, which is a part of whom it interrupted.
 
 Off-CPU profiles have a frame for idle threads. A wall-clock profile has none: its stacks are judged by the
 same rules. All of them are in `flamegraph/rules/frames.yaml`.
@@ -13,30 +13,45 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 from hprofiler._flamegraph import Profile, category_patterns
 from hprofiler.analysis.facts import ASYNC_PROFILER, RunFacts, root_patterns
 from hprofiler.analysis.trust import BROKEN_PATTERN, MOST_BROKEN
-from hprofiler.analysis.words import and_list
+from hprofiler.analysis.waits import LOCKS, OTHER_WAITS, RUNNING, Wait
+from hprofiler.analysis.words import and_list, short_name
 from hprofiler.model.event_names import is_function, is_method, is_tracepoint
 from hprofiler.model.measures import ends_in_classes, measure_of
 
 _EVERYTHING = 2**31 - 1
 # Most frames to look at; smaller ones count as their callers.
 _MOST_NODES = 50_000
+# Events, and values of files, of threads that run or wait.
+_THREADS = ("wall", "offcpu")
 _Ends = tuple[list[str], bool]
 """What stacks end in: patterns, and whether the kernel's frames are of it."""
 
 
 class Method(NamedTuple):
-    """What a method costs itself, and with all it calls."""
+    """What a method costs itself, and with all it calls; or what one of its waits does, and `name` says both."""
 
     name: str
     self_value: int
     total_value: int
+    wait: Wait | None = None
+
+    @property
+    def short(self) -> str:
+        """The name without the package."""
+        return self.wait.short if self.wait else short_name(self.name)
+
+    @property
+    def method(self) -> str:
+        """The name of the method itself."""
+        return self.wait.method if self.wait else self.name
 
 
 @dataclass(frozen=True)
@@ -46,6 +61,7 @@ class Attribution:
     `original` is the profile as it is drawn. `idle` is the value of idle threads, which are left out, and
     `profiler` that of the profiler's own work: `profile` is without it, but it counts for who was interrupted
     for it, as in the picture (`interrupted`). With `only_profiler` there is nothing else, and it stays.
+    Stacks of threads that wait end in a frame for that, which `waits` explains.
     `broken` is the value of processes whose stacks are not trusted. If that is more than `MOST_BROKEN` of
     what is left, all stays, and only self costs are right (`self_only`); else these processes are left out.
     """
@@ -59,6 +75,7 @@ class Attribution:
     only_profiler: bool
     broken: int = 0
     self_only: bool = False
+    waits: Mapping[str, Wait] = field(default_factory=dict)
 
     @cached_property
     def methods(self) -> tuple[Method, ...]:
@@ -66,7 +83,24 @@ class Attribution:
         top = self.profile.top(_EVERYTHING)
         every = self.interrupted.top(_EVERYTHING) if self.profiler else top
         totals = {one.name: one.total_value for one in every}
-        return tuple(Method(one.name, one.self_value, totals[one.name]) for one in top)
+        waits = self.waits
+        return tuple(Method(one.name, one.self_value, totals[one.name], waits.get(one.name)) for one in top)
+
+    @cached_property
+    def kinds(self) -> dict[str, int]:
+        """How long threads ran, and waited by kind, the longest first; none where that is not known."""
+        if not self.knows_waits:
+            return {}
+        kinds: Counter[str] = Counter()
+        others = RUNNING if self.event == "wall" else OTHER_WAITS
+        for one in self.methods:
+            kinds[one.wait.doing.kind if one.wait else others] += one.self_value
+        return {kind: value for kind, value in kinds.most_common() if value}
+
+    @property
+    def knows_waits(self) -> bool:
+        """Whether the event counts threads that may wait."""
+        return self.event in _THREADS or self.event in LOCKS
 
     @cached_property
     def allocators(self) -> tuple[Method, ...]:
@@ -128,8 +162,13 @@ def _attribute(event: str, profile: Profile, ends: _Ends, profiler: list[str]) -
     own = known.filter(include=profiler).total() if profiler else 0
     others = _unless_empty(known.filter(exclude=profiler), known) if own else known
     how, kernel = ends
+    waits: dict[str, Wait] = {}
 
     def named(part: Profile) -> Profile:
+        if event in _THREADS or event in LOCKS:
+            ended, found = part.into_waiters(locks=event in LOCKS)
+            waits.update({name: Wait(code, method) for name, code, method in found})
+            return ended
         return part.into_callers(how, kernel=kernel) if how else part
 
     named_others = named(others)
@@ -143,6 +182,7 @@ def _attribute(event: str, profile: Profile, ends: _Ends, profiler: list[str]) -
         only_profiler=0 < own == others.total() == known.total(),
         broken=broken,
         self_only=self_only,
+        waits=waits,
     )
 
 
@@ -159,7 +199,7 @@ def _unless_empty(part: Profile, whole: Profile) -> Profile:
 
 def ends_of_file(event: str) -> _Ends:
     """What the stacks of an event end in, except for functions."""
-    if event in ("offcpu", "wall") or is_tracepoint(event):
+    if is_tracepoint(event):
         return category_patterns("wait"), True
     if event == "nativemem":
         return category_patterns("allocation"), False

@@ -12,14 +12,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from hprofiler._flamegraph import WAIT_FRAMES, Profile
-from hprofiler.analysis.attribution import Attribution
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.attribution import Attribution, Method
 from hprofiler.analysis.coverage import CoverageText
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.faults import Faults
 from hprofiler.analysis.outliers import Compared, Unlike, shares_of, who
 from hprofiler.analysis.subject import Finding, Part, Subject, Work, says, share_of_work
 from hprofiler.analysis.trust import NO_FRAME_POINTERS, broken_share
+from hprofiler.analysis.waits import KINDS, LOCKS, RUNNING
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.analysis.work import EventWork
 from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Recording, Status, number_of
@@ -42,7 +43,7 @@ _FAMILY = 0.1
 _DOER = 0.1
 _LONGEST_NAME = 200
 # Where stacks end in a class: who is behind it.
-_DOES = {"alloc": "Allocated most by", "live": "Allocated most by", "lock": "Waited for most in"}
+_DOES = {"alloc": "Allocated most by", "live": "Allocated most by"}
 _GIL = {
     "[holds the GIL]": "of their time with the GIL",
     "[runs without the GIL]": "running without it",
@@ -51,6 +52,7 @@ _GIL = {
 _FEW = 100
 # Compiled code of a JVM that did not list it.
 _NAMELESS = re.compile(r"\[perf-\d+\.map\]$")
+_LOCKS_NAMED = 3
 _GARBAGE = 0.1
 _COMPILERS = 0.15
 _KERNEL = 0.4
@@ -126,30 +128,39 @@ def answer(subject: Subject) -> Finding:
     if owner is None and _too_few(subject):
         what = "class" if subject.of_classes else "caller" if is_method(subject.event) else "method"
         text = f"Too few {subject.sampled} for shares: the hottest {what} is "
-        return about("too-few-samples", hottest.name, text, ".")
+        if hottest.wait:
+            text = f"Too few {subject.sampled} for shares: most time is spent {hottest.wait.doing.spent} "
+        return about("too-few-samples", hottest, text, ".")
     if subject.attribution.self_only:
         text = "Too many stacks are broken for totals. The method with the highest self cost is "
         share = _share(hottest.self_value, subject)
         if _NAMELESS.match(hottest.name):
             text = "Too many stacks are broken for totals, and most code has no names: "
             return says("self-only", text, share, f"{_of(subject)} is in Java methods without names.")
-        return says("self-only", text, _name(hottest.name), ": ", share, ".", method=hottest.name)
+        return about("self-only", hottest, text, ": ", share, ".")
     if owner is not None:
         share = _share(owner.method.total_value, subject)
         points = f", of which {100 * owner.cost / subject.total:.1f} points {owner.family.points}."
         name = owner.method.name
         takes = f"{_of(subject)} {_verb(subject)} "
         return says("own-method", share, takes, _name(name), points, method=name, with_calls=True)
-    share, name = _share(hottest.self_value, subject), hottest.name
+    share = _share(hottest.self_value, subject)
     alike = _alike(subject)
     if alike >= _SEVERAL and hottest.self_value >= _WORTH_A_HEADLINE * subject.total:
-        many = f"{alike} {'classes' if subject.of_classes else 'methods'} are alike, such as "
-        return says("alike", many, _name(name), ": ", share, f"{_of(subject)}.", method=name)
+        what = "waits" if hottest.wait else "classes" if subject.of_classes else "methods"
+        such_as = f", such as {hottest.wait.doing.spent} " if hottest.wait else ", such as "
+        return about("alike", hottest, f"{alike} {what} are alike{such_as}", ": ", share, f"{_of(subject)}.")
     if hottest.self_value < _WORTH_A_HEADLINE * subject.total:
         flat = "No method stands out: the hottest, "
-        return says("flat", flat, _name(name), ", takes ", share, f"{_of(subject)}.", method=name)
+        if hottest.wait:
+            flat = f"No wait stands out: the longest, {hottest.wait.doing.spent} "
+        return about("flat", hottest, flat, ", takes ", share, f"{_of(subject)}.")
     takes = f"{_of(subject)} {_verb(subject)} "
-    return says("hottest", share, takes, _name(name), f"{_for_whom(subject)}.", method=name)
+    if hottest.wait:
+        takes = f"{_of(subject)} is spent {hottest.wait.doing.spent} "
+    after = f"{_for_whom(subject)}."
+    row = hottest.name if hottest.wait else None
+    return says("hottest", share, takes, _name(hottest.method), after, method=hottest.method, row=row)
 
 
 def _too_few(subject: Subject) -> bool:
@@ -176,7 +187,7 @@ def _for_whom(subject: Subject) -> str:
 
 
 def who_does_it(subject: Subject) -> list[Finding]:
-    """The method of the job's own that allocates or waits most, where the answer is a class."""
+    """The method of the job's own that allocates most, where the answer is a class."""
     if subject.event not in _DOES or subject.owner is not None or not subject.walk.owners:
         return []
     if subject.attribution.self_only:
@@ -185,7 +196,9 @@ def who_does_it(subject: Subject) -> list[Finding]:
     share = cost / subject.total
     if subject.surely(share) < _DOER:
         return []
-    return [about("done-most-by", name, f"{_DOES[subject.event]} ", f": {percent(share, 1)}.")]
+    return [
+        about("done-most-by", subject.methods[name], f"{_DOES[subject.event]} ", f": {percent(share, 1)}.")
+    ]
 
 
 def families(subject: Subject) -> list[Finding]:
@@ -208,12 +221,18 @@ def hottest_itself(subject: Subject) -> list[Finding]:
     if named or subject.surely(share) < _WORTH_A_HEADLINE:
         return []
     what = "hottest class" if subject.of_classes else "method with the highest self cost"
-    return [about("hottest-itself", hottest.name, f"The {what} is ", f": {percent(share, 1)}.")]
+    return [about("hottest-itself", hottest, f"The {what} is ", f": {percent(share, 1)}.")]
 
 
-def about(code: str, name: str, before: str, after: str) -> Finding:
+def about(code: str, method: Method, before: str, *after: str | Part) -> Finding:
     """A finding whose sentence has the method's name in it."""
-    return says(code, before, _name(name), after, method=name)
+    row = method.name if method.wait else None
+    return says(code, before, _name(method.method), *after, method=method.method, row=row)
+
+
+def in_sentence(method: Method) -> str:
+    """A method as a part of a sentence: "Job.run", "sleeping in Job.run"."""
+    return f"{method.wait.doing.spent} {shown(method.method)}" if method.wait else shown(method.name)
 
 
 def _name(method: str) -> Part:
@@ -264,13 +283,17 @@ def few_samples(subject: Subject) -> list[Finding]:
 
 
 def kinds_of_wait(subject: Subject) -> list[Finding]:
-    """What threads wait for, by the frames for it with which stacks of off-CPU time begin."""
-    waits = [subject.methods[kind] for kind in WAIT_FRAMES if kind in subject.methods]
-    if subject.event != "offcpu" or not waits:
+    """What threads do and wait for, by kind; of waits for locks the locks' classes."""
+    attribution = subject.attribution
+    if attribution.event in LOCKS:
+        classes = [one for one in attribution.original.top(_LOCKS_NAMED) if one.self_value]
+        locks = ", ".join(f"{shown(one.name)} {percent(one.self_value, subject.total)}" for one in classes)
+        return [says("locks", f"By lock: {locks}.")] if classes else []
+    kinds = attribution.kinds
+    if not kinds.keys() - {RUNNING}:
         return []
-    waits.sort(key=lambda one: -one.total_value)
-    kinds = ", ".join(f"{one.name} {percent(one.total_value, subject.total)}" for one in waits)
-    return [says("kinds-of-wait", f"By kind of wait{subject.attribution.besides}: {kinds}.")]
+    shares = ", ".join(f"{KINDS[kind]} {percent(value, subject.total)}" for kind, value in kinds.items())
+    return [says("kinds-of-wait", f"By kind of wait{attribution.besides}: {shares}.")]
 
 
 def gil(subject: Subject) -> list[Finding]:
@@ -485,7 +508,7 @@ def kernel(subject: Subject) -> list[Finding]:
     text = f"Kernel code takes {share} of CPU time"
     if not named:
         return [says("kernel", f"{text}.")]
-    return [about("kernel", caller, f"{text}, most of it called by ", ".")]
+    return [says("kernel", f"{text}, most of it called by ", _name(caller), ".", method=caller)]
 
 
 def _own_work(subject: Subject, kind: str, least: float, text: str) -> list[Finding]:

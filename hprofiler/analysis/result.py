@@ -14,7 +14,7 @@ from hprofiler.analysis.attribution import Attribution, Method, attribute
 from hprofiler.analysis.coverage import CoverageText, coverage, recorded_for
 from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.analysis.faults import Faults
-from hprofiler.analysis.findings import chosen, findings
+from hprofiler.analysis.findings import chosen, findings, in_sentence
 from hprofiler.analysis.machines import Machines, read_machines
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
@@ -22,7 +22,7 @@ from hprofiler.analysis.spark_findings import judge, sentence
 from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
 from hprofiler.analysis.subject import Finding, says
 from hprofiler.analysis.trust import DEBUG_FLAGS, UnsureCallers
-from hprofiler.analysis.words import percent, short_name
+from hprofiler.analysis.words import percent
 from hprofiler.analysis.work import EventWork, WorkSums
 from hprofiler.base.errors import UsageError
 from hprofiler.model import HostRecord, Outcome, Recording, Status
@@ -74,7 +74,7 @@ class HostAnalysis:
     def share_of(self, finding: Finding) -> float | None:
         """What the finding's method takes here, by the finding's measure; None where that is not known."""
         known = self.widest if finding.with_calls else self.hottest
-        value = known.get(finding.method or "", None if len(known) >= _REMEMBERED else 0)
+        value = known.get(finding.listed or "", None if len(known) >= _REMEMBERED else 0)
         return None if value is None else value / self.attributed
 
 
@@ -443,7 +443,7 @@ def _second_line(
     """Where the answer's method is, by the answer's measure; of one host, the methods that follow it."""
     odd = compared.odd_hosts[0].most_different if compared.odd_hosts else None
     # What is said of the odd host says how the answer's method spreads over the hosts.
-    same_matter = odd is not None and odd.name == answer.method and not answer.with_calls
+    same_matter = odd is not None and odd.name == answer.listed and not answer.with_calls
     if not answer.has_share or same_matter:
         return ""
     if len(hosts) < 2:
@@ -452,7 +452,7 @@ def _second_line(
     known = {name: share for name, share in shares.items() if share is not None}
     if len(known) < len(shares):
         return ""
-    method = next((one for one in attribution.methods if one.name == answer.method), None)
+    method = next((one for one in attribution.methods if one.name == answer.listed), None)
     cost = 0 if method is None else method.total_value if answer.with_calls else method.self_value
     return over_hosts(cost / attribution.attributed, known)
 
@@ -460,10 +460,10 @@ def _second_line(
 def methods_that_follow(attribution: Attribution, answer: Finding) -> str:
     """The methods after the answer's by their own cost; "" where the answer has another measure."""
     hottest = attribution.methods[:3]
-    if answer.with_calls or not hottest or answer.method != hottest[0].name or not answer.has_share:
+    if answer.with_calls or not hottest or answer.listed != hottest[0].name or not answer.has_share:
         return ""
-    shares = ((one.name, one.self_value / attribution.attributed) for one in hottest[1:])
-    named = [f"{short_name(name)} ({percent(share, 1)})" for name, share in shares if share >= 0.01]
+    shares = ((one, one.self_value / attribution.attributed) for one in hottest[1:])
+    named = [f"{in_sentence(one)} ({percent(share, 1)})" for one, share in shares if share >= 0.01]
     return f"Then {' and '.join(named)}." if named else ""
 
 

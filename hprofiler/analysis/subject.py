@@ -124,7 +124,7 @@ class Finding:
     its host's key in the run folder.
 
     The part "method" is that method's name without the package, and "share" its share. `with_calls` says that
-    the share is that of all it calls, too. A `caveat` says what is wrong with other figures; it is always
+    the share is that of all it calls, too; `row` is the name in tables if it is a wait's. A `caveat` says what is wrong with other figures; it is always
     shown.
     """
 
@@ -134,6 +134,12 @@ class Finding:
     host: str | None = None
     with_calls: bool = False
     caveat: bool = False
+    row: str | None = None
+
+    @property
+    def listed(self) -> str | None:
+        """What tables call the method, or its wait."""
+        return self.row or self.method
 
     @property
     def text(self) -> str:
@@ -151,10 +157,11 @@ def says(
     host: str | None = None,
     with_calls: bool = False,
     caveat: bool = False,
+    row: str | None = None,
 ) -> Finding:
     """A finding whose text is these parts, most of which are plain text."""
     marked: list[Part] = [("", one) if isinstance(one, str) else one for one in parts]
-    return Finding(code, tuple(marked), method, host, with_calls, caveat)
+    return Finding(code, tuple(marked), method, host, with_calls, caveat, row)
 
 
 @dataclass(frozen=True)

@@ -183,8 +183,8 @@ def _other(event: str) -> Measure:
 
 
 def ends_in_classes(event: str) -> bool:
-    """Whether stacks of the event end with what was allocated, or locked."""
-    return event in ("alloc", "live", "lock")
+    """Whether stacks of the event end with what was allocated, which tables name."""
+    return event in ("alloc", "live")
 
 
 def named_by(event: str) -> str:

@@ -116,7 +116,8 @@ class PageData:
         # When its time begins, in microseconds since 1970, and its length.
         self._start: int | None = None
         self._length = 0
-        self._threads: dict[tuple[int, str], int] = {}
+        # What groups of threads cost without idle threads, and with them.
+        self._threads: dict[tuple[int, str], tuple[int, int]] = {}
 
     def host(self, name: str, run: int = 0) -> int:
         """The number of a host."""
@@ -152,11 +153,12 @@ class PageData:
             profile, most=_MOST_THREADS, keep_frames=self._thread_frames, start=self._known(profile, start)
         )
         number = self.number_of_process(process)
-        for thread, part, _, total in added:
+        for thread, part, _, total, busy in added:
             place = None if part is None else self._slices.setdefault(part, len(self._slices))
             self._columns.append(_Column(event, number, thread, place))
             if thread is not None:
-                self._threads[event, thread] = self._threads.get((event, thread), 0) + total
+                weight = self._threads.get((event, thread), (0, 0))
+                self._threads[event, thread] = (weight[0] + busy, weight[1] + total)
 
     def add_value(
         self, event: int, process: PageProcess, profile: Profile, value: int, start: int | None = None
@@ -253,7 +255,7 @@ class PageData:
     def _thread_groups(self) -> list[str | None]:
         """The group of each column: of an event that knows threads the heaviest are shown apart."""
         apart: dict[int, list[str]] = {}
-        for (event, name), _ in sorted(self._threads.items(), key=lambda one: -one[1]):
+        for (event, name), _ in sorted(self._threads.items(), key=lambda one: one[1], reverse=True):
             names = apart.setdefault(event, [])
             if len(names) < _MOST_THREADS:
                 names.append(name)
@@ -268,7 +270,7 @@ class PageData:
 
     def _thread_names(self, groups: Sequence[str | None]) -> list[str]:
         """The groups that are shown apart, the heaviest of the first event first; all others last."""
-        weights = sorted(self._threads.items(), key=lambda one: (one[0][0], -one[1]))
+        weights = sorted(self._threads.items(), key=lambda one: (one[0][0], *(-each for each in one[1])))
         names = dict.fromkeys(name for (_, name), _ in weights)
         used = set(groups)
         return [name for name in names if name in used and name != OTHER_THREADS] + [

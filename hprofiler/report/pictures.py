@@ -58,7 +58,7 @@ def subtitle(facts: RunFacts, attribution: Attribution, sampled: str, trimmed: s
     hottest = attribution.methods[0]
     share = percent(hottest.self_value, attribution.attributed)
     amounts = f"{in_words(facts.event, totals_of(attribution.original))}, {sampled}"
-    named = f"hottest{attribution.besides}: {short_name(hottest.name)[:80]} {share}"
+    named = f"hottest{attribution.besides}: {hottest.short[:80]} {share}"
     return " · ".join(filter(None, [amounts, trimmed, named]))
 
 

@@ -23,6 +23,7 @@ from hprofiler.analysis.result import (
     stands_out,
 )
 from hprofiler.analysis.subject import Finding
+from hprofiler.analysis.waits import Wait
 from hprofiler.analysis.words import SEE_WHAT_IS_THERE, moment
 from hprofiler.base.bounded_json import members
 from hprofiler.model import HostRecord, Outcome, Recording, Status
@@ -218,9 +219,14 @@ def _methods(methods: Sequence[Method], total: int, lead: str, self_only: bool) 
     by_total = [] if self_only else sorted(methods, key=lambda one: -one.total_value)[:_LISTED]
     rows = ([one for one in methods[:_LISTED] if one.self_value > 0], by_total)
     by_self, widest = (
-        [[one.name, one.self_value, None if self_only else one.total_value] for one in some] for some in rows
+        [[one.name, one.self_value, None if self_only else one.total_value, *_wait(one.wait)] for one in some]
+        for some in rows
     )
     return {"lead": lead, "total": total, "by_self": by_self, "by_total": widest, "hosts": []}
+
+
+def _wait(wait: Wait | None) -> Sequence[str]:
+    return (wait.doing.says, wait.method) if wait else ()
 
 
 def _hosts(data: PageData, analysis: EventAnalysis) -> Record:

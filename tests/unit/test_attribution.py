@@ -36,7 +36,7 @@ def told(event: str, *stacks: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("event", ["offcpu", "wall"])
-def test_waits_belong_to_the_waiting_method(event: str) -> None:
+def test_waits_are_named_by_what_is_waited_for_and_by_whom(event: str) -> None:
     stacks = [
         f"Shop.sell_[j];java/util/concurrent/locks/ReentrantLock.lock_[j];{PARK} 5",
         f"Shop.buy_[j];java/util/concurrent/LinkedBlockingQueue.take_[j];{PARK} 3",
@@ -48,14 +48,14 @@ def test_waits_belong_to_the_waiting_method(event: str) -> None:
         "start_thread;JavaThread::run;CompileQueue::get;Monitor::wait;os::PlatformMonitor::wait 1",
     ]
     expected = {
-        "Shop.ask": 7,
-        "Shop.sell": 5,
-        "Shop.lock": 4,
-        "Shop.buy": 3,
-        "Shop.nap": 2,
+        "waits for the network in Shop.ask": 7,
+        "waits for a lock in Shop.sell": 5,
+        "waits for a monitor in Shop.lock": 4,
+        "waits for a queue in Shop.buy": 3,
+        "sleeps in Shop.nap": 2,
     }
     # Off-CPU time marks idle threads with a frame, which this stack lacks.
-    of_the_jvm = {"CompileQueue::get": 1} if event == "offcpu" else {}
+    of_the_jvm = {"waits for work in CompileQueue::get": 1} if event == "offcpu" else {}
     assert told(event, *stacks) == {**expected, **of_the_jvm}
 
 
@@ -84,8 +84,8 @@ def test_idle_threads_are_left_out_of_the_wall_clock(idle: str) -> None:
         f"{NATIVE};CompileBroker::compiler_thread_loop();Compile::Compile 2",
     ]
     assert told("wall", *stacks) == {
-        "Shop.sell": 5,
-        "Shop.serve": 4,
+        "waits for a queue in Shop.sell": 5,
+        "waits for the network in Shop.serve": 4,
         "Shop.count": 3,
         "G1ParScanThreadState::trim_queue": 3,
         "Compile::Compile": 2,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shutil
@@ -14,12 +15,17 @@ from typing import Any
 
 import pytest
 
-from hprofiler._flamegraph import Profile, WorkTable
+from hprofiler._flamegraph import Profile, ViewerData, WorkTable
+from hprofiler.analysis.attribution import attribute
+from hprofiler.analysis.facts import read_facts
 from hprofiler.analysis.noise import Noise, Spread
 from hprofiler.analysis.words import package_length, percent
+from hprofiler.model.measures import measure_of
 from tests.fuzz.targets import copy_viewer
 from tests.needed import lacking
 from tests.unit.test_viewer_build import viewer_build
+from tests.viewer.made_profile import made_profile
+from tests.viewer.made_run import record_of
 
 HERE = Path(__file__).parent
 VECTORS = HERE / "vectors.json"
@@ -99,6 +105,46 @@ def test_the_viewer_computes_what_the_vectors_say(tmp_path: Path) -> None:
         assert [
             (stack, made) for (stack, _), made in zip(vectors["work"][kind], found[kind], strict=True)
         ] == [(stack, category) for stack, category in vectors["work"][kind]]
+
+
+def methods_of(event: str, profile: Profile) -> list[list[Any]]:
+    """What tables say of a profile of threads that wait."""
+    facts = read_facts(record_of({"sampling": {"events": [event]}, "hosts": [{"name": "h"}]}))
+    return sorted([one.name, one.self_value, one.total_value] for one in attribute(facts, profile).methods)
+
+
+def test_waits_have_the_same_names_and_costs_in_page_and_analysis(tmp_path: Path) -> None:
+    if shutil.which("node") is None:
+        lacking("the viewer's modules run in node here, and there is none")
+    copy_viewer(tmp_path / "viewer")
+    blocks, expected_rows = {}, {}
+    for event, stacks in expected()["waits"].items():
+        profile, data = made_profile(event, "\n".join(stacks)), ViewerData()
+        data.add_threads(profile, measure_of(event).shown)
+        blocks[event] = [
+            base64.b64encode(data.to_bytes()).decode(),
+            measure_of(event).column[0],
+        ]
+        expected_rows[event] = methods_of(event, profile.select(measure_of(event).shown))
+    command = ["node", str(HERE / "waits.mjs"), str(tmp_path / "viewer")]
+    given = json.dumps({"rules": viewer_build.frame_rules(), "blocks": blocks})
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    for event, rows in expected_rows.items():
+        without_heads = [
+            [row for row in some if not row[0].startswith("[")]
+            for some in (sorted(found[event]["methods"]), rows)
+        ]
+        assert without_heads[0] == without_heads[1]
+    names = {row[0] for row in found["wall"]["methods"] if row[1]}
+    assert names == {
+        *("sleeps in App.nap", "waits for a monitor in App.enter", "flushes to disk in App.save"),
+        *("writes to disk in App.save", "App.nap", "java/util/HashMap.get"),
+    }
+    kinds = found["wall"]["kinds"]
+    assert kinds == {"running": 5, "lock": 40, "sleep": 50, "disk": 15}
+    assert found["offcpu"]["kinds"] == {"sleep": 6, "queue": 5}
+    assert found["lock"]["kinds"] == {"lock": 13}
 
 
 def _write() -> None:

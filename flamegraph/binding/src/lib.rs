@@ -133,6 +133,12 @@ mod _flamegraph {
         module.add("READ_FORMATS", PyTuple::new(py, readable)?)?;
         module.add("BROKEN_STACKS", flamegraph::BROKEN_STACKS)?;
         module.add("WAIT_FRAMES", PyTuple::new(py, flamegraph::WAIT_FRAMES)?)?;
+        let doing = flamegraph::DOING.iter();
+        let doing = doing.map(|(code, words)| (*code, words[0], words[1], words[2]));
+        module.add("DOING", PyTuple::new(py, doing.collect::<Vec<_>>())?)?;
+        let kinds = flamegraph::DOING_KINDS.iter();
+        let kinds = kinds.map(|(code, words)| (*code, words[0]));
+        module.add("DOING_KINDS", PyTuple::new(py, kinds.collect::<Vec<_>>())?)?;
         module.add("WRITE_FORMATS", crate::output::endings(py)?)
     }
 }

@@ -274,6 +274,25 @@ impl Profile {
         self.derived(py, |profile| profile.into_callers(&patterns, kernel))
     }
 
+    #[pyo3(name = "into_waiters", signature = (*, locks=false))]
+    fn ending_in_waits(
+        &self,
+        py: Python<'_>,
+        locks: bool,
+    ) -> PyResult<(Profile, Vec<(String, String, String)>)> {
+        let mut names = Vec::new();
+        let ended = self.derived(py, |profile| {
+            let (ended, found) = profile.into_waiters(locks)?;
+            let found = found.into_iter();
+            let code = |does: u8| flamegraph::DOING[usize::from(does)].0.to_owned();
+            names = found
+                .map(|(name, does, method)| (name, code(does), method))
+                .collect();
+            Ok(ended)
+        })?;
+        Ok((ended, names))
+    }
+
     fn threads(&self, py: Python<'_>) -> PyResult<Profile> {
         self.derived(py, |profile| profile.by_thread_group(NameRules::builtin()))
     }

@@ -9,8 +9,8 @@ use crate::output::to_bytes;
 use crate::profile::Profile;
 use crate::{detached, Locked};
 
-/// A group of threads, a slice, their column, and the sum of it.
-type Part = (Option<String>, Option<(String, bool)>, usize, u64);
+/// A group of threads, a slice, their column, the sum of it, and what of that is not idle.
+type Part = (Option<String>, Option<(String, bool)>, usize, u64, u64);
 
 /// One call tree of many profiles; see the library's.
 #[pyclass(frozen, module = "hprofiler._flamegraph")]
@@ -61,7 +61,10 @@ impl ViewerData {
         let slice = |slice: Slice| (slice.name, slice.certain);
         let made = made.into_iter();
         Ok(made
-            .map(|one| (one.thread, one.slice.map(slice), one.column, one.total))
+            .map(|one| {
+                let slice = one.slice.map(slice);
+                (one.thread, slice, one.column, one.total, one.busy)
+            })
             .collect())
     }
 

@@ -10,8 +10,8 @@ mod tables {
 }
 
 pub(crate) use tables::BEGINS;
-pub(super) use tables::WAITS;
 pub(super) use tables::{CATEGORIES, FRAMEWORKS, KERNEL, PHASES, TRANSPARENT, WEAK, WHOLE};
+pub(super) use tables::{DOING, DOING_KINDS, ENDS, WAITING, WAITS};
 
 /// What a category is called.
 pub fn category_label(category: &str) -> &str {

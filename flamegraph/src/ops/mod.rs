@@ -25,6 +25,7 @@ mod tables;
 pub(crate) mod threads;
 pub(crate) mod tiers;
 mod top;
+pub(crate) mod waiting;
 pub(crate) mod waits;
 mod work_table;
 
@@ -44,5 +45,6 @@ pub use stack_table::{MethodSums, Samples, StackTable, Stacks, SumsOf};
 pub use tables::NodeRow;
 pub use threads::Threads;
 pub use top::Method;
+pub use waiting::{Waiter, DOING, DOING_KINDS};
 pub use waits::WAIT_FRAMES;
 pub use work_table::Work;

@@ -10,6 +10,8 @@ use super::frame_rules::{self as tables, fits, fits_any, slashed, Table};
 pub(super) static KERNEL: LazyLock<RuleIndex> = LazyLock::new(|| RuleIndex::new(tables::KERNEL));
 pub(super) static PHASES: LazyLock<RuleIndex> = LazyLock::new(|| RuleIndex::new(tables::PHASES));
 pub(super) static WAITS: LazyLock<RuleIndex> = LazyLock::new(|| RuleIndex::new(tables::WAITS));
+pub(super) static ENDS: LazyLock<RuleIndex> = LazyLock::new(|| RuleIndex::new(tables::ENDS));
+pub(super) static WAITING: LazyLock<RuleIndex> = LazyLock::new(|| RuleIndex::new(tables::WAITING));
 static CATEGORIES: LazyLock<RuleIndex> = LazyLock::new(|| RuleIndex::new(tables::CATEGORIES));
 static FRAMEWORKS: LazyLock<RuleIndex> = LazyLock::new(|| RuleIndex::new(tables::FRAMEWORKS));
 

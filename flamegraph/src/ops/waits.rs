@@ -3,7 +3,7 @@
 use foldhash::HashMap;
 
 use super::rule_index::{frame_category, APPLICATION, WAITS};
-use crate::profile::{Frame, Frames, Kind, Node, Tree};
+use crate::profile::{Frame, Frames, Kind};
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +33,18 @@ pub const WAIT_FRAMES: [&str; 8] = [
 ];
 
 impl Wait {
+    /// In the order of their frames.
+    pub(crate) const ALL: [Wait; 8] = [
+        Wait::Lock,
+        Wait::Park,
+        Wait::Sleep,
+        Wait::Network,
+        Wait::Disk,
+        Wait::Idle,
+        Wait::Condition,
+        Wait::Other,
+    ];
+
     pub(crate) fn frame(self) -> &'static str {
         WAIT_FRAMES[self as usize]
     }
@@ -42,10 +54,10 @@ impl Wait {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WaitFrame {
     /// A method of Java, or a function of Python; else a native function.
-    java: bool,
-    kernel: bool,
+    pub(super) java: bool,
+    pub(super) kernel: bool,
     /// What the method or the function waits for.
-    wait: Option<Wait>,
+    pub(super) wait: Option<Wait>,
     /// What `waits.java` of the rules says of it, by the names that it has there.
     idle: bool,
     idle_loop: bool,
@@ -66,6 +78,8 @@ pub(crate) struct WaitFrame {
     attach: bool,
     stripped_jvm: bool,
     stripped_libc: bool,
+    /// A function in which threads do not run, whatever they wait for.
+    blocks: bool,
 }
 
 impl WaitFrame {
@@ -136,6 +150,7 @@ impl WaitFrame {
             "jvm.attach" => self.attach = true,
             "jvm.stripped" => self.stripped_jvm = true,
             "native.stripped" => self.stripped_libc = true,
+            "native.blocks" => self.blocks = true,
             _ => debug_assert!(wait.is_some(), "{rule} is not known here"),
         }
     }
@@ -165,7 +180,7 @@ fn is_python(name: &str, kind: Kind) -> bool {
 }
 
 /// A function of the C library without its version, underscores and variants.
-fn without_decoration(name: &str) -> &str {
+pub(super) fn without_decoration(name: &str) -> &str {
     let name = name.split('@').next().unwrap_or(name);
     let name = name.trim_start_matches('_');
     let name = name.strip_prefix("GI_").unwrap_or(name);
@@ -192,16 +207,8 @@ pub(crate) fn wait_of(stack: &[WaitFrame]) -> Wait {
     if callers.is_empty() && attends(native) {
         return Wait::Idle;
     }
-    for wait in [
-        Wait::Sleep,
-        Wait::Condition,
-        Wait::Park,
-        Wait::Network,
-        Wait::Disk,
-    ] {
-        if callers.iter().any(|frame| frame.wait == Some(wait)) {
-            return wait;
-        }
+    if let Some(wait) = wait_of_methods(callers) {
+        return wait;
     }
     // For the kernel a condition is a futex; neither its frames nor the C library's show what the thread waits for.
     let says_more = |frame: &&WaitFrame| match frame.wait {
@@ -222,6 +229,44 @@ pub(crate) fn wait_of(stack: &[WaitFrame]) -> Wait {
         (true, _) => Wait::Condition,
         (false, true) => Wait::Lock,
         _ => Wait::Other,
+    }
+}
+
+fn wait_of_methods(callers: &[WaitFrame]) -> Option<Wait> {
+    let waits = [
+        Wait::Sleep,
+        Wait::Condition,
+        Wait::Park,
+        Wait::Network,
+        Wait::Disk,
+    ];
+    let has = |wait: &Wait| callers.iter().any(|frame| frame.wait == Some(*wait));
+    waits.into_iter().find(has)
+}
+
+/// What a thread waits for whose stack ends in these frames, leaf first, for a method (`of_method`) or a function; None
+/// if it runs.
+pub(super) fn wait_in(ends: &[WaitFrame], of_method: bool) -> Option<Wait> {
+    let java = ends.iter().position(|frame| frame.java);
+    let (native, callers) = ends.split_at(java.unwrap_or(ends.len()));
+    let waits = |frame: &WaitFrame| frame.wait.is_some() || frame.blocks;
+    if native.iter().any(|frame| frame.monitor) {
+        return Some(Wait::Lock);
+    }
+    if let Some(wait) = wait_of_methods(callers) {
+        return Some(wait);
+    }
+    if !native.iter().any(waits) {
+        return None;
+    }
+    // In a JVM without symbols this is a wait for a monitor: all other waits were found by name.
+    let stripped = native.last().is_some_and(|frame| frame.stripped_jvm);
+    if stripped && of_method && callers.is_empty() {
+        return Some(Wait::Lock);
+    }
+    match wait_of(native) {
+        Wait::Idle => Some(Wait::Condition),
+        wait => Some(wait),
     }
 }
 
@@ -301,7 +346,7 @@ impl Waits {
 }
 
 /// Whether a thread with this stack, leaf first, waits for work. It may also run.
-fn waits_idly(stack: &[WaitFrame]) -> bool {
+pub(super) fn waits_idly(stack: &[WaitFrame]) -> bool {
     let Some(java) = stack.iter().position(|frame| frame.java) else {
         let of_jvm = |frame: &WaitFrame| frame.attendant || frame.of_jvm && !frame.stripped_jvm;
         return stack.iter().any(of_jvm);
@@ -313,50 +358,6 @@ fn waits_idly(stack: &[WaitFrame]) -> bool {
     let mut waiting = native.iter().chain(between);
     let waits = waiting.any(|frame| frame.wait.is_some() || frame.idle);
     waits && !native.iter().any(|frame| frame.monitor) && is_idle(callers)
-}
-
-/// What a thread with this stack, leaf first, waits for; none if its frames do not say that it waits.
-fn shown_wait(stack: &[WaitFrame]) -> Option<Wait> {
-    if waits_idly(stack) {
-        return Some(Wait::Idle);
-    }
-    let java = stack.iter().position(|frame| frame.java);
-    let (native, callers) = stack.split_at(java.unwrap_or(stack.len()));
-    let between = callers.iter().take_while(|frame| frame.between);
-    let mut waiting = native.iter().chain(between);
-    let waits = waiting.any(|frame| frame.wait.is_some() || frame.monitor);
-    waits.then(|| wait_of(stack))
-}
-
-/// The deepest frame of [`WAIT_FRAMES`]: below the root or a group of threads.
-const DEEPEST_NAMED: usize = 2;
-
-/// What the stacks that end in these nodes of a tree in preorder wait for, by node: 0 for nothing that is known, else 1
-/// and the place in [`WAIT_FRAMES`].
-pub(crate) fn waits_of_nodes(names: &Frames, tree: &Tree, ends: &[bool]) -> Vec<u8> {
-    let mut waits = Waits::default();
-    let mut of = vec![0; tree.len()];
-    let mut path: Vec<(Node, WaitFrame)> = Vec::new();
-    let mut stack = Vec::new();
-    for node in tree.nodes() {
-        let (parent, frame) = (tree.parent(node), tree.frame(node));
-        while path.last().is_some_and(|&(above, _)| above != parent) {
-            path.pop();
-        }
-        path.push((node, waits.look(names, frame)));
-        let mut named = path.iter().take(DEEPEST_NAMED).map(|&(above, _)| {
-            let name = names.name_of(tree.frame(above));
-            WAIT_FRAMES.iter().position(|&one| one == name)
-        });
-        if let Some(place) = named.find_map(|place| place) {
-            of[node as usize] = place as u8 + 1;
-        } else if ends[node as usize] {
-            stack.clear();
-            stack.extend(path.iter().rev().map(|&(_, frame)| frame));
-            of[node as usize] = shown_wait(&stack).map_or(0, |wait| wait as u8 + 1);
-        }
-    }
-    of
 }
 
 impl crate::profile::Profile {

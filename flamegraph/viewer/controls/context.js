@@ -9,7 +9,7 @@ import { Scopes } from "../data/scopes.js";
 import { ALL_TIME, Store } from "../data/state.js";
 import { Times } from "../data/times.js";
 import { ChangedTree, parseTransforms, transformText } from "../data/transforms.js";
-import { FOR_WORK } from "../data/tree.js";
+import { countsWaits, idleNodes } from "../data/waits.js";
 import { categoryCount, categoryLabel, categoryNumber, isCategory, isWork } from "../data/work.js";
 import { assignHues, Coloring } from "../graph/colors.js";
 import { Graph } from "../graph/graph.js";
@@ -210,11 +210,12 @@ export class Context {
     const { range, bands } = this;
     const selection = range || bands ? { range, bands } : null;
     const numbers = selection ? new Numbers(this.scopes, this.times, this.pool, selection) : this.unchanged;
+    const idleNode = idleNodes(source);
     let [idle, all] = [0, 0];
     for (const { column, weight } of numbers.columns(scope, event, thread)) {
       numbers.eachValue(column, (node, value) => {
         all += value * weight;
-        if (source.waits?.[node] === FOR_WORK) idle += value * weight;
+        if (idleNode[node] === 1) idle += value * weight;
       });
     }
     this.idleOf = { key, share: all > 0 ? idle / all : 0 };
@@ -324,6 +325,7 @@ export class Context {
   coloring(dark) {
     const { color } = this.state;
     if (color === "category") return this.categoryColoring(dark);
+    if (color === "kind" && countsWaits(this.page.events[this.event].type)) return new Coloring(dark, "wait");
     if (color !== "ipc") return new Coloring(dark, color);
     return this.ipc ? new Coloring(dark, color, this.ipc) : new Coloring(dark, "kind");
   }

@@ -81,13 +81,13 @@ export class HostShares {
   }
 
   /**
-   * One share per host; none until all hosts are read, and for methods without shares.
+   * One share per host; none until all hosts are read, for methods without shares, and for waits.
    * @param {Method} method
    * @param {"self" | "total"} of
    */
-  sharesOf({ name }, of) {
+  sharesOf({ name, does }, of) {
     const count = this.hosts.length;
-    const row = this.done < count ? -1 : this.row[name];
+    const row = this.done < count || does > 0 ? -1 : this.row[name];
     return row < 0 ? this[of].subarray(0, 0) : this[of].subarray(row * count, (row + 1) * count);
   }
 
@@ -97,7 +97,7 @@ export class HostShares {
    * @returns {Spread | null} null where there are no shares
    */
   spreadOf(method, of) {
-    const known = this.known[of].get(method.name);
+    const known = method.does > 0 ? null : this.known[of].get(method.name);
     const shares = this.sharesOf(method, of);
     if (known || shares.length === 0) return known ?? null;
     const sorted = shares.slice().sort();

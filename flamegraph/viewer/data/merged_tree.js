@@ -48,6 +48,7 @@ class MergedProfile extends Profile {
     for (let node = 0; node < count; node++) if (self[node] < total[node] * 1e-9) self[node] = 0;
     const shape = { count, parent, depth, end: endsOf(parent, count), names: base.names, name, kind, kindDepth };
     super(shape, base.event, self, total);
+    this.base = base;
     this.branches = branches;
   }
 
@@ -66,6 +67,19 @@ class MergedProfile extends Profile {
    */
   familyOf(node) {
     return this.branches[node].smaller ? "rest" : super.familyOf(node);
+  }
+
+  /**
+   * @override
+   * @param {number} node
+   */
+  waitKindOf(node) {
+    return this.base.waitKindOf(this.branches[node].origin);
+  }
+
+  /** @override */
+  get waitSums() {
+    return this.base.waitSums;
   }
 
   /**

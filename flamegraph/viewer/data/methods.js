@@ -3,12 +3,14 @@
 
 import { once } from "./format.js";
 import { isClass, KERNEL } from "./frame_kinds.js";
+import { countsWaits, knowsWaits, waitsOf } from "./waits.js";
 
 /** @import { Profile, Shape } from "./profile.js" */
 
 /**
- * `origin` is its heaviest node.
- * @typedef {{name: number, self: number, total: number, origin: number}} Method
+ * `origin` is its heaviest node. `does` is what threads do that wait in it, as a number of `waits.js`: waits have rows of
+ * their own; 0 for the method itself.
+ * @typedef {{name: number, self: number, total: number, origin: number, does: number}} Method
  */
 
 /**
@@ -18,6 +20,7 @@ import { isClass, KERNEL } from "./frame_kinds.js";
  * @returns {Method[]} the highest total first
  */
 export function collectMethods(profile, payers = null) {
+  if (countsWaits(profile.event.type) && knowsWaits(profile.shape)) return collectWaits(profile);
   const { count, name, end, self, total } = profile;
   const outermost = outermostOf(profile.shape);
   const names = profile.names.length;
@@ -43,7 +46,7 @@ export function collectMethods(profile, payers = null) {
   /** @type {Method[]} */
   const methods = [];
   for (let at = 0; at < names; at++) {
-    if (totals[at] > 0) methods.push({ name: at, self: selves[at], total: totals[at], origin: origins[at] });
+    if (totals[at] > 0) methods.push({ name: at, self: selves[at], total: totals[at], origin: origins[at], does: 0 });
   }
   return methods.sort((a, b) => b.total - a.total || b.self - a.self);
 }
@@ -58,7 +61,7 @@ export function collectClasses({ count, name, kind, self }) {
   const classes = new Map();
   for (let node = 1; node < count; node++) {
     if (self[node] === 0 || !isClass(kind[node])) continue;
-    const one = classes.get(name[node]) ?? { name: name[node], self: 0, total: 0, origin: node };
+    const one = classes.get(name[node]) ?? { name: name[node], self: 0, total: 0, origin: node, does: 0 };
     if (self[node] > self[one.origin]) one.origin = node;
     one.self = one.total += self[node];
     classes.set(name[node], one);
@@ -108,6 +111,46 @@ function keptOf({ count, parent, total }, payers) {
     if (payers[above] !== above) kept[above] += kept[node];
   }
   return kept;
+}
+
+/**
+ * The same where threads wait: a wait is a row of its own, and of the method that waits, not of what serves it.
+ * @param {Profile} profile
+ */
+function collectWaits(profile) {
+  const { count, name, parent, self, shape } = profile;
+  const outermost = outermostOf(shape);
+  const { does, above } = waitsOf(shape);
+  const names = profile.names.length;
+  /** By what is done and name. @type {Map<number, Method>} */
+  const methods = new Map();
+  const methodOf = (/** @type {number} */ what, /** @type {number} */ origin) => {
+    const key = what * names + name[origin];
+    const known = methods.get(key) ?? { name: name[origin], self: 0, total: 0, origin, does: what };
+    methods.set(key, known);
+    return known;
+  };
+  const total = new Float64Array(count);
+  for (let node = 1; node < count; node++) {
+    if (self[node] === 0) continue;
+    let at = node;
+    for (let left = above[node]; left > 0; left--) at = parent[at];
+    total[at] += self[node];
+    const method = methodOf(does[node], at);
+    method.self += self[node];
+    if (does[node] > 0) method.total += self[node];
+  }
+  const heaviest = new Float64Array(names);
+  for (let node = count - 1; node > 0; node--) {
+    if (total[node] === 0) continue;
+    total[parent[node]] += total[node];
+    const method = methodOf(0, node);
+    if (outermost[node]) method.total += total[node];
+    if (total[node] < heaviest[name[node]]) continue;
+    heaviest[name[node]] = total[node];
+    method.origin = node;
+  }
+  return [...methods.values()].sort((a, b) => b.total - a.total || b.self - a.self);
 }
 
 /**

@@ -42,7 +42,11 @@ import { readTree } from "./tree.js";
 /** Why an event has no samples. @typedef {{answer: string, why: string, reasons: Reason[], remedy: string}} Empty */
 /** `more` is the number of hosts that are not named. @typedef {{hosts: string[], more: number, text: string, remedy: string}} Reason */
 
-/** Name, self, total, which is null if it is not known. @typedef {[string, number, number | null]} MethodNumbers */
+/**
+ * Name, self, total, which is null if it is not known. Of a wait, also how it is said ("sleeps in"), and the method that
+ * waits; the name has both.
+ * @typedef {[name: string, self: number, total: number | null, says?: string, method?: string]} MethodNumbers
+ */
 /**
  * The hottest methods as parts of `total`; none in `by_total` if too many stacks are broken. With several hosts: `shares` by method and host, `stands_out` if the largest
  * is far above the cluster's. A host without a share may still have up to `forgot` of the method.

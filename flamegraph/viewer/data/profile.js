@@ -8,9 +8,12 @@
 
 import { FAMILY_KEYS, familyNumber, ofMemory } from "./frame_kinds.js";
 import { NO_NAME } from "./tree.js";
+import { kindsOfFrames, sumsOfKinds } from "./waits.js";
 import { categoriesOf } from "./work.js";
 
 /** @import { EventInfo } from "./page.js" */
+/** @import { PackedWaits } from "./tree.js" */
+/** @import { Waits } from "./waits.js" */
 
 /**
  * Nodes in preorder; see Tree.
@@ -22,6 +25,8 @@ import { categoriesOf } from "./work.js";
  * @property {Int32Array} parent
  * @property {Int32Array} depth
  * @property {Int32Array} end
+ * @property {PackedWaits | null} [waits] what threads do whose stacks end in a node, if that is known
+ * @property {Waits | null} [doing] the same unpacked, of a tree that was changed
  * @property {Int32Array} [kindDepth] the depth that says what a frame is, where that is not its own
  */
 
@@ -81,6 +86,19 @@ export class Profile {
    */
   get work() {
     return null;
+  }
+
+  /**
+   * The kind of waiting of the heaviest stack through a frame.
+   * @param {number} node
+   */
+  waitKindOf(node) {
+    return kindsOfFrames(this)[node];
+  }
+
+  /** What threads do by kind; null where only frames are known. @returns {Float64Array | null} */
+  get waitSums() {
+    return sumsOfKinds(this);
   }
 
   /** The whole profile's total. */

@@ -112,7 +112,7 @@ export function countCells(times, columns, grid, counted) {
  * What each column of the grid has of each category: the columns' numbers by category, one after the other.
  * @param {Times} times
  * @param {Columns} columns
- * @param {TimeGrid} grid
+ * @param {{columns: number, span: number}} grid
  * @param {(column: number) => Uint8Array} categories of a column's nodes
  * @param {number} count of categories
  * @param {Counted} counted

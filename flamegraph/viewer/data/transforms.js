@@ -7,7 +7,7 @@
 import { endsOf } from "./comparison.js";
 import { packageLength, shortName } from "./format.js";
 import { packageNumber } from "./frame_kinds.js";
-import { FOR_WORK } from "./tree.js";
+import { idleNodes, movedWaits } from "./waits.js";
 
 /** @import { Shape } from "./profile.js" */
 /** @import { Tree } from "./tree.js" */
@@ -123,7 +123,8 @@ export class ChangedTree {
     const { waits, count } = source;
     if (!withoutIdle || !waits) return;
     const kept = (this.kept ??= new Uint8Array(count).fill(1));
-    for (let node = 0; node < count; node++) if (waits[node] === FOR_WORK) kept[node] = 0;
+    const idle = idleNodes(source);
+    for (let node = 0; node < count; node++) if (idle[node] === 1) kept[node] = 0;
   }
 
   /** @param {Transform} transform */
@@ -187,6 +188,7 @@ export class ChangedTree {
   /** @param {Decide} decide */
   regrow(decide) {
     const { tree, place } = regrown(this.tree, decide);
+    tree.doing = movedWaits(this.tree, tree, place);
     this.tree = tree;
     this.place = this.place ? this.place.map((node) => place[node]) : place;
   }
@@ -254,6 +256,7 @@ function regrown({ names, count, name, kind, parent }, decide) {
     place[node] = table[at];
   }
   const rank = inPreorder(made, size, names.length);
+  /** @type {Shape} */
   const tree = {
     names, count: size, parent: new Int32Array(size), depth: new Int32Array(size), end: new Int32Array(0),
     name: new Int32Array(size), kind: new Uint8Array(size),

@@ -76,8 +76,6 @@ export class ByteReader {
 const MAGIC = "HPV4";
 const MOST_NAME_BYTES = 1 << 29;
 export const NO_NAME = -1;
-/** Of `waits`: the thread waits for work. */
-export const FOR_WORK = 6;
 
 /** Sparse self values, still packed: node numbers and values. @typedef {{entries: number, nodes: ByteReader, values: ByteReader}} Column */
 /**
@@ -92,6 +90,11 @@ export const FOR_WORK = 6;
  * @property {ByteReader} samples
  * @property {ByteReader | null} amounts
  * @property {ByteReader | null} bands
+ */
+/**
+ * What threads do whose stacks end in a node, where they wait, still packed: nodes, what is done, and how many frames
+ * above the method is that does it.
+ * @typedef {{entries: number, nodes: ByteReader, does: ByteReader, above: ByteReader}} PackedWaits
  */
 
 export class Tree {
@@ -113,7 +116,7 @@ export class Tree {
     this.columns = [];
     /** By column. @type {Map<number, PackedTimes>} */
     this.times = new Map();
-    /** What the stacks that end in each node wait for, as in FORMAT.md; null if that is not known. @type {Uint8Array | null} */
+    /** @type {PackedWaits | null} */
     this.waits = null;
   }
 
@@ -174,9 +177,8 @@ export function readTree(bytes) {
   }
   readTimes(tree, reader);
   readModules(reader, names);
-  if (reader.at < reader.to) {
-    tree.waits = new Uint8Array(count);
-    reader.piece().unpack(tree.waits);
+  if (reader.at !== reader.to) {
+    tree.waits = { entries: reader.count(), nodes: reader.piece(), does: reader.piece(), above: reader.piece() };
   }
   if (reader.at !== reader.to) throw damaged("something follows it");
   return tree;

@@ -19,6 +19,8 @@ import { INLINED, KERNEL, isClass } from "./frame_kinds.js";
  * @property {string[]} transparent
  * @property {string[]} whole
  * @property {Record<string, string>} labels
+ * @property {[code: string, kind: string, says: string, spent: string][]} doing what threads do that wait
+ * @property {[code: string, label: string][]} doing_kinds
  */
 
 const [OTHER, APPLICATION, KERNEL_OTHER] = ["other", "application", "kernel-other"];
@@ -44,7 +46,7 @@ function splitPatterns(table) {
   return table.map(([code, patterns]) => [code, patterns.map((pattern) => pattern.split("*"))]);
 }
 
-function frameRules() {
+export function frameRules() {
   if (work.rules) return work.rules;
   const { categories, kernel, frameworks, ...rest } = JSON.parse(work.read());
   const tables = { categories: splitPatterns(categories), kernel: splitPatterns(kernel), frameworks: splitPatterns(frameworks) };

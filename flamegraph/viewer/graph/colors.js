@@ -4,7 +4,9 @@
 import { filled, linkButton, make, part } from "../controls/dom.js";
 import { percent } from "../data/format.js";
 import { FAMILIES, FAMILY_KEYS, familyNumber, packageNumber, packagesOf } from "../data/frame_kinds.js";
+import { waitKindLabel, waitKinds } from "../data/waits.js";
 import { categoryCode, categoryLabel } from "../data/work.js";
+import { waitShades } from "./wait_colors.js";
 
 /** @import { Profile } from "../data/profile.js" */
 
@@ -19,7 +21,7 @@ const GREY = { saturation: 0, hue: 0 };
 export class Coloring {
   /**
    * @param {boolean} dark
-   * @param {"kind" | "package" | "category" | "ipc"} by
+   * @param {"kind" | "package" | "category" | "ipc" | "wait"} by
    * @param {Map<number, number>} [ipc] instructions per cycle, by name
    * @param {Map<number, number>} [hues] of `assignHues`, by category
    */
@@ -41,6 +43,7 @@ export class Coloring {
     this.packages = [];
     /** By number of the category. @type {string[][]} */
     this.categories = [];
+    this.waits = by === "wait" ? waitKinds().map((kind) => waitShades(kind, dark, SHADES)) : [];
     this.ratios = RATIOS.map(({ color }) => this.shades(color));
   }
 
@@ -66,6 +69,7 @@ export class Coloring {
    */
   partOf(profile, node) {
     const { names, name, kind, kindDepth, event } = profile;
+    if (this.by === "wait") return name[node] < 0 ? -1 : profile.waitKindOf(node);
     if (this.by === "category") return name[node] < 0 ? -1 : profile.categories[node];
     if (this.by === "kind") return familyNumber(names, name[node], kind[node], kindDepth[node], event.type);
     if (this.by === "ipc") return name[node] < 0 ? -1 : ratioNumber(this.ipc.get(name[node]));
@@ -80,6 +84,7 @@ export class Coloring {
     if (this.by === "kind") return this.families[part];
     if (this.by === "category") return (this.categories[part] ??= Array(SHADES).fill(this.categoryColor(part)));
     if (this.by === "ipc") return this.ratios[part];
+    if (this.by === "wait") return this.waits[part];
     if (this.packages[part]) return this.packages[part];
     const label = packagesOf(names).labels[part] ?? "";
     let hash = 7;
@@ -138,7 +143,7 @@ export class Coloring {
     const labelOf = (/** @type {number} */ part) =>
       this.by === "kind" ? FAMILIES[FAMILY_KEYS[part]].label
         : this.by === "category" ? categoryLabel(part)
-          : this.by === "ipc" ? RATIOS[part].label : packagesOf(names).labels[part] || "Other";
+          : this.by === "wait" ? waitKindLabel(part) : this.by === "ipc" ? RATIOS[part].label : packagesOf(names).labels[part] || "Other";
     return this.sumsOf(profile)
       .flatMap((sum) => [{ ...sum, label: labelOf(sum.part), color: this.shadesOf(sum.part, names)[2] }])
       .sort((a, b) => b.self - a.self || b.total - a.total || (a.label < b.label ? -1 : 1));
@@ -149,7 +154,7 @@ export class Coloring {
    * @returns {{part: number, self: number, total: number}[]}
    */
   sumsOf(profile) {
-    const work = this.by === "category" ? profile.work : null;
+    const work = this.by === "category" ? profile.work : this.by === "wait" ? profile.waitSums : null;
     if (work) return [...work].map((self, part) => ({ part, self, total: -1 })).filter(({ self }) => self > 0);
     const { self, total, end, count } = profile;
     /** @type {{part: number, self: number, total: number, covered: number}[]} */
@@ -286,5 +291,6 @@ export function showLegend(profile, coloring, choose) {
     if (total >= 0) item.title = `${percent(self, whole)} self; on ${percent(total, whole)} of all stacks`;
     return item;
   });
-  part("legend", HTMLUListElement).replaceChildren(make("li", "", "Self:"), ...items);
+  const what = coloring.by === "wait" ? "What threads do:" : "Self:";
+  part("legend", HTMLUListElement).replaceChildren(make("li", "", what), ...items);
 }

@@ -2,11 +2,13 @@
 /** What a graph says of a frame: beside the pointer, in the line below, and in a saved picture. */
 
 import { copyText, filled, linkButton, make, part } from "../controls/dom.js";
-import { amounts, packageLength, percent, shownName } from "../data/format.js";
+import { amounts, packageLength, percent, shortName, shownName } from "../data/format.js";
 import { FAMILIES, moduleOf } from "../data/frame_kinds.js";
+import { countsWaits, doneBelow, knowsWaits, saysOf, waiterOf, wordsOf } from "../data/waits.js";
 import { isInside } from "./layout.js";
 
 /** @import { Context } from "../controls/context.js" */
+/** @import { Profile } from "../data/profile.js" */
 /** @import { Graph } from "./graph.js" */
 
 /**
@@ -27,7 +29,24 @@ export function tooltipRows({ profile, look, zoomed }, node) {
   /** @type {TooltipRow[]} */
   const rows = [["Total", ...cost(total[node])], ["Self", ...cost(self[node])]];
   if (isInside(profile, zoomed, node)) rows.push(["Of view", percent(total[node], total[zoomed])]);
-  return rows;
+  return [...rows, ...waitRows(profile, node)];
+}
+
+const MOST_WAITS = 4;
+
+/**
+ * What threads below a frame do, with shares of the frame.
+ * @param {Profile} profile
+ * @param {number} node
+ * @returns {TooltipRow[]}
+ */
+function waitRows(profile, node) {
+  if (!countsWaits(profile.event.type) || !knowsWaits(profile.shape)) return [];
+  return doneBelow(profile, node).slice(0, MOST_WAITS).map(([does, value]) => {
+    const method = does > 0 && profile.self[node] === profile.total[node] ? shortName(waiterOf(profile, node)) : "";
+    const says = method ? `${saysOf(does)} ${method}` : wordsOf(does);
+    return [`${says[0].toUpperCase()}${says.slice(1)}`, percent(value, profile.total[node])];
+  });
 }
 
 const LONGEST = 600;
@@ -134,6 +153,7 @@ export function showFrame(graph, node) {
         return [at ? ", " : "", make("bdi", "", what), " ", make("bdi", "", values.join(" · "))];
       })
     : [[shares, ...amounts(total, profile.event)].join(" · ")];
+  for (const [what, share] of graph.look.rows ? [] : waitRows(profile, node)) cost.push(" · ", make("bdi", "", `${what} ${share}`));
   const module = moduleOf(profile, node);
   if (module) cost.push(" · in ", make("bdi", "", module));
   part("frame-name", HTMLSpanElement).replaceChildren(nameElement(profile.nameOf(node)));

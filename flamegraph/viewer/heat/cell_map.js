@@ -20,7 +20,8 @@ import { FONT } from "../graph/layout.js";
  * @property {number} columnWidth in pixels
  * @property {(column: number, row: number) => string} color "" for an empty cell
  * @property {(column: number) => number} [height] of a bar from the bottom, from 0 to 1; without it cells are full
- * @property {(column: number) => [part: number, color: string][]} [pieces] of a bar, from the bottom, parts of the map's height
+ * @property {(column: number, row: number) => [part: number, color: string][]} [pieces] of a bar, from the bottom, parts of the row's height
+ * @property {(row: number) => string} [title] stands above the bars of a row
  * @property {[row: number, text: string][]} labels at the lower edges of rows
  * @property {[column: number, text: string][]} ticks at the left edges of columns, below the map
  * @property {number} [cells] how many there are in the order of time, if not all of the last column
@@ -39,6 +40,8 @@ import { FONT } from "../graph/layout.js";
 /** Room for labels at the left, and for ticks below. */
 export const GUTTER = 80;
 const TICKS_HEIGHT = 18;
+/** Room for a row's title. */
+const TITLE = 15;
 /** Cells of at least this size have a line between. */
 const WIDE = 6;
 const TALL = 9;
@@ -225,6 +228,11 @@ export class CellMap {
       const y = (rows - row) * rowHeight;
       context.fillText(label, GUTTER - 8, Math.max(6, Math.min(rows * rowHeight - 6, y)));
     }
+    context.textAlign = "left";
+    for (let row = 0; picture.title && row < rows; row++) {
+      context.clearRect(GUTTER, (rows - row - 1) * rowHeight, columns * columnWidth, TITLE);
+      context.fillText(picture.title(row), GUTTER, (rows - row - 1) * rowHeight + TITLE / 2, columns * columnWidth);
+    }
     drawTicks(context, picture.ticks, columnWidth, rows * rowHeight, width);
     this.drawMarks(context, picture);
   }
@@ -233,18 +241,19 @@ export class CellMap {
    * @param {CanvasRenderingContext2D} context
    * @param {CellPicture} picture
    */
-  drawCells(context, { columns, rows, rowHeight, columnWidth, color, height, pieces }) {
+  drawCells(context, { columns, rows, rowHeight, columnWidth, color, height, pieces, title }) {
     const wide = columnWidth - (columnWidth >= WIDE ? 1 : 0);
     const tall = rowHeight - (rowHeight >= TALL ? 1 : 0);
+    const full = rowHeight - (title ? TITLE : 0);
     for (let column = 0; column < columns; column++) {
       const x = GUTTER + column * columnWidth;
-      let bottom = rows * rowHeight;
-      for (const [piece, fill] of pieces?.(column) ?? []) {
-        context.fillStyle = fill;
-        context.fillRect(x, bottom - piece * rows * rowHeight, wide, piece * rows * rowHeight);
-        bottom -= piece * rows * rowHeight;
-      }
       for (let row = 0; row < rows; row++) {
+        let bottom = (rows - row) * rowHeight;
+        for (const [piece, fill] of pieces?.(column, row) ?? []) {
+          context.fillStyle = fill;
+          context.fillRect(x, bottom - piece * full, wide, piece * full);
+          bottom -= piece * full;
+        }
         const fill = color(column, row);
         if (!fill) continue;
         const bar = height ? Math.max(1, height(column) * rowHeight) : tall;

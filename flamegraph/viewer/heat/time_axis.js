@@ -8,7 +8,7 @@ import { GUTTER } from "./cell_map.js";
 /** @import { TimeInfo } from "../data/page.js" */
 
 /** In pixels. */
-const [LEAST_COLUMN, WIDEST_COLUMN, LEAST_TICK] = [4, 112, 64];
+const [LEAST_COLUMN, WIDEST_COLUMN, LEAST_TICK, LEAST_STEP] = [4, 112, 64, 3];
 /** Seconds between ticks. */
 const TICK_STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 28_800, 86_400];
 
@@ -17,6 +17,8 @@ const TICK_STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 72
  * what they say.
  * @typedef {{grid: TimeGrid, columnWidth: number, perSecond: number, ticks: [column: number, text: string][]}} TimeAxis
  */
+
+/** @typedef {{columns: number, span: number}} Steps `span` is in microseconds */
 
 /**
  * @param {TimeInfo} time
@@ -29,14 +31,36 @@ export function timeAxis(time, width, least = LEAST_COLUMN, widest = WIDEST_COLU
   const room = Math.max(least, width - GUTTER - 4);
   const grid = new TimeGrid(time, Math.floor(room / least));
   const columnWidth = Math.min(widest, room / grid.columns);
-  const perSecond = (columnWidth * SECOND) / grid.span;
+  return { grid, columnWidth, perSecond: (columnWidth * SECOND) / grid.span, ticks: ticksOf(grid, columnWidth) };
+}
+
+/**
+ * @param {Steps} steps
+ * @param {number} columnWidth
+ */
+function ticksOf({ columns, span }, columnWidth) {
+  const perSecond = (columnWidth * SECOND) / span;
   const step = TICK_STEPS.find((seconds) => seconds * perSecond >= LEAST_TICK) ?? TICK_STEPS[TICK_STEPS.length - 1];
   /** @type {TimeAxis["ticks"]} */
   const ticks = [];
-  for (let second = 0; second * SECOND < grid.columns * grid.span; second += step) {
-    ticks.push([(second * SECOND) / grid.span, `${second}\u202fs`]);
-  }
-  return { grid, columnWidth, perSecond, ticks };
+  for (let second = 0; second * SECOND < columns * span; second += step) ticks.push([(second * SECOND) / span, `${second}\u202fs`]);
+  return ticks;
+}
+
+/**
+ * As many columns as there is room for, each of some buckets, but not more than there are samples for.
+ * @param {TimeInfo} time
+ * @param {number} width of the map, in pixels
+ * @param {number} most
+ * @returns {{steps: Steps, columnWidth: number, ticks: TimeAxis["ticks"]}}
+ */
+export function fineAxis({ seconds, width: bucket }, width, most) {
+  const room = Math.max(LEAST_STEP, width - GUTTER - 4);
+  const buckets = Math.max(1, Math.ceil((seconds * SECOND) / bucket));
+  const each = Math.ceil(buckets / Math.max(1, Math.min(most, room / LEAST_STEP)));
+  const steps = { columns: Math.ceil(buckets / each), span: each * bucket };
+  const columnWidth = room / steps.columns;
+  return { steps, columnWidth, ticks: ticksOf(steps, columnWidth) };
 }
 
 /**

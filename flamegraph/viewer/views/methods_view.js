@@ -6,6 +6,7 @@ import { percent, quantity } from "../data/format.js";
 import { FAMILIES } from "../data/frame_kinds.js";
 import { HostShares } from "../data/host_shares.js";
 import { collectClasses, collectMethods, payersOf } from "../data/methods.js";
+import { saysOf } from "../data/waits.js";
 import { methodButton } from "../graph/frame_details.js";
 import { barOf, SortedTable } from "./table.js";
 
@@ -156,7 +157,7 @@ export class MethodsView {
       text.title = quantity(amount, profile.event);
       return [text, bar];
     };
-    const kind = (/** @type {Method} */ method) => FAMILIES[profile.familyOf(method.origin)].label;
+    const kind = (/** @type {Method} */ { does, origin }) => (does ? "Wait" : FAMILIES[profile.familyOf(origin)].label);
     /** @type {MethodColumn[]} */
     const columns = [
       {
@@ -169,8 +170,8 @@ export class MethodsView {
       },
       {
         key: "name", label: "Method", title: "Sort by name", className: "name",
-        value: (method) => profile.names[method.name],
-        cell: (method) => [methodButton(this.context, profile.names[method.name])],
+        value: (method) => rowName(profile, method),
+        cell: ({ name, does }) => [...(does ? [make("span", "says", `${saysOf(does)} `)] : []), methodButton(this.context, profile.names[name])],
       },
     ];
     const { ipc } = this.context;
@@ -227,6 +228,15 @@ export class MethodsView {
       },
     ];
   }
+}
+
+/**
+ * What a row is sorted by: "sleeps in a/Job.run", "a/Job.run".
+ * @param {Profile} profile
+ * @param {Method} method
+ */
+function rowName({ names }, { name, does }) {
+  return does ? `${saysOf(does)} ${names[name]}` : names[name];
 }
 
 /**

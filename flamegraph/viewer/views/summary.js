@@ -84,21 +84,21 @@ export class Summaries {
   }
 
   /**
-   * @param {number} event
-   * @param {string} name
+   * @param {number} number of the event
+   * @param {string} event
    * @param {Hottest} hottest
    */
-  hottestOf(event, name, { lead, total, by_self, by_total, allocators = [], hosts, shares = [], stands_out = [] }) {
+  hottestOf(number, event, { lead, total, by_self, by_total, allocators = [], hosts, shares = [], stands_out = [] }) {
     const largest = Math.max(0, ...shares.flat());
     /** @type {[string, string][]} */
     const heads = allocators.length ? [["Self", "share"], ["Class", ""]] : by_total.length ? [["Self", "share"], ["Total", "share"], ["Method", ""]] : [["Self", "share"], ["Method", ""]];
     // A name leads to the method's callers and callees in the scope shown.
     const rowsOf = (/** @type {MethodNumbers[]} */ methods) => {
       const longest = Math.max(0, ...methods.map(([, self]) => self));
-      return methods.map(([method, self, all]) => [
+      return methods.map(([name, self, all, says = "", method = name]) => [
         filled("td", "share self", ...barOf(percent(self, total), longest ? self / longest : 0)),
         ...(all === null || (allocators.length && methods === by_self) ? [] : [filled("td", "share total", ...barOf(percent(all, total), total ? all / total : 0))]),
-        filled("td", "name", linkTo({ event: name, view: "sandwich", method }, nameElement(method))),
+        filled("td", "name", says && `${says} `, linkTo({ event, view: "sandwich", method }, nameElement(method))),
       ]);
     };
     const bySelf = rowsOf(by_self);
@@ -108,13 +108,13 @@ export class Summaries {
         const most = shares[at].reduce((best, share, host) => (share > shares[at][best] ? host : best), 0);
         const share = percent(shares[at][most], 1);
         const host = filled("b", "", make("bdi", "", this.page.hosts[hosts[most].host].name));
-        cells.push(this.strip(name, by_self[at][0], hosts, shares[at], largest));
+        cells.push(this.strip(event, by_self[at][4] ?? by_self[at][0], hosts, shares[at], largest));
         cells.push(stands_out[at] ? filled("td", "most", host, ` ${share}`) : make("td", "soft", `up to ${share}`));
       });
     }
     const more = document.createElement("details");
     more.append(make("summary", "", "Hottest by total cost"), staticTable("", heads.slice(0, 3), rowsOf(by_total)));
-    this.folds.add(`total${event}`, more);
+    this.folds.add(`total${number}`, more);
     const table = staticTable("hottest", heads, bySelf);
     const all = by_total.length ? [table, more] : [table];
     if (allocators.length) {

@@ -13,6 +13,7 @@ import { Curves } from "../heat/curves.js";
 import { DurationsMap } from "../heat/durations_map.js";
 import { Lanes } from "../heat/lanes.js";
 import { Ramp, showRamp, topOf } from "../heat/ramp.js";
+import { ThreadTracks } from "../heat/thread_tracks.js";
 import { timeAxis } from "../heat/time_axis.js";
 
 /** @import { Context, View } from "../controls/context.js" */
@@ -99,7 +100,8 @@ export class TimeView {
     const foot = filled("div", "time-foot", this.ramp, this.note);
     this.curves = new Curves();
     const maps = [this.curves.element, this.lanes.element, this.heat.element, this.timeline.element, foot];
-    this.body = filled("div", "", this.hint, ...maps, this.durations.element, flames, this.pauses.element);
+    this.tracks = new ThreadTracks(context);
+    this.body = filled("div", "", this.hint, ...maps, this.tracks.element, this.durations.element, flames, this.pauses.element);
     panel.replaceChildren(this.none, this.body);
     /** @type {TimeGrid | null} */
     this.grid = null;
@@ -144,6 +146,7 @@ export class TimeView {
     if (!this.grid || this.grid.cell !== axis.grid.cell) this.grid = axis.grid;
     this.count(this.grid);
     this.drawMaps(this.grid, axis);
+    this.tracks.show(this.width, this.dark);
   }
 
   /** @param {boolean} dark */

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::RandomState;
 
 use crate::ops::split::Split;
+use crate::ops::waiting::counts_waits;
 use crate::profile::{Frame, Node, Nodes, Profile, Result, Row, Slice, Times, ValueType, ROOT};
 use column::Column;
 use times::{ColumnTimes, MOST_ROWS};
@@ -52,6 +53,8 @@ pub struct PartColumn {
     pub column: usize,
     /// The sum of its column.
     pub total: u64,
+    /// The same without threads that wait for work.
+    pub busy: u64,
 }
 
 /// Self values and rows of a column in the making; nodes are the union's.
@@ -59,6 +62,7 @@ pub struct PartColumn {
 struct Part {
     amounts: Vec<(Node, u64)>,
     rows: Vec<Row>,
+    busy: u64,
 }
 
 /// Of a profile that was taken in: where its nodes are in the union.
@@ -124,10 +128,17 @@ impl ViewerWriter {
         start: Option<i64>,
     ) -> Result<Vec<PartColumn>> {
         let grafted = self.graft(profile, value, keep_frames)?;
-        let (groups, group_of) = heaviest_threads(profile, value, most);
+        let idle = match counts_waits(&profile.values()[value]) {
+            true => profile.idle_nodes(),
+            false => vec![false; profile.tree.len()],
+        };
+        let (groups, group_of) = heaviest_threads(profile, value, most, &idle);
         let mut made = Vec::new();
-        for ((group, slice), part) in parts_of(profile, value, &grafted.nodes, &group_of) {
-            let total = part.amounts.iter().map(|&(_, amount)| amount).sum();
+        for ((group, slice), part) in parts_of(profile, value, &grafted.nodes, &group_of, &idle) {
+            let (total, busy) = (
+                part.amounts.iter().map(|&(_, amount)| amount).sum(),
+                part.busy,
+            );
             let column = self.push(Column::of(grafted.event, part.amounts));
             let times = profile.times();
             made.push(PartColumn {
@@ -135,6 +146,7 @@ impl ViewerWriter {
                 slice: times.and_then(|times| times.slices.get(usize::from(slice)).cloned()),
                 column,
                 total,
+                busy,
             });
             if let Some((times, start)) = times.zip(start) {
                 self.push_times(column, times, start, part.rows);
@@ -265,6 +277,7 @@ fn parts_of(
     value: usize,
     nodes: &[Node],
     group_of: &[usize],
+    idle: &[bool],
 ) -> BTreeMap<(usize, u16), Part> {
     let mut rest = profile.times().map_or(&[][..], Times::rows);
     let mut parts: BTreeMap<(usize, u16), Part> = BTreeMap::new();
@@ -281,6 +294,7 @@ fn parts_of(
             let part = parts.entry((group, slice)).or_default();
             if amount > 0 {
                 part.amounts.push((node, amount as u64));
+                part.busy += if idle[place] { 0 } else { amount as u64 };
             }
         }
         for row in rows {
@@ -338,16 +352,28 @@ fn rows_at<'a>(
 }
 
 /// The names of the `most` heaviest groups, and for each node the index of its group: one more than the last is
-/// that of all others.
-fn heaviest_threads(profile: &Profile, value: usize, most: usize) -> (Vec<String>, Vec<usize>) {
-    let totals = profile.node_totals(value);
-    let mut weights: HashMap<&str, i64, RandomState> = HashMap::default();
+/// that of all others. First are those that are not idle all the time.
+fn heaviest_threads(
+    profile: &Profile,
+    value: usize,
+    most: usize,
+    idle: &[bool],
+) -> (Vec<String>, Vec<usize>) {
+    let selves = profile.selves(value);
+    let mut weights: HashMap<&str, (i64, i64), RandomState> = HashMap::default();
+    let mut thread_of = vec![None; profile.tree.len()];
     for node in profile.tree.nodes() {
-        if let Some(thread) = profile.thread_at(node) {
-            *weights.entry(thread).or_default() += totals[node as usize];
+        let own = profile.thread_at(node);
+        let thread = own.or(thread_of[profile.tree.parent(node) as usize]);
+        thread_of[node as usize] = thread;
+        if let Some(thread) = thread {
+            let amount = selves[node as usize];
+            let (busy, all) = weights.entry(thread).or_default();
+            *busy += if idle[node as usize] { 0 } else { amount };
+            *all += amount;
         }
     }
-    let mut groups: Vec<(&str, i64)> = weights.into_iter().collect();
+    let mut groups: Vec<(&str, (i64, i64))> = weights.into_iter().collect();
     groups.sort_unstable_by_key(|&(name, weight)| (std::cmp::Reverse(weight), name));
     groups.truncate(most);
     let places = groups

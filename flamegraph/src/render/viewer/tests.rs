@@ -19,6 +19,8 @@ struct Decoded {
     nodes: usize,
     columns: Vec<Stacks>,
     times: Vec<Table>,
+    /// The stacks of threads that wait, what these do, and the depth of the frame that does it.
+    waits: Vec<(String, &'static str, usize)>,
 }
 
 /// A table of times: its column, start and width, and for each row its bucket, stack, samples, amount and band.
@@ -146,6 +148,28 @@ impl Data {
     }
 }
 
+impl Data {
+    /// What follows the modules, of which the profiles here have none.
+    fn waits(&mut self, stacks: &[String]) -> Vec<(String, &'static str, usize)> {
+        if self.at == self.bytes.len() {
+            return Vec::new();
+        }
+        assert_eq!(self.number(), 0);
+        let count = self.number();
+        let (steps, does, above) = (self.numbers(), self.numbers(), self.numbers());
+        assert_eq!([steps.len(), does.len(), above.len()], [count; 3]);
+        let mut node = 0;
+        let mut waits = Vec::new();
+        for place in 0..count {
+            node += steps[place];
+            let stack = stacks[node].clone();
+            let depth = stack.matches(';').count() - above[place];
+            waits.push((stack, crate::ops::DOING[does[place]].0, depth));
+        }
+        waits
+    }
+}
+
 fn decoded(writer: &mut ViewerWriter) -> Decoded {
     let mut packed = Vec::new();
     writer.finish(&mut packed).unwrap();
@@ -171,11 +195,13 @@ fn decoded(writer: &mut ViewerWriter) -> Decoded {
         columns.push(column);
     }
     let times = (0..data.number()).map(|_| data.table(&stacks)).collect();
+    let waits = data.waits(&stacks);
     assert_eq!(data.at, data.bytes.len());
     Decoded {
         nodes: stacks.len(),
         columns,
         times,
+        waits,
     }
 }
 
@@ -598,4 +624,44 @@ fn buckets_of_a_page_are_of_one_length_and_longer_where_rows_are_too_many() {
         writer.add(&one, 0, Some(0)).unwrap();
     }
     assert_eq!(writer.bucket_width(), None, "too many even in long buckets");
+}
+
+#[test]
+fn what_threads_do_is_there_for_events_of_waits_alone() {
+    let sleep = "a/B.f_[j];java/lang/Thread.sleep_[j]";
+    let mut writer = ViewerWriter::new();
+    let wall = profile(
+        "wall",
+        &[(&format!("{sleep};JVM_Sleep"), 2), ("a/B.f_[j]", 1)],
+    );
+    let lock = profile("delay", &[("a/B.f_[j];a.Lock_[i]", 1)]);
+    let cpu = profile("samples", &[(sleep, 3)]);
+    for event in [&wall, &lock, &cpu] {
+        writer.add(event, 0, None).unwrap();
+    }
+    let found = decoded(&mut writer).waits;
+    let found: Vec<_> = found
+        .iter()
+        .map(|(_, does, depth)| (*does, *depth))
+        .collect();
+    assert_eq!(found, [("monitor", 1), ("sleep", 1)]);
+}
+
+#[test]
+fn threads_that_are_idle_are_not_the_heaviest() {
+    let idle = "java/lang/Thread.run_[j];java/util/concurrent/ThreadPoolExecutor.getTask_[j];java/lang/Object.wait_[j]";
+    let stacks = [(format!("[a];{idle}"), 9), ("[b];a/B.f_[j]".into(), 1)];
+    let stacks: Vec<_> = stacks
+        .iter()
+        .map(|(stack, amount)| (stack.as_str(), *amount))
+        .collect();
+    let mut writer = ViewerWriter::new();
+    let made = writer
+        .add_threads(&profile("wall", &stacks), 0, 1, false, None)
+        .unwrap();
+    let made: Vec<_> = made
+        .iter()
+        .map(|one| (one.thread.as_deref(), one.total, one.busy))
+        .collect();
+    assert_eq!(made, [(Some("b"), 1, 1), (None, 9, 0)]);
 }

@@ -1,5 +1,6 @@
 //! The tree and the columns as bytes.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use flate2::write::ZlibEncoder;
@@ -8,21 +9,20 @@ use flate2::Compression;
 use super::{Column, ViewerWriter};
 use crate::formats::put_modules;
 use crate::formats::shared::shared_prefix;
-use crate::ops::waits::waits_of_nodes;
-use crate::profile::Result;
+use crate::ops::waiting::{counts_locks, counts_waits, Waiters};
+use crate::ops::Waiter;
+use crate::profile::{Node, Result};
 use crate::source::wire::put_varint;
 use crate::source::write_by_thread;
 
 const MAGIC: &[u8] = b"HPV4";
 /// 6 makes the data 1 % smaller, and its writing a third longer.
 const LEVEL: u32 = 4;
-/// Values of stacks that say what a thread waits for.
-const OF_WAITS: [&str; 2] = ["wall", "offcpu"];
 
 impl ViewerWriter {
     /// Writes the data, the same bytes for the same profiles in the same order. If there are too many nodes the
     /// thinnest subtrees are put together first, each parent's into one frame `(N smaller frames)`; totals stay
-    /// exact.
+    /// exact. Of events of waits it says what threads wait for.
     pub fn finish(&mut self, mut out: impl Write) -> Result<()> {
         self.keep_most(self.most_nodes)?;
         self.bucket_width();
@@ -35,32 +35,20 @@ impl ViewerWriter {
 
     fn write(&self, out: &mut impl Write) -> Result<()> {
         let mut head = MAGIC.to_vec();
-        let (frames, mut modules) = self.put_tables(&mut head);
+        let (frames, modules) = self.put_tables(&mut head);
         out.write_all(&head)?;
         self.write_tree(&frames, out)?;
         self.write_columns(out)?;
         self.write_times(out)?;
-        let waits = self
-            .events
-            .iter()
-            .any(|event| OF_WAITS.contains(&event.name.as_str()));
-        if waits && modules.is_empty() {
-            put_varint(&mut modules, 0);
-        }
         out.write_all(&modules)?;
-        if waits {
-            write_piece(out, &self.waits())?;
+        let waits = self.waits();
+        if waits.is_empty() {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// What the stacks that end in each node wait for.
-    fn waits(&self) -> Vec<u8> {
-        let mut ends = vec![false; self.union.tree.len()];
-        for (node, _) in self.columns.iter().flat_map(Column::entries) {
-            ends[node as usize] = true;
+        if modules.is_empty() {
+            write_number(out, 0)?;
         }
-        waits_of_nodes(&self.union.frames, &self.union.tree, &ends)
+        write_waits(&waits, out)
     }
 
     /// Names and frames in name order; returns each frame's number in the data, by frame index, and the names' modules.
@@ -119,6 +107,42 @@ impl ViewerWriter {
             times.write(out)?;
         }
         Ok(())
+    }
+}
+
+fn write_waits(waits: &BTreeMap<Node, Waiter>, out: &mut impl Write) -> Result<()> {
+    let mut pieces = [Vec::new(), Vec::new(), Vec::new()];
+    let mut before = 0;
+    for (&node, waiter) in waits {
+        put_varint(&mut pieces[0], u64::from(node - before));
+        put_varint(&mut pieces[1], u64::from(waiter.does));
+        put_varint(&mut pieces[2], u64::from(waiter.above));
+        before = node;
+    }
+    write_number(out, waits.len() as u64)?;
+    pieces.iter().try_for_each(|piece| write_piece(out, piece))
+}
+
+impl ViewerWriter {
+    /// What threads do whose stacks end in a node, where they wait.
+    fn waits(&self) -> BTreeMap<Node, Waiter> {
+        let mut waiters = Waiters::default();
+        let mut waits = BTreeMap::new();
+        for column in &self.columns {
+            let event = &self.events[column.event];
+            if !counts_waits(event) {
+                continue;
+            }
+            let locks = counts_locks(event);
+            for (node, _) in column.entries() {
+                waits.entry(node).or_insert_with(|| match locks {
+                    true => waiters.of_lock(&self.union, node),
+                    false => waiters.of(&self.union, node),
+                });
+            }
+        }
+        waits.retain(|_, waiter| *waiter != Waiter::default());
+        waits
     }
 }
 

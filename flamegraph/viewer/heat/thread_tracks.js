@@ -1,0 +1,192 @@
+// @ts-check
+/** The threads of one process over time: a row for each group of threads, coloured by what they do. */
+
+import { filled, make } from "../controls/dom.js";
+import { percent } from "../data/format.js";
+import { formatRange, rangeText } from "../data/range.js";
+import { countCategories } from "../data/time_grid.js";
+import { countsWaits, kindsOfNodes, waitKindLabel, waitKinds } from "../data/waits.js";
+import { hideTooltip, showTip } from "../graph/frame_details.js";
+import { waitShades } from "../graph/wait_colors.js";
+import { CellMap } from "./cell_map.js";
+import { fineAxis } from "./time_axis.js";
+
+/** @import { Context } from "../controls/context.js" */
+/** @import { Columns } from "../data/method_costs.js" */
+/** @import { TooltipRow } from "../graph/frame_details.js" */
+/** @import { Cell } from "./cell_map.js" */
+/** @import { Steps } from "./time_axis.js" */
+
+/** A group of threads: its number, its columns, what it has by column of the map and kind, and the most of a column. @typedef {{thread: number, columns: Columns, sums: Float64Array, most: number}} Track */
+
+const TRACK_TALL = 38;
+/** Samples of the group that has most of them, in each column of the map. */
+const SAMPLES_EACH = 2;
+
+export class ThreadTracks {
+  /** @param {Context} context */
+  constructor(context) {
+    this.context = context;
+    this.head = make("h2");
+    this.lead = make("p", "lead", "A row is a group of threads, a bar what they do at that time. Drag over bars to see that range, and of one row that group, in every view.");
+    this.note = make("p", "time-note");
+    this.note.setAttribute("aria-live", "polite");
+    this.map = new CellMap("tracks", "Threads by time", {
+      select: (from, to) => this.select(from, to),
+      point: (cell, x, y) => this.tip(cell, x, y),
+      walk: (from, to) => this.describe(from, to),
+      clear: () => context.clearTime(),
+    });
+    this.element = filled("section", "work", this.head, this.lead, this.map.element, this.note);
+    /** The process whose threads are shown, -1 for none. */
+    this.process = -1;
+    /** From the top. @type {Track[]} */
+    this.tracks = [];
+    /** @type {Steps} */
+    this.steps = { columns: 1, span: 1 };
+    /** What was counted. @type {unknown[]} */
+    this.counted = [];
+  }
+
+  /**
+   * @param {number} width in pixels
+   * @param {boolean} dark
+   */
+  show(width, dark) {
+    const { context } = this;
+    const { page, event, scope, range, thread } = context;
+    this.process = page.time && countsWaits(page.events[event].type) ? this.processOf() : -1;
+    this.element.hidden = this.process < 0;
+    if (!page.time || this.process < 0) return;
+    const counted = [this.process, event, width, context.recorded];
+    const columns = this.columnsByThread();
+    const samples = Math.max(...[...columns.values()].map((some) => some.reduce((sum, { column }) => sum + (context.times.of(column)?.node.length ?? 0), 0)));
+    const { steps, columnWidth, ticks } = fineAxis(page.time, width, samples / SAMPLES_EACH);
+    this.steps = steps;
+    if (counted.some((one, at) => one !== this.counted[at])) this.count(columns);
+    this.counted = counted;
+    const kinds = waitKinds();
+    const colors = kinds.map((kind) => waitShades(kind, dark, 1)[0]);
+    const { tracks } = this;
+    const at = (/** @type {number} */ row) => tracks[tracks.length - 1 - row];
+    const color = dark ? "#ffffff" : "#16191d";
+    const shown = thread >= 0 ? tracks.length - 1 - tracks.findIndex((one) => one.thread === thread) : -1;
+    /** @type {[number, number]} */
+    const rows = shown >= 0 && shown < tracks.length ? [shown, shown] : [0, tracks.length - 1];
+    this.map.show({
+      columns: steps.columns, rows: tracks.length, rowHeight: TRACK_TALL, columnWidth, ticks, inTime: false, dark, labels: [],
+      color: () => "",
+      title: (row) => page.threads[at(row).thread],
+      pieces: (column, row) => {
+        const { sums, most } = at(row);
+        return colors.map((fill, kind) => [sums[column * kinds.length + kind] / most, fill]);
+      },
+    }, range ? [{ columns: [Math.floor(range.from / steps.span), Math.ceil(range.to / steps.span) - 1], rows, color }] : []);
+    const label = context.scopes.labelOf({ ...scope, kind: "process", index: this.process });
+    this.head.textContent = `Threads of ${label}`;
+    this.note.textContent = range ? `Shown in all views: ${rangeText(range)}.` : scope.kind === "process" ? "" : "The process that has most; choose another above.";
+  }
+
+  /** The process that is shown, or the one of the scope that has most; -1 where none has threads with times. */
+  processOf() {
+    const { page, event, scope, scopes, recorded, source } = this.context;
+    /** @type {Map<number, number>} */
+    const sums = new Map();
+    for (const [column, one] of page.columns.entries()) {
+      if (one.event !== event || one.thread === null || !source.times.has(column) || !scopes.holds(scope, one.process)) continue;
+      sums.set(one.process, (sums.get(one.process) ?? 0) + recorded.sumOf(column));
+    }
+    return [...sums.entries()].sort((a, b) => b[1] - a[1])[0]?.[0] ?? -1;
+  }
+
+  /** @returns {Map<number, Columns>} */
+  columnsByThread() {
+    const { page: { columns }, event } = this.context;
+    /** @type {Map<number, Columns>} */
+    const found = new Map();
+    for (const [column, { event: of, process, thread }] of columns.entries()) {
+      if (of !== event || process !== this.process || thread === null) continue;
+      found.set(thread, [...(found.get(thread) ?? []), { column, weight: 1 }]);
+    }
+    return found;
+  }
+
+  /** @param {Map<number, Columns>} columns */
+  count(columns) {
+    const { page, event, source, times, recorded } = this.context;
+    const kinds = kindsOfNodes(source, page.events[event].type);
+    const count = waitKinds().length;
+    const tracks = [...columns].map(([thread, columns]) => {
+      const sums = countCategories(times, columns, this.steps, () => kinds, count, (column) => recorded.chosenIn(column));
+      let most = 0;
+      for (let at = 0; at < sums.length; at += count) most = Math.max(most, sums.subarray(at, at + count).reduce((sum, one) => sum + one, 0));
+      return { thread, columns, sums, most };
+    });
+    this.tracks = tracks.filter(({ most }) => most > 0).sort((a, b) => a.thread - b.thread);
+  }
+
+  /**
+   * @param {Cell} from
+   * @param {Cell} to
+   */
+  rangeOf(from, to) {
+    const { span } = this.steps;
+    const [first, last] = [from.column, to.column].sort((a, b) => a - b);
+    return { from: first * span, to: (last + 1) * span };
+  }
+
+  /** @param {Cell} cell */
+  trackOf({ row }) {
+    return this.tracks[this.tracks.length - 1 - row];
+  }
+
+  /**
+   * @param {Cell} from
+   * @param {Cell} to
+   */
+  select(from, to) {
+    hideTooltip();
+    const scope = this.context.scope.kind === "process" ? {} : { scope: `process:${this.process}` };
+    const thread = from.row === to.row ? { thread: this.trackOf(from).thread } : {};
+    this.context.go({ ...scope, ...thread, time: formatRange(this.rangeOf(from, to)), time2: "" });
+  }
+
+  /**
+   * What a group does between two cells, the longest first.
+   * @param {Cell} from
+   * @param {Cell} to
+   * @returns {TooltipRow[]}
+   */
+  done(from, to) {
+    const count = waitKinds().length;
+    const sums = new Float64Array(count);
+    const [first, last] = [from.column, to.column].sort((a, b) => a - b);
+    for (let at = first * count; at < (last + 1) * count; at++) sums[at % count] += this.trackOf(from).sums[at];
+    const whole = sums.reduce((sum, one) => sum + one, 0);
+    const found = [...sums.keys()].filter((kind) => sums[kind] > 0).sort((a, b) => sums[b] - sums[a]);
+    return found.map((kind) => [waitKindLabel(kind), percent(sums[kind], whole)]);
+  }
+
+  /**
+   * @param {Cell | null} cell
+   * @param {number} x client pixels
+   * @param {number} y client pixels
+   */
+  tip(cell, x, y) {
+    if (!cell) return hideTooltip();
+    /** @type {TooltipRow[]} */
+    const rows = [["Time", rangeText(this.rangeOf(cell, cell))], ...this.done(cell, cell)];
+    showTip(this.context.page.threads[this.trackOf(cell).thread], rows, x, y);
+  }
+
+  /**
+   * Says what the keys' cursor is on.
+   * @param {Cell} from
+   * @param {Cell} to
+   */
+  describe(from, to) {
+    const does = this.done(to, from).map(([kind, share]) => `${kind} ${share}`).join(", ");
+    const name = this.context.page.threads[this.trackOf(to).thread];
+    this.note.textContent = `${name}, ${rangeText(this.rangeOf(from, to))}: ${does || "no samples"}. Enter selects.`;
+  }
+}

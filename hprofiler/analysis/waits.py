@@ -1,0 +1,42 @@
+"""What threads do that wait: codes, kinds and words, as `doing` of `flamegraph/rules/frames.yaml` has them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hprofiler._flamegraph import DOING, DOING_KINDS
+from hprofiler.analysis.words import short_name
+
+LOCKS = ("lock", "delay", "contentions")
+"""Events, and values of files, that count waits for locks. Their stacks end in the lock's class."""
+KINDS = dict(DOING_KINDS)
+"""What kinds of waiting are called, by code. The first is that of threads that run."""
+RUNNING, OTHER_WAITS = "running", "other"
+"""Threads without a wait that is known run, but for those that are recorded only while they wait."""
+
+
+class Doing(NamedTuple):
+    """The kind of a wait, and two ways to say it: "sleeps in", "sleeping in"."""
+
+    kind: str
+    says: str
+    spent: str
+
+
+_DOING = {code: Doing(*words) for code, *words in DOING}
+
+
+class Wait(NamedTuple):
+    """A wait: the code of what the thread does, and the whole name of the method that does it."""
+
+    code: str
+    method: str
+
+    @property
+    def doing(self) -> Doing:
+        return _DOING[self.code]
+
+    @property
+    def short(self) -> str:
+        """ "sleeps in Job.run"."""
+        return f"{self.doing.says} {short_name(self.method)}"
