@@ -639,9 +639,10 @@ class ViewerData:
         """Add one value of a profile whose outermost frames in brackets are groups of threads.
 
         Gives the groups' names, without brackets, their slices (name, and whether it is certain), their
-        columns, the sum of each, and that without idle threads, the heaviest group first, by what is not idle.
-        Groups after the first `most`, and stacks without a group, are one without a name; samples without a slice are a column of their own. The
-        groups' own frames are in the tree only with `keep_frames`. For `start` see `add`.
+        columns, the sum of each, and that without idle threads. The heaviest group is first, by what is not
+        idle. Groups after the first `most`, and stacks without a group, are one without a name; samples
+        without a slice are a column of their own. The groups' own frames are in the tree only with
+        `keep_frames`. For `start` see `add`.
         """
     @property
     def width(self) -> int | None:

@@ -36,7 +36,7 @@ _Ends = tuple[list[str], bool]
 
 
 class Method(NamedTuple):
-    """What a method costs itself, and with all it calls; or what one of its waits does, and `name` says both."""
+    """What a method costs itself, and with all it calls; or what a wait in it costs, and `name` says both."""
 
     name: str
     self_value: int

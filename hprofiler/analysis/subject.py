@@ -124,8 +124,8 @@ class Finding:
     its host's key in the run folder.
 
     The part "method" is that method's name without the package, and "share" its share. `with_calls` says that
-    the share is that of all it calls, too; `row` is the name in tables if it is a wait's. A `caveat` says what is wrong with other figures; it is always
-    shown.
+    the share is that of all it calls, too; `row` is the name in tables if it is a wait's. A `caveat` says
+    what is wrong with other figures; it is always shown.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""What threads do that wait: codes, kinds and words, as `doing` of `flamegraph/rules/frames.yaml` has them."""
+"""What threads do that wait: codes, kinds and words, from `doing` of `flamegraph/rules/frames.yaml`."""
 
 from __future__ import annotations
 

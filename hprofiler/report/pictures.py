@@ -8,7 +8,7 @@ from hprofiler._flamegraph import Profile
 from hprofiler.analysis.attribution import Attribution
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.result import totals_of
-from hprofiler.analysis.words import percent, short_name
+from hprofiler.analysis.words import percent
 from hprofiler.model.measures import Measure, in_words, measure_of
 
 KINDS = (".svg", ".folded", ".pb.gz")

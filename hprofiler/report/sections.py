@@ -212,7 +212,7 @@ def _lead(event: str, attributed: EventAnalysis | Attribution) -> str:
         lead = (
             "Self counts the calls made by a method itself; total counts those by everything it calls, too."
         )
-    return lead + (f" Shares are of {attributed.share_of}; the graph has all." if attributed.besides else "")
+    return lead + (f" Shares are of {attributed.share_of}." if attributed.besides else "")
 
 
 def _methods(methods: Sequence[Method], total: int, lead: str, self_only: bool) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hprofiler import Profile
-from hprofiler.analysis.attribution import Attribution, attribute
+from hprofiler.analysis.attribution import Attribution, Method, attribute
 from hprofiler.analysis.facts import read_facts
 from tests.viewer.made_run import record_of
 
@@ -121,8 +121,10 @@ HANDLER = (
 def test_the_profilers_own_work_is_not_named(own: str) -> None:
     both = Profile.from_bytes(f"{own} 3\nShop.sell_[j];Shop.buy_[j] 1\n".encode(), "folded")
     of_both = of_run("cpu", both)
-    assert [one for one in of_both.methods if one.self_value] == [("Shop.buy", 1, 1)]
-    assert (of_both.methods[1], of_both.attributed) == (("Shop.sell", 0, 4), 4), "shares as in the graph"
+    assert [one for one in of_both.methods if one.self_value] == [Method("Shop.buy", 1, 1)]
+    assert (of_both.methods[1], of_both.attributed) == (Method("Shop.sell", 0, 4), 4), (
+        "shares as in the graph"
+    )
     assert (of_both.profiler, of_both.only_profiler) == (3, False)
     assert of_both.share_of == "CPU time"
     alone = of_run("cpu", Profile.from_bytes(f"{own} 3\n".encode(), "folded"))

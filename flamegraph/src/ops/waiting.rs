@@ -165,9 +165,14 @@ impl Waiters {
         let stack = &self.stack;
         let natives = stack.iter().position(|frame| frame.java);
         let natives = natives.unwrap_or(body.len());
+        let mut ends = body.iter().take_while(|known| known.end).count();
+        // Functions below a method of the JDK that serves who waits are its own.
+        if body.get(natives).is_some_and(|known| known.end) {
+            let methods = body[natives..].iter().take_while(|known| known.end);
+            ends = ends.max(natives + methods.count());
+        }
         // A stack of nothing else keeps its outermost frame.
-        let ends = body.iter().take_while(|known| known.end).count();
-        let ends = ends.min(body.len().saturating_sub(1));
+        ends = ends.min(body.len().saturating_sub(1));
         let of_method = stack.get(ends).is_some_and(|frame| frame.java);
         let by_frames = || match waits_idly(stack) {
             true => Some(Wait::Idle),
@@ -291,6 +296,7 @@ mod tests {
             ("__GI_read < handleRead < readBytes < java/io/FileInputStream.readBytes_[j] < App.f_[j]".into(), "reads from disk in App.f"),
             ("__GI___libc_open < handleOpen < java/io/FileOutputStream.open0_[j] < App.f_[j]".into(), "opens a file in App.f"),
             ("__GI_read < sun/nio/ch/SocketDispatcher.read0_[j] < sun/nio/ch/NioSocketImpl.read_[j] < App.f_[j]".into(), "reads from the network in App.f"),
+            ("__GI_write < handleWrite < writeBytes < java/io/FileOutputStream.writeBytes_[j] < App.f_[j]".into(), "writes to disk in App.f"),
             ("__libc_accept < server_loop < start_thread".into(), "waits for connections in server_loop"),
             (format!("{FUTEX} < VMThread::execute < G1CollectedHeap::do_collection < MemAllocator::allocate < _new_instance_Java < App.f_[j]"), "waits for garbage collection in App.f"),
             ("syscall < LinuxWaitBarrier::wait < SafepointSynchronize::block < SafepointMechanism::process < App.f_[j]".into(), "waits for a safepoint in App.f"),

@@ -7,8 +7,8 @@ const SHADE_STEP = 1.1;
 /** Hue, saturation, lightness. @typedef {[number, number, number]} Color */
 /** By kind of waiting (`doing_kinds` of the rules): on light and on dark ground. @type {Record<string, [light: Color, dark: Color]>} */
 const WAIT_COLORS = {
-  running: [[128, 28, 54], [139, 66, 26]],
-  lock: [[14, 93, 60], [2, 74, 46]],
+  running: [[140, 32, 52], [139, 66, 26]],
+  lock: [[12, 92, 64], [2, 74, 46]],
   sleep: [[236, 85, 85], [227, 46, 30]],
   disk: [[38, 95, 60], [30, 92, 25]],
   network: [[213, 90, 62], [201, 62, 37]],

@@ -41,7 +41,7 @@ import { FONT } from "../graph/layout.js";
 export const GUTTER = 80;
 const TICKS_HEIGHT = 18;
 /** Room for a row's title. */
-const TITLE = 15;
+const [TITLE, TITLE_GAP] = [15, 4];
 /** Cells of at least this size have a line between. */
 const WIDE = 6;
 const TALL = 9;
@@ -231,6 +231,7 @@ export class CellMap {
     context.textAlign = "left";
     for (let row = 0; picture.title && row < rows; row++) {
       context.clearRect(GUTTER, (rows - row - 1) * rowHeight, columns * columnWidth, TITLE);
+      context.clearRect(GUTTER, (rows - row) * rowHeight - TITLE_GAP, columns * columnWidth, TITLE_GAP);
       context.fillText(picture.title(row), GUTTER, (rows - row - 1) * rowHeight + TITLE / 2, columns * columnWidth);
     }
     drawTicks(context, picture.ticks, columnWidth, rows * rowHeight, width);
@@ -244,11 +245,12 @@ export class CellMap {
   drawCells(context, { columns, rows, rowHeight, columnWidth, color, height, pieces, title }) {
     const wide = columnWidth - (columnWidth >= WIDE ? 1 : 0);
     const tall = rowHeight - (rowHeight >= TALL ? 1 : 0);
-    const full = rowHeight - (title ? TITLE : 0);
+    const gap = title ? TITLE_GAP : 0;
+    const full = rowHeight - (title ? TITLE + gap : 0);
     for (let column = 0; column < columns; column++) {
       const x = GUTTER + column * columnWidth;
       for (let row = 0; row < rows; row++) {
-        let bottom = (rows - row) * rowHeight;
+        let bottom = (rows - row) * rowHeight - gap;
         for (const [piece, fill] of pieces?.(column, row) ?? []) {
           context.fillStyle = fill;
           context.fillRect(x, bottom - piece * full, wide, piece * full);

@@ -17,11 +17,16 @@ import { fineAxis } from "./time_axis.js";
 /** @import { Cell } from "./cell_map.js" */
 /** @import { Steps } from "./time_axis.js" */
 
-/** A group of threads: its number, its columns, what it has by column of the map and kind, and the most of a column. @typedef {{thread: number, columns: Columns, sums: Float64Array, most: number}} Track */
+/**
+ * A group of threads: its number, what it has by column of the map and kind, and what a full bar stands for.
+ * @typedef {{thread: number, sums: Float64Array, full: number}} Track
+ */
 
-const TRACK_TALL = 38;
+const TRACK_TALL = 40;
 /** Samples of the group that has most of them, in each column of the map. */
-const SAMPLES_EACH = 2;
+const SAMPLES_EACH = 4;
+/** So many of a group's columns have at most a full bar: how many samples fall into a column varies. */
+const USUAL = 0.75;
 
 export class ThreadTracks {
   /** @param {Context} context */
@@ -78,13 +83,16 @@ export class ThreadTracks {
       color: () => "",
       title: (row) => page.threads[at(row).thread],
       pieces: (column, row) => {
-        const { sums, most } = at(row);
-        return colors.map((fill, kind) => [sums[column * kinds.length + kind] / most, fill]);
+        const { sums, full } = at(row);
+        const here = sums.subarray(column * kinds.length, (column + 1) * kinds.length);
+        const whole = Math.max(full, here.reduce((sum, one) => sum + one, 0));
+        return colors.map((fill, kind) => [here[kind] / whole, fill]);
       },
     }, range ? [{ columns: [Math.floor(range.from / steps.span), Math.ceil(range.to / steps.span) - 1], rows, color }] : []);
     const label = context.scopes.labelOf({ ...scope, kind: "process", index: this.process });
     this.head.textContent = `Threads of ${label}`;
-    this.note.textContent = range ? `Shown in all views: ${rangeText(range)}.` : scope.kind === "process" ? "" : "The process that has most; choose another above.";
+    const others = scope.kind !== "process" && page.processes.length > 1;
+    this.note.textContent = range ? `Shown in all views: ${rangeText(range)}.` : others ? "The process that has most; choose another above." : "";
   }
 
   /** The process that is shown, or the one of the scope that has most; -1 where none has threads with times. */
@@ -118,11 +126,11 @@ export class ThreadTracks {
     const count = waitKinds().length;
     const tracks = [...columns].map(([thread, columns]) => {
       const sums = countCategories(times, columns, this.steps, () => kinds, count, (column) => recorded.chosenIn(column));
-      let most = 0;
-      for (let at = 0; at < sums.length; at += count) most = Math.max(most, sums.subarray(at, at + count).reduce((sum, one) => sum + one, 0));
-      return { thread, columns, sums, most };
+      const bars = Array.from({ length: this.steps.columns }, (_, at) => sums.subarray(at * count, (at + 1) * count).reduce((sum, one) => sum + one, 0));
+      const some = bars.filter((bar) => bar > 0).sort((a, b) => a - b);
+      return { thread, sums, full: some[Math.floor((some.length - 1) * USUAL)] ?? 0 };
     });
-    this.tracks = tracks.filter(({ most }) => most > 0).sort((a, b) => a.thread - b.thread);
+    this.tracks = tracks.filter(({ full }) => full > 0).sort((a, b) => a.thread - b.thread);
   }
 
   /**
@@ -146,9 +154,10 @@ export class ThreadTracks {
    */
   select(from, to) {
     hideTooltip();
-    const scope = this.context.scope.kind === "process" ? {} : { scope: `process:${this.process}` };
-    const thread = from.row === to.row ? { thread: this.trackOf(from).thread } : {};
-    this.context.go({ ...scope, ...thread, time: formatRange(this.rangeOf(from, to)), time2: "" });
+    const { scope, scopes, state } = this.context;
+    const key = scopes.keyOf({ ...scope, kind: "process", run: scopes.runOf(this.process), index: this.process });
+    const thread = from.row === to.row ? scopes.called.thread.texts[this.trackOf(from).thread] : state.thread;
+    this.context.go({ scope: key, thread, time: formatRange(this.rangeOf(from, to)), time2: "" });
   }
 
   /**
