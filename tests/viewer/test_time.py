@@ -222,7 +222,7 @@ def test_durations_have_a_map_and_a_band_has_a_flame_graph(viewer: Viewer, page:
     assert {"time=2-3", "band=21"} <= set(viewer.state().lstrip("#").split("&"))
     assert chips(viewer) == ["2.00–3.00 s", "1.05 to 2.1 s each"]
     viewer.element("view-methods").click()
-    assert set(names(viewer, "methods", 2)) == {"main", "Pool.take"}
+    assert set(names(viewer, "methods", 2)) == {"main", "Pool.take", "waits for a lock in Pool.take"}
     viewer.follow("view=methods&event=lock&band=0-20")
     assert set(names(viewer, "methods", 2)) == {"main", "Cache.get"}
 

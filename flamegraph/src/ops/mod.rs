@@ -45,6 +45,6 @@ pub use stack_table::{MethodSums, Samples, StackTable, Stacks, SumsOf};
 pub use tables::NodeRow;
 pub use threads::Threads;
 pub use top::Method;
-pub use waiting::{Waiter, DOING, DOING_KINDS};
+pub use waiting::{NamedWait, Waiter, DOING, DOING_KINDS};
 pub use waits::WAIT_FRAMES;
 pub use work_table::Work;

@@ -30,6 +30,9 @@ pub struct Waiter {
     pub above: u32,
 }
 
+/// A wait as tables name it, the place in [`DOING`], and the method that waits.
+pub type NamedWait = (String, u8, String);
+
 /// What is known of a frame by its name.
 #[derive(Clone, Copy)]
 struct Known {
@@ -222,10 +225,9 @@ impl Profile {
             .collect()
     }
 
-    /// Stacks that end in what their threads do: below the method that waits, a frame such as "sleeps in Job.run". Says of
-    /// each such name the place in [`DOING`], and the method's name. With `locks` each stack ends in the class of what
-    /// is waited for, as lock profiles have it.
-    pub fn into_waiters(&self, locks: bool) -> Result<(Profile, Vec<(String, u8, String)>)> {
+    /// Stacks that end in what their threads do: below the method that waits, a frame such as "sleeps in Job.run"; and
+    /// what these frames say. With `locks` each stack ends in the class of what is waited for, as lock profiles have it.
+    pub fn into_waiters(&self, locks: bool) -> Result<(Profile, Vec<NamedWait>)> {
         let mut waiters = Waiters::default();
         let mut copy = Rebuild::of(self);
         copy.add_selves(ROOT, ROOT)?;
