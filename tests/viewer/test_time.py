@@ -224,7 +224,7 @@ def test_durations_have_a_map_and_a_band_has_a_flame_graph(viewer: Viewer, page:
     viewer.element("view-methods").click()
     assert set(names(viewer, "methods", 2)) == {"main", "Pool.take", "waits for a lock in Pool.take"}
     viewer.follow("view=methods&event=lock&band=0-20")
-    assert set(names(viewer, "methods", 2)) == {"main", "Cache.get"}
+    assert set(names(viewer, "methods", 2)) == {"main", "Cache.get", "waits for a lock in Cache.get"}
 
 
 def test_a_click_on_a_pause_selects_its_time(viewer: Viewer, page: Path) -> None:

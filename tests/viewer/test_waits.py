@@ -1,0 +1,67 @@
+"""Events of threads that wait: colours and totals by kind, names of waits, threads over time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from tests.timed_profile import Row, timed_profile
+from tests.viewer import axe
+from tests.viewer.browser import Viewer
+from tests.viewer.made_run import MadeHost
+from tests.viewer.made_time import START
+from tests.viewer.page_objects import chips, run_page, table, tooltip
+
+WALL = [("wall_samples", "count"), ("wall", "nanoseconds")]
+SLEEP = ("app/Job.nap", "java/lang/Thread.sleep", "JVM_Sleep", "___pthread_cond_timedwait")
+MONITOR = ("app/Job.enter", "_complete_monitor_locking_Java", "ObjectMonitor::enter", "___pthread_cond_wait")
+POOL = ("java/lang/Thread.run", "java/util/concurrent/ThreadPoolExecutor.getTask", "java/lang/Object.wait")
+
+
+def thread(name: str, stack: tuple[str, ...], seconds: range) -> list[Row]:
+    """A sample of a thread every 20 ms."""
+    return [
+        Row((f"[{name}]", *stack), second * 50 + tick, amounts=(1, 20_000_000))
+        for second in seconds
+        for tick in range(50)
+    ]
+
+
+@pytest.fixture(scope="module")
+def waits_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two threads sleep for three seconds, then one of them waits for a monitor; three are idle."""
+    rows = thread("napper", SLEEP, range(4)) + thread("writer", SLEEP, range(3))
+    rows += thread("writer", MONITOR, range(3, 4))
+    for pool in ("a", "b", "c"):
+        rows += thread(f"pool-{pool}", POOL, range(4))
+    profile = timed_profile(rows, start=START, values=WALL)
+    return run_page(tmp_path_factory.mktemp("waits"), [MadeHost("n1", events={"wall": {7: profile}})], "wall")
+
+
+def test_waits_have_names_and_kinds_in_every_view(viewer: Viewer, waits_page: Path) -> None:
+    viewer.open(waits_page)
+    viewer.until_text("legend", "sleep 87.5 %")
+    assert "locks 12.5 %" in viewer.text("legend") and "idle" not in viewer.text("legend")
+    assert tooltip(viewer, 0.01, 1)["Waits for a monitor"] == "100 %"
+    viewer.press("m")
+    rows = {row[2]: row[:2] for row in table(viewer, "methods")}
+    assert rows["sleeps in app/Job.nap"] == ["87.5 %", "87.5 %"]
+    assert rows["waits for a monitor in app/Job.enter"] == ["12.5 %", "12.5 %"]
+    assert not any("pthread" in name or "Thread.sleep" in name for name in rows)
+
+
+def test_threads_over_time_lead_to_a_thread_and_a_range(viewer: Viewer, waits_page: Path) -> None:
+    viewer.open(waits_page, "view=time")
+    viewer.until_text("time-panel", "Threads of")
+    assert axe.faults(viewer.driver) == []
+    tracks = viewer.element("tracks")
+    # From the first bar of the lowest row to its last second.
+    tracks.send_keys(Keys.ARROW_DOWN, *[Keys.ARROW_RIGHT] * 9, Keys.ARROW_RIGHT)
+    note = viewer.text("time-panel")
+    assert "napper" in note or "writer" in note
+    tracks.send_keys(Keys.ENTER)
+    (range_chip,) = [chip for chip in chips(viewer) if " s" in chip]
+    assert range_chip
+    assert "scope=process" in viewer.state() and "thread=" in viewer.state()
