@@ -25,7 +25,6 @@ PAGES = {
     "plain.html": ("plain.js", ("style.css", "sections.css")),
 }
 """Templates, with the module where the script begins and the styles: of profiles; of tables and charts."""
-STYLES = ("style.css", "views.css")
 _WAITS = ("doing", "doing_kinds")
 _IMPORT = re.compile(r'^import \{[^}]*\} from "(\.[^"]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=class |function |async function |const )", re.MULTILINE)
