@@ -22,7 +22,7 @@ from hprofiler._flamegraph import Profile, category_patterns
 from hprofiler.analysis.facts import ASYNC_PROFILER, RunFacts, root_patterns
 from hprofiler.analysis.trust import BROKEN_PATTERN, MOST_BROKEN
 from hprofiler.analysis.waits import LOCKS, OTHER_WAITS, RUNNING, Wait
-from hprofiler.analysis.words import and_list, short_name
+from hprofiler.analysis.words import and_list, short_name, shown_name
 from hprofiler.model.event_names import is_function, is_method, is_tracepoint
 from hprofiler.model.measures import ends_in_classes, measure_of
 
@@ -42,6 +42,11 @@ class Method(NamedTuple):
     self_value: int
     total_value: int
     wait: Wait | None = None
+
+    @property
+    def shown(self) -> str:
+        """The name as people write it."""
+        return self.wait.shown if self.wait else shown_name(self.name)
 
     @property
     def short(self) -> str:

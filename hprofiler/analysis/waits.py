@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hprofiler._flamegraph import DOING, DOING_KINDS
-from hprofiler.analysis.words import short_name
+from hprofiler.analysis.words import short_name, shown_name
 
 LOCKS = ("lock", "delay", "contentions")
 """Events, and values of files, that count waits for locks. Their stacks end in the lock's class."""
@@ -35,6 +35,11 @@ class Wait(NamedTuple):
     @property
     def doing(self) -> Doing:
         return _DOING[self.code]
+
+    @property
+    def shown(self) -> str:
+        """ "sleeps in com.acme.Job.run"."""
+        return f"{self.doing.says} {shown_name(self.method)}"
 
     @property
     def short(self) -> str:

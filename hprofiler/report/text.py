@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hprofiler.analysis.attribution import Method
 from hprofiler.analysis.outliers import Compared, Unlike, what_differs, who
-from hprofiler.analysis.words import and_more, percent, plain, shown_name
+from hprofiler.analysis.words import and_more, percent, plain
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
@@ -29,7 +29,7 @@ def hottest(
     rows: list[tuple[str, ...]] = [(*heads, f"{named_by(event)}{share_of and f' (shares of {share_of})'}")]
     for one in methods:
         values = (one.self_value, one.total_value)[: len(heads)]
-        rows.append((*(plain(percent(value, total)) for value in values), printable(shown_name(one.name))))
+        rows.append((*(plain(percent(value, total)) for value in values), printable(one.shown)))
     return "\n".join(table_lines(rows, right=range(len(heads)), indent=2))
 
 

@@ -47,8 +47,8 @@ def test_waits_have_names_and_kinds_in_every_view(viewer: Viewer, waits_page: Pa
     assert tooltip(viewer, 0.01, 1)["Waits for a monitor"] == "100 %"
     viewer.press("m")
     rows = {row[2]: row[:2] for row in table(viewer, "methods")}
-    assert rows["sleeps in app/Job.nap"] == ["87.5 %", "87.5 %"]
-    assert rows["waits for a monitor in app/Job.enter"] == ["12.5 %", "12.5 %"]
+    assert rows["sleeps in app.Job.nap"] == ["87.5 %", "87.5 %"]
+    assert rows["waits for a monitor in app.Job.enter"] == ["12.5 %", "12.5 %"]
     assert not any("pthread" in name or "Thread.sleep" in name for name in rows)
 
 
