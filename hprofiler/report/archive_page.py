@@ -25,7 +25,9 @@ def write_history(found: History, out: Path) -> None:
     """Write the page; it may raise OSError, as the others."""
     name = short_name(found.method)
     series = [Line("with all it calls", _values(found.points, "total"))]
-    if any(point.own.share for point in found.points):
+    if all(point.own == point.total for point in found.points):
+        series = [Line("self: it calls nothing", _values(found.points, "own"))]
+    elif any(point.own.share for point in found.points):
         series.append(Line("self", _values(found.points, "own")))
     label = f"Share of {measure_of(found.event).share_of} of {name}"
     _, about, *left_out = map(_sentence, archive_text.history_heads(found))

@@ -200,7 +200,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Span:
-    """In seconds. `state` is "", "failed" or "idle"."""
+    """In seconds. `state` is "", "failed", "removed" or "idle"."""
 
     since: float
     until: float
@@ -211,11 +211,10 @@ class Span:
 
 @dataclass(frozen=True)
 class SpanLane:
-    """Spans that may overlap; `more` were left out."""
+    """Spans that may overlap, by their begin."""
 
     name: str
     spans: Sequence[Span]
-    more: int = 0
 
 
 @dataclass(frozen=True)
@@ -245,7 +244,6 @@ class Timeline:
             "lanes": [
                 {
                     "name": one.name,
-                    "more": one.more,
                     "spans": [
                         [
                             round(span.since, 3),

@@ -35,7 +35,7 @@ from hprofiler.spark.windows import stage_name
 
 WALL = "wall"
 _BUCKETS = 400
-_MOST_PAIRS = 50_000
+_MOST_PAIRS = 20_000
 _CURVES = ("cpu", "gc", "shuffle read", "shuffle write")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from heapq import nlargest
 
 from hprofiler.model.measures import counted, duration
 from hprofiler.report.blocks import Part, Span, SpanLane, Timeline
@@ -13,7 +14,7 @@ from hprofiler.spark.timeline import SPREAD, timeline
 from hprofiler.spark.windows import stage_name
 
 _BUCKETS = 300
-_MOST_SPANS = 2000
+_MOST_SPANS = 600
 _LONGEST_LABEL = 300
 _CURVES = ("cpu", "gc", "shuffle read", "shuffle write", "deserialize")
 
@@ -30,16 +31,17 @@ def timeline_part(application: Application) -> Part:
     if application.most_cores:
         curves.append(("cores of executors", _cores(application, times, line.width, len(line.active))))
     curves += [(name, line.parts[name]) for name in _CURVES if any(line.parts[name])]
-    lanes = [
-        _lane("driver alone", list(_alone(application, times))),
-        _lane("executors", [_executor(one, times) for one in application.workers]),
-        _lane("queries", [_query(one, times) for one in application.sql.values() if one.start]),
-        _lane("stages", list(_stages(application, times))),
-    ]
+    spans = {
+        "driver alone": list(_alone(application, times)),
+        "executors": [_executor(one, times) for one in application.workers],
+        "queries": [_query(one, times) for one in application.sql.values() if one.start],
+        "stages": list(_stages(application, times)),
+    }
+    lanes = [_lane(name, of_lane, whole / 1e3) for name, of_lane in spans.items() if of_lane]
     label = f"Tasks at the same time: at most {max(line.most):,}"
     if application.most_cores:
         label += f", of {counted(application.most_cores, 'cores')}"
-    drawn = Timeline(label, whole / 1e3, line.width / 1e3, curves, [one for one in lanes if one.spans])
+    drawn = Timeline(label, whole / 1e3, line.width / 1e3, curves, lanes)
     about = f"Active tasks are exact. The lines are cores of what tasks did, {SPREAD}; they overlap."
     return Part("timeline", [drawn], about=about)
 
@@ -59,10 +61,28 @@ class _Times:
         return Span((begin - self.start) / 1e3, max(begin, end) / 1e3 - self.start / 1e3, text, key, state)
 
 
-def _lane(name: str, spans: list[Span]) -> SpanLane:
-    """Of too many the longest."""
-    kept = sorted(spans, key=lambda one: one.since - one.until)[:_MOST_SPANS]
-    return SpanLane(name, sorted(kept, key=lambda one: one.since), len(spans) - len(kept))
+def _lane(name: str, spans: list[Span], seconds: float) -> SpanLane:
+    """Of too many the short ones that begin beside each other are one."""
+    if len(spans) > _MOST_SPANS:
+        width = seconds / _MOST_SPANS
+        long = nlargest(_MOST_SPANS, spans, key=lambda one: one.until - one.since)
+        long = [one for one in long if one.until - one.since >= width]
+        kept = set(map(id, long))
+        beside: dict[int, list[Span]] = {}
+        for one in spans:
+            if id(one) not in kept:
+                beside.setdefault(int(one.since / width), []).append(one)
+        spans = [*long, *(_joined(name, group) for group in beside.values())]
+    return SpanLane(name, sorted(spans, key=lambda one: one.since))
+
+
+def _joined(name: str, group: list[Span]) -> Span:
+    if len(group) == 1:
+        return group[0]
+    states = {one.state for one in group}
+    state = "failed" if "failed" in states else group[0].state
+    label = f"{len(group):,} {name}"
+    return Span(min(one.since for one in group), max(one.until for one in group), label, "", state)
 
 
 def _cores(application: Application, times: _Times, width: int, count: int) -> list[float]:
@@ -105,7 +125,7 @@ def _ran(application: Application) -> Iterable[Stage]:
 def _executor(one: Executor, times: _Times) -> Span:
     gone = f", removed: {one.reason}" if one.reason else ""
     label = f"executor {one.id} on {one.host}, {counted(one.cores, 'cores')}{gone}"
-    return times.span(one.added, one.removed, label, executor_key(one.id), "failed" if one.reason else "")
+    return times.span(one.added, one.removed, label, executor_key(one.id), "removed" if one.reason else "")
 
 
 def _query(one: SqlExecution, times: _Times) -> Span:

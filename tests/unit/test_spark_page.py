@@ -82,7 +82,7 @@ def test_the_timeline_is_the_whole_application(tmp_path: Path) -> None:
     alone = [(since, until) for since, until, *_ in lanes["driver alone"]]
     assert alone == [(0, 3), (4, 6), (7, 10)]
     assert lanes["executors"] == [
-        [1, 8, "executor 1 on n1, 4 cores, removed: Container killed, 7 s", "executor 1", "failed"]
+        [1, 8, "executor 1 on n1, 4 cores, removed: Container killed, 7 s", "executor 1", "removed"]
     ]
     assert [span[3] for span in lanes["stages"]] == ["stage 0.0", "stage 1.0"]
     assert lanes["queries"][0][:2] == [2.5, 7.5]

@@ -134,8 +134,8 @@ import { readTree } from "./tree.js";
 /** A point: where it is, what it says, how far off it may be, and the key of its row, or "". @typedef {[x: number, y: number, text: string, low: number | null, high: number | null, key: string]} Mark */
 /** `level` is what its marks are compared with. @typedef {{name: string, style: "line" | "curve" | "ideal" | "points", level: [number, string] | null, marks: Mark[]}} Series */
 /** Over moments in milliseconds since 1970 if `over` is "", else over numbers of that; `levels` are the ticks of the upright axis. @typedef {{kind: "chart", label: string, over: string, stacked: boolean, levels: [number, string][], series: Series[]}} ChartBlock */
-/** In seconds. @typedef {[since: number, until: number, label: string, key: string, state: "" | "failed" | "idle"]} LaneSpan */
-/** Curves by buckets of `width` seconds, the first as an area; `more` spans of a lane are left out. @typedef {{kind: "timeline", label: string, seconds: number, width: number, curves: {name: string, values: number[]}[], lanes: {name: string, more: number, spans: LaneSpan[]}[]}} TimelineBlock */
+/** In seconds. @typedef {[since: number, until: number, label: string, key: string, state: "" | "failed" | "removed" | "idle"]} LaneSpan */
+/** Curves by buckets of `width` seconds, the first as an area. @typedef {{kind: "timeline", label: string, seconds: number, width: number, curves: {name: string, values: number[]}[], lanes: {name: string, spans: LaneSpan[]}[]}} TimelineBlock */
 /** @typedef {{kind: "facts", pairs: [string, string][]} | {kind: "lines", list: boolean, texts: string[]} | TableBlock | ChartBlock | TimelineBlock} Block */
 /** A part of an answer. @typedef {{title: string, about: string, blocks: Block[]}} Section */
 /** What Spark knows of the application. @typedef {{headline: string[], sections: Section[]}} Job */

@@ -29,7 +29,7 @@ export class Sections {
     this.chosen = make("div", "controls chosen");
     this.chosen.hidden = true;
     this.chosen.setAttribute("role", "status");
-    this.element = filled("div", "sections", this.chosen, ...sections.map((section) => this.section(section)));
+    this.element = filled("div", "sections", ...sections.map((section) => this.section(section)), this.chosen);
   }
 
   /** @param {Section} section */
@@ -73,7 +73,7 @@ export class Sections {
     const again = linkButton("Show all again", () => this.choose(""), "show all");
     const link = key ? this.linkOf(key) : null;
     const more = link ? [linkButton(link.text, link.act, link.text)] : [];
-    this.chosen.replaceChildren(...(key ? ["Only what belongs to ", make("b", "", key), ...more, again] : []));
+    this.chosen.replaceChildren(...(key ? [filled("span", "", "Only ", make("b", "", key), " and what belongs to it"), ...more, again] : []));
     this.chosen.hidden = !key;
     for (const one of this.shown) one.show(related);
   }

@@ -1,6 +1,7 @@
 // @ts-check
 /** An application over time: curves by buckets, the first as an area, and lanes of spans below them. */
 
+import { grouped } from "../data/format.js";
 import { chartFrame, countTicks, drawn, fitting, secondTicks } from "./axes.js";
 
 /** @import { LaneSpan, TimelineBlock } from "../data/page.js" */
@@ -163,11 +164,11 @@ export class SpanChart {
       picture.append(drawn("path", kind === "area" ? { class: "area fill", d: `${line}V${y(0)}H${SPAN_LEFT}Z` } : { class: `line ${kind}`, d: line }));
     }
     let bottom = CURVES_ROOM + AXIS_ROOM;
-    block.lanes.forEach(({ name, more, spans }, lane) => {
-      const text = more ? `${name} (${more} more are too short)` : name;
+    block.lanes.forEach(({ name, spans }, lane) => {
+      const { lines, left } = this.lane(picture, spans, lane, bottom + NAME_ROOM);
+      const text = left ? `${name} (no room for ${grouped(left)} more)` : name;
       picture.append(drawn("text", { class: "lane", x: SPAN_LEFT, y: bottom + 12 }, text));
-      bottom += NAME_ROOM;
-      bottom += this.lane(picture, spans, lane, bottom) * BAR_ROOM + 3;
+      bottom += NAME_ROOM + lines * BAR_ROOM + 3;
     });
     for (const [second, text] of ticks) {
       const x = SPAN_LEFT + second * perSecond;
@@ -188,17 +189,22 @@ export class SpanChart {
    * @param {LaneSpan[]} spans by their begin
    * @param {number} lane
    * @param {number} top
-   * @returns {number} of lines
+   * @returns how many lines there are, and how many spans have no room
    */
   lane(picture, spans, lane, top) {
     /** Where each line is free again, in pixels. */
     const free = [0];
+    let left = 0;
     for (const span of spans) {
       const [since, until, label, key, state] = span;
       const x = SPAN_LEFT + since * this.perSecond;
       const width = Math.max(1.5, (until - since) * this.perSecond);
       let line = free.findIndex((end) => end <= x + 0.5);
-      if (line < 0) line = free.length < MOST_BAR_LINES ? free.length : MOST_BAR_LINES - 1;
+      if (line < 0) line = free.length;
+      if (line >= MOST_BAR_LINES) {
+        left++;
+        continue;
+      }
       free[line] = Math.max(free[line] ?? 0, x + width);
       const y = top + line * BAR_ROOM;
       const faint = this.related && key && !this.related.has(key) ? "faint" : "";
@@ -207,7 +213,7 @@ export class SpanChart {
       picture.append(element);
       this.bars.push({ lane, span, x, y, width, element });
     }
-    return free.length;
+    return { lines: free.length, left };
   }
 }
 
