@@ -36,8 +36,8 @@ _log = logging.getLogger(__name__)
 class RunRequest:
     """Everything a run needs to know; `command` is what the user typed, without passwords.
 
-    Without `keep_empty`, a run without a match leaves no run folder. `spark` is where the stages of a Spark
-    application are known; without `slices` samples are not divided by them.
+    Without `keep_empty`, a run without a recording leaves no run folder. `spark` is where the stages of a
+    Spark application are known; without `slices` samples are not divided by them.
     """
 
     located: Located
@@ -93,8 +93,7 @@ def run(request: RunRequest, reach: Reach, listener: Listener, stop: Stop | None
     folder = RunFolder.create(request.output, request.force)
     try:
         result = _run_into(folder, request, reach, listener, stop or Stop())
-        matched = result.coverage.processes.found or result.interrupted or failures(result.results)
-        if request.keep_empty or matched:
+        if request.keep_empty or result.coverage.processes.recorded:
             return result
         folder.remove()
         return replace(result, kept=False)

@@ -200,10 +200,14 @@ FROM amounts GROUP BY key ORDER BY amount DESC, key LIMIT {_MOST_NAMES}
 """
 
 
-def cost(asked: Asked, by: str) -> Cost:
-    """What recorded runs used on each day, by category of work, application, user or method."""
-    with chosen_runs(asked, False, *_TABLES[by]) as (duckdb, found):
+def cost(asked: Asked, by: str | None) -> Cost:
+    """What recorded runs used on each day, by category of work, application, user or method.
+
+    Without `by` it is by category, and by method of events whose stacks have none.
+    """
+    with chosen_runs(asked, False, *(_TABLES[by] if by else ("work", "methods"))) as (duckdb, found):
         event = chosen_event(duckdb, found, with_samples=False)  # idle runs were recorded, too
+        by = by or ("category" if is_work(event) else "method")
         if by in ("category", "user") and not is_work(event):
             raise UsageError(f"the stacks of {event} are not divided by {by}", "choose another --by")
         unit, in_time = duckdb.execute(

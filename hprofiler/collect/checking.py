@@ -14,7 +14,7 @@ from hprofiler.collect import libraries
 from hprofiler.collect.canaries import Kind, kind_of
 from hprofiler.collect.limits import USUAL, Care, first_processes, refuse_busy
 from hprofiler.collect.stop import Stop
-from hprofiler.collect.visit import Visit
+from hprofiler.collect.visit import Visit, remedy_here
 from hprofiler.collect.visit_group import Reach, VisitGroup, silent
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Selector, Status
 from hprofiler.model.event_names import caution_of
@@ -127,7 +127,14 @@ class _CheckingVisit(_FindingVisit):
             libraries.plan(self._sampling, needed, self._care.agent_cpu, self._selector), meant
         )
         self._clock_ahead = ahead(checked.time, asked, time.time())
-        processes = (*map(_cautioned, checked.processes), *map(CheckedProcess.of, too_many))
+        users = {one.pid: one.user for one in meant}
+        own = (
+            one.replace(
+                remedy=remedy_here(self.host, self.facts, one.code, users.get(one.pid or 0, "")) or one.remedy
+            )
+            for one in checked.processes
+        )
+        processes = (*map(_cautioned, own), *map(CheckedProcess.of, too_many))
         if found.processes and not self._care.busy and self.facts:
             try:
                 refuse_busy(self.facts)

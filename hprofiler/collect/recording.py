@@ -29,7 +29,7 @@ from hprofiler.collect.ledger import Ledger, doubts, first_failure
 from hprofiler.collect.limits import USUAL, Care, first_processes, refuse_busy
 from hprofiler.collect.reconnect import Reconnect
 from hprofiler.collect.stop import AT_ONCE, Stop
-from hprofiler.collect.visit import Visit, idle_reason
+from hprofiler.collect.visit import Visit, idle_reason, remedy_here
 from hprofiler.collect.visit_group import HostProgress, Listener, Reach, StartGate, VisitGroup, silent
 from hprofiler.model import Host, HostRecord, Process, Sampling, Selector, Status
 
@@ -272,6 +272,11 @@ class _RecordingVisit(Visit):
         if inside and outcome.status is Status.FAILED:  # images rarely have perf
             remedy = "; or ".join(filter(None, (outcome.remedy, _FROM_THE_NODE)))
             outcome = outcome.replace(remedy=remedy)
+        if outcome.pid is not None:
+            user = self._ledger.process(outcome.pid).user
+            outcome = outcome.replace(
+                remedy=remedy_here(self.host, self.facts, outcome.code, user) or outcome.remedy
+            )
         line = self._ledger.outcome(outcome)
         if line:
             self.outcomes.append(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -10,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from math import inf
 from typing import Any
 
@@ -21,13 +23,18 @@ from hprofiler.base.text import some
 from hprofiler.collect.audit import VisitAudit
 from hprofiler.collect.containers import Contained, with_parents
 from hprofiler.collect.visit_group import HostProgress, VisitGroup
-from hprofiler.model import DOING, Host, HostFacts, Outcome, Params, Selector, Status
+from hprofiler.model import DOING, HERE, Host, HostFacts, Outcome, Params, Selector, Status
 from hprofiler.transport.base import NoShell, Transport
 from hprofiler.transport.local import LocalTransport
 
 _LAST_WORDS = 3.0
 _SHOWN = 3
 _PIPE_IS_HERE = "it runs here, on the list of the container's processes; test it with: ps -ef | {}"
+
+_JAVA = re.compile(r"(?:\S*/)?java\b")
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+# Least similarity of a word that may be meant, from 0 to 1.
+_LIKE = 0.8
 
 _log = logging.getLogger(__name__)
 
@@ -251,6 +258,8 @@ class Visit(ABC):
         found = replace(found, processes=processes, ignored=tuple(doubtful_first))
         self.processes = len(processes)
         if not processes:
+            if selector.kind == "text" and not found.ignored and self._group.alone:
+                found = replace(found, ignored=near_names(selector, session.list().processes))
             self.note(Status.IDLE, "find", idle_reason(found, self.host, selector), code="no-match")
         elif selector.kind == "pids" and self._group.alone:  # of several hosts, another may have it
             missing = [one for one in found.ignored if not one.doubtful]
@@ -404,6 +413,25 @@ class Visit(ABC):
             self.transport.close()
         except HostError:
             _log.debug("closing %s", self.host.name, exc_info=True)
+
+
+def near_names(selector: Selector, listed: Sequence[Listed]) -> tuple[Ignored, ...]:
+    """Processes whose command lines have a word like the selector's text: JVMs, unless others match too."""
+    text = selector.text.rpartition(".")[2]
+    for one in listed:
+        if selector.native or _JAVA.match(one.command):
+            near = get_close_matches(text, _WORD.findall(one.command), n=1, cutoff=_LIKE)
+            if near and near[0] != text:
+                return (Ignored(one.pid, f"did you mean {near[0]}?"),)
+    return ()
+
+
+def remedy_here(host: Host, facts: HostFacts | None, code: str, user: str) -> str:
+    """What to do on this machine, where nobody connects, about a process of another user; else ""."""
+    other = facts is not None and facts.user not in ("root", user)
+    if code != "not-permitted" or host.address != HERE or not other:
+        return ""
+    return f"run `sudo -u {user} hprofiler …`, or use --become sudo"
 
 
 def idle_reason(found: Found, host: Host, selector: Selector) -> str:

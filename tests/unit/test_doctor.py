@@ -87,7 +87,7 @@ def test_on_a_busy_host_nothing_would_be_recorded(fleet, forced, code):
     (one,) = checked.verdicts
     assert one.engine == ("async-profiler" if forced else "")
     words = shown(checked)
-    assert ("a: 0 of 1 processes would be recorded as asked, 1 not" in words) is not forced
+    assert ("a: 0 of 1 process would be recorded as asked, 1 not" in words) is not forced
     assert ("--force-busy" in words) is not forced
 
 

@@ -59,9 +59,10 @@ def test_a_process_id_that_is_left_out_has_its_reason(tmp_path: Path, fleet: Mak
 
 
 @pytest.mark.parametrize(
-    ("body", "keep_empty", "kept"), [(IDLE, False, False), (IDLE, True, True), (FAILED, False, True)]
+    ("body", "keep_empty", "kept"),
+    [(IDLE, False, False), (IDLE, True, True), (FAILED, False, False), (FAILED, True, True)],
 )
-def test_a_run_that_matches_no_process_leaves_no_folder(
+def test_a_run_without_a_recording_leaves_no_folder(
     tmp_path: Path, fleet: MakeFleet, capsys: Any, body: str, keep_empty: bool, kept: bool
 ) -> None:
     folder = tmp_path / "run"

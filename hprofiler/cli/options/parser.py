@@ -70,6 +70,23 @@ exit status:
 """
 
 
+FIRST_STEPS = """\
+hprofiler: where does a distributed job spend its time?
+
+  hprofiler ps -j java                            list the JVMs of this machine
+  hprofiler 4242 -t 30                            record the process 4242 for 30 s
+  hprofiler -j Main -e cpu,alloc,lock,wall        record all JVMs with Main in the command line
+  hprofiler -j spark-executor -h node1,node2      record on hosts, over SSH
+  hprofiler -j application_… -c http://rm:8088    record a YARN application
+  hprofiler top -j java                           show what processes use now
+  hprofiler report RUN --open                     open the report of a run
+  hprofiler demo                                  record a small job, to see a report
+
+commands: {commands}
+hprofiler --help has all options, hprofiler COMMAND --help those of a command.
+"""
+
+
 class Parser(argparse.ArgumentParser):
     """Its errors are UsageErrors, which say what is wrong, and which help to read."""
 
@@ -107,10 +124,13 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions
         importlib.import_module("hprofiler.cli.commands.completion").complete()
     words = list(argv)
-    if not words or (words[0] in ("-h", "--help", "help") and len(words) == 1):
+    if not words:
+        print(FIRST_STEPS.format(commands=", ".join(VERBS)), end="")
+        general_parser().exit(2)
+    if words[0] in ("-h", "--help", "help") and len(words) == 1:
         parser = general_parser()
         parser.print_help()
-        parser.exit(0 if words else 2)
+        parser.exit(0)
     if words[0] == "--version":
         print(f"hprofiler {__version__}")
         general_parser().exit()

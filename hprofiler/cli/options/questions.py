@@ -52,8 +52,7 @@ def add_cost_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by",
         choices=["category", "application", "user", "method"],
-        default="category",
-        help="what to divide the cost by (default: category of work)",
+        help="what to divide the cost by (default: category of work; of events that have none, method)",
     )
     _add_common(parser)
     parser.epilog = (

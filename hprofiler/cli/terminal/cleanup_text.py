@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hprofiler.agent.messages import Leftover
 from hprofiler.base.bounded_json import members
@@ -21,8 +21,17 @@ _OF_LEFTOVER = ("kind", "path", "pid", "user", "bytes", "state", "reason", "resu
 def print_list(found: Sequence[HostLeft]) -> None:
     """One line per thing, those to remove first."""
     for host in found:
-        for one in sorted(host.entries, key=lambda one: one.state != "left"):
-            print(f"{host.host.name}: {'remove' if one.state == 'left' else 'leave'} {_described(one)}")
+        entries = sorted(host.entries, key=lambda one: one.state != "left")
+        _print_each_once(
+            f"{host.host.name}: {'remove' if one.state == 'left' else 'leave'} {_described(one)}"
+            for one in entries
+        )
+
+
+def _print_each_once(lines: Iterable[str]) -> None:
+    """The same path may be of several containers."""
+    for line, times in Counter(lines).items():
+        print(line if times == 1 else f"{line} ({times} of them: containers have their own)")
 
 
 def _described(one: Leftover) -> str:
@@ -52,9 +61,11 @@ def print_results(cleaned: Sequence[HostLeft]) -> None:
         "stopped": "stopped the",
     }
     for host in cleaned:
-        for one in host.entries:
-            if one.result in verbs:
-                print(f"{host.host.name}: {verbs[one.result]} {_name(one)}")
+        _print_each_once(
+            f"{host.host.name}: {verbs[one.result]} {_name(one)}"
+            for one in host.entries
+            if one.result in verbs
+        )
 
 
 def print_failed(failed: Sequence[Outcome]) -> None:

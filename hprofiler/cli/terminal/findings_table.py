@@ -10,6 +10,7 @@ from hprofiler.base.text import some
 from hprofiler.cli.terminal.lines import print_table, say
 from hprofiler.collect.checking import HostChecked, kinds
 from hprofiler.model import VAGUE_CODES, Status
+from hprofiler.model.measures import counted
 
 SEVERITIES = ("error", "warning", "info", "ok")
 WHO_SHOWN = 3
@@ -65,7 +66,7 @@ def _summary(checked: Sequence[HostChecked]) -> str:
     if not verdicts:
         return "nothing would be recorded"
     good, part = verdicts.count(Status.OK), verdicts.count(Status.DEGRADED)
-    words = f"{good} of {len(verdicts)} processes would be recorded as asked"
+    words = f"{good} of {counted(len(verdicts), 'processes')} would be recorded as asked"
     words += f", {part} with a warning" if part else ""
     return words + (f", {len(verdicts) - good - part} not" if good + part < len(verdicts) else "")
 

@@ -8,25 +8,30 @@ from dataclasses import asdict
 
 from hprofiler.analysis.coverage import times_in_words
 from hprofiler.analysis.facts import RunFacts
+from hprofiler.analysis.heaviest import heaviest
+from hprofiler.analysis.machines import THRESHOLDS
 from hprofiler.analysis.result import EventAnalysis
-from hprofiler.analysis.words import SEE_WHAT_IS_THERE, plain
+from hprofiler.analysis.words import SEE_WHAT_IS_THERE, and_more, percent, plain
 from hprofiler.app.run import RunResult, failures
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable, some
+from hprofiler.base.text_table import table_lines
 from hprofiler.cli.terminal import lines
 from hprofiler.cli.terminal.ledger import host_records, print_degraded, print_failures, print_reasons
 from hprofiler.cli.terminal.lines import say
 from hprofiler.model import HostRecord, Recording, Selector
-from hprofiler.model.measures import in_words, measure_of, no_samples
+from hprofiler.model.measures import amount, counted, in_words, measure_of, named_by, no_samples
 from hprofiler.report.counters import counters_text
 from hprofiler.report.machines import machines_record, machines_text
 from hprofiler.report.spark_record import findings_record
 from hprofiler.report.stages import stages_record, stages_text
 from hprofiler.report.text import hottest, outliers_record, outliers_table
 from hprofiler.report.work import may_inline, work_record, work_text
+from hprofiler.runfolder import RunFolder
 
 FINDINGS_SHOWN = 3
 _HOSTS_SHOWN = 8
+_PROCESSES_SHOWN = 5
 
 # Selectors that match any program only with --engine perf or pyspy.
 _OF_ANY_PROGRAM = ("text", "regex", "pipe")
@@ -44,7 +49,7 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
         print("; ".join(times))
     for event in result.report.events:
         print()
-        _print_event(event)
+        _print_event(result.folder, event)
         if outliers and event.total:
             print(outliers_table(event.event, event.compared))
     if told := machines_text(result.report.analysis.machines):
@@ -61,22 +66,48 @@ def print_ledger(results: Sequence[HostRecord], page: str) -> None:
     print_reasons(results)
 
 
-def _print_event(event: EventAnalysis) -> None:
+def _print_event(folder: RunFolder, event: EventAnalysis) -> None:
     """Totals of an event, its findings and hottest methods."""
     if not event.total:
         print(f"{event.event}: {why_empty(event)}")
         return
     left_out = f", {event.left_out:.1%} removed by --trim" if event.whole > event.total else ""
     print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}")
-    caveats = [one for one in event.findings[FINDINGS_SHOWN:] if one.caveat]
-    for finding in (*event.findings[:FINDINGS_SHOWN], *caveats):
+    findings = [one for one in event.findings if one.code not in THRESHOLDS]  # of hosts: printed once, below
+    caveats = [one for one in findings[FINDINGS_SHOWN:] if one.caveat]
+    for finding in (*findings[:FINDINGS_SHOWN], *caveats):
         say("  ", printable(plain(finding.text)), sys.stdout)
     of = event.share_of if event.attributed < event.total else ""
     print(hottest(event.hottest, event.attributed, event.event, of, event.self_only))
+    if event.recorded > 1 and not event.facts.trimmed:
+        print("\n".join(_processes(folder, event)))
     if work := work_text(event.work, may_inline(event.facts)):
         print(work)
     if event.stages is not None:
         print(stages_text(event.stages))
+
+
+def _processes(folder: RunFolder, event: EventAnalysis) -> Iterator[str]:
+    """The processes that cost most, and where."""
+    found = heaviest(folder, event.facts, _PROCESSES_SHOWN)
+    column = measure_of(event.event).column
+    several = len({one.host for one in found}) > 1
+    rows = [("share", "amount", "process", f"hottest {named_by(event.event)}")]
+    for one in found:
+        name = f"{one.process.label} (pid {one.process.pid})"
+        share = plain(percent(one.hottest.self_value, one.cost))
+        rows.append(
+            (
+                plain(percent(one.cost, event.attributed)),
+                amount(one.cost, column),
+                printable(f"{one.host}: {name}" if several else name),
+                printable(f"{one.hottest.name} ({share} of it)"),
+            )
+        )
+    if found:
+        yield "  by process:"
+        yield from table_lines(rows, right=(0, 1), indent=4)
+        yield from and_more(event.recorded - len(found) if len(found) == _PROCESSES_SHOWN else 0, "processes")
 
 
 def _print_nothing(result: RunResult, selector: Selector) -> None:
@@ -97,7 +128,7 @@ def why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> s
         why = "; ".join(f"{event.event}: {why_empty(event)}" for event in result.report.events)
         return f"{result.report.coverage}, but there are no samples: {why}"
     if found:
-        return f"none of {found} matching processes could be recorded"
+        return f"none of {counted(found, 'matching processes')} could be recorded"
     missed = [one.name for one in result.results if one.name not in searched]
     if searched:
         if selector.kind == "pids" and len(result.results) == 1:
