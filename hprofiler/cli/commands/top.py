@@ -1,4 +1,4 @@
-"""`hprofiler top`: what hosts and the job's processes do now. Records nothing."""
+"""`hprofiler top`: what hosts and the job's processes do now. Records nothing, unless a key asks for it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from rich.table import Table
-
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_table, say
 from hprofiler.cli.terminal.streams import is_terminal
+from hprofiler.cli.terminal.top_methods import TopMethods
+from hprofiler.cli.terminal.top_processes import process_rows, process_table
 from hprofiler.cli.terminal.top_table import TopTable
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.watching import watch
 from hprofiler.model import Status
 
+_NUMBERS = ("PID", "CPU", "memory", "heap", "GC")
 _LATEST = 3.0
 """A host that is later than so many seconds is shown as it was."""
 
@@ -33,7 +34,7 @@ def command(options: argparse.Namespace) -> int:
     stop = Stop()
     live = is_terminal(sys.stdout) and not options.json and options.count is None
     reach = chosen.reach(options, located)
-    with _live(table, stop) if live else _printed(table, options, stop):
+    with _live(table, TopMethods(located.hosts, reach), stop) if live else _printed(table, options, stop):
         found = watch(located.hosts, selector, reach, table.add, table.listen, stop, counters)
     failed = [one for host in found for one in host.outcomes if one.status is Status.FAILED]
     for one in failed if not stop.signal else ():
@@ -72,29 +73,44 @@ def _print(table: TopTable, as_json: bool) -> None:
         print(json.dumps({"time": time.time(), "hosts": table.record()}), flush=True)
     else:
         print_table([table.heads, *table.rows()], right=range(1, len(table.heads) - 1))
+        rows = process_rows(table.processes())
+        if len(rows) > 1:
+            print()
+            right = [number for number, head in enumerate(rows[0]) if head in _NUMBERS]
+            print_table(rows, right=right)
         sys.stdout.flush()
 
 
 @contextmanager
-def _live(table: TopTable, stop: Stop) -> Iterator[None]:
+def _live(table: TopTable, methods: TopMethods, stop: Stop) -> Iterator[None]:
     """Shows the table on the terminal until q or Ctrl-C."""
-    from rich.console import Console
+    from rich.console import Console, Group
     from rich.live import Live
+    from rich.text import Text
 
     console = Console()
 
-    def picture() -> Table:
-        return table.table(console.width, console.height)
+    def picture(*below: Text) -> Group:
+        processes, height = table.processes(), console.height - 3 - len(methods.lines)
+        hosts = table.table(console.width, height // 2 if processes else height)
+        if not processes:
+            return Group(hosts, *below)
+        return Group(hosts, "", process_table(processes, height - hosts.row_count - 1), *below)
 
-    shown = Live(get_renderable=picture, console=console, refresh_per_second=1, screen=True)
-    with _keys(stop), shown:
+    def whole() -> Group:
+        lines = [Text(line, no_wrap=True, overflow="ellipsis") for line in methods.lines]
+        return picture(*lines, Text("q or Ctrl-C ends; m samples the busiest process's methods", "dim"))
+
+    shown = Live(get_renderable=whole, console=console, refresh_per_second=1, screen=True)
+    with _keys(stop, lambda: methods.ask(table.processes())), shown:
         yield
+        methods.close()
     console.print(picture())
 
 
 @contextmanager
-def _keys(stop: Stop) -> Iterator[None]:
-    """The key q ends it. Without a terminal to read from, only Ctrl-C does."""
+def _keys(stop: Stop, on_m: Callable[[], None]) -> Iterator[None]:
+    """The key q ends it, m calls `on_m`. Without a terminal to read from, only Ctrl-C does."""
     import termios
     import tty
 
@@ -105,8 +121,9 @@ def _keys(stop: Stop) -> Iterator[None]:
     before = termios.tcgetattr(terminal)
 
     def read() -> None:
-        while sys.stdin.read(1) not in ("q", "Q", ""):
-            pass
+        while (key := sys.stdin.read(1)) not in ("q", "Q", ""):
+            if key in ("m", "M"):
+                on_m()
         stop.finish()
 
     tty.setcbreak(terminal)

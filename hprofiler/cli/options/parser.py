@@ -28,6 +28,8 @@ from hprofiler.model.target import pids_alone
 
 _HELP = "print this help"
 _WITH_PROCESSES = ("run", "ps", "top", "doctor")
+# Without a selector these look at all JVMs.
+_LOOKING = ("ps", "top")
 _WITH_HOSTS = ("run", "ps", "top", "doctor", "cleanup")
 # Least similarity of a word and a suggestion, from 0 to 1.
 _LIKE = 0.8
@@ -145,6 +147,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if verb in _WITH_PROCESSES and options.selector is None:
         if others and pids_alone(others[0]):
             options.selector = f"pid:{others.pop(0)}"
+        elif verb in _LOOKING:
+            options.selector = "java"
         elif not (others and others[0].startswith("-")):  # an unknown option
             parser.error("name processes with -j SELECTOR, or by their ids")
     if others:
@@ -361,7 +365,8 @@ def _top_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--json", action="store_true", help="print each table as a line of JSON")
     parser.epilog = (
-        f"{SELECTORS}\nexamples:\n  hprofiler top -j spark-executor -h node1,node2\n"
+        f"{SELECTORS}\nexamples:\n  hprofiler top                        all JVMs of this machine\n"
+        "  hprofiler top -j spark-executor -h node1,node2\n"
         "  hprofiler top -j application_1700000000000_0042 -c http://rm:8088\n"
         "  hprofiler top -j java --json --count 60 > minute.json\n\n"
         "exit status:\n  0  every host answered\n  2  bad usage\n"
@@ -549,7 +554,7 @@ class _Verb(NamedTuple):
 VERBS = {
     "run": _Verb("profile processes (the default command: `run` may be left out)", _run_options),
     "ps": _Verb("list the hosts and processes that a run would profile", _ps_options),
-    "top": _Verb("show live what hosts and processes use, without touching any process", _top_options),
+    "top": _Verb("show live what hosts and processes use", _top_options),
     "doctor": _Verb("check whether a run would succeed, without touching any process", _doctor_options),
     "apps": _Verb("list the running applications of a YARN cluster", _apps_options),
     "selectors": _Verb("list the named selectors for -j", _selectors_options),

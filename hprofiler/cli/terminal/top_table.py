@@ -11,6 +11,7 @@ from hprofiler.analysis.machines import THRESHOLDS, Figure, host_figures, host_f
 from hprofiler.analysis.metrics import HostMetrics
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
+from hprofiler.cli.terminal.top_processes import TopProcess, busiest_first, processes_of
 from hprofiler.model.measures import size
 from hprofiler.report.counters import shown_number
 from hprofiler.report.machines import shown_percent
@@ -61,7 +62,7 @@ class _Host:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     beyond: frozenset[str] = frozenset()
     severity: float = 0.0
-    processes: int = 0
+    processes: tuple[TopProcess, ...] = ()
     job_cpu: float = 0.0
     job_memory: float = 0.0
 
@@ -94,7 +95,7 @@ class TopTable:
                 figures=figures,
                 beyond=frozenset(THRESHOLDS[one.code].figure for one in findings),
                 severity=max((one.severity for one in findings), default=0.0),
-                processes=len(reading.processes),
+                processes=processes_of(reading, metrics),
                 job_cpu=work["cpu"] / 100,
                 job_memory=work["memory"],
             )
@@ -126,6 +127,11 @@ class TopTable:
     def rows(self) -> list[Row]:
         return [self._row(one) for one in self._sorted()]
 
+    def processes(self) -> list[TopProcess]:
+        """Those of all hosts, the busiest first."""
+        with self._changed:
+            return busiest_first([process for one in self._hosts.values() for process in one.processes])
+
     def record(self) -> dict[str, object]:
         """For JSON."""
         return {
@@ -133,7 +139,12 @@ class TopTable:
                 "figures": {
                     name: members(figure, "mean", "unit", "id") for name, figure in one.figures.items()
                 },
-                **members(one, "processes", "job_cpu", "job_memory", "note"),
+                "processes": len(one.processes),
+                **members(one, "job_cpu", "job_memory", "note"),
+                "process_list": [
+                    members(process, "pid", "user", "label", "cpu", "memory", "heap", "gc")
+                    for process in busiest_first(one.processes)
+                ],
             }
             for one in self._sorted()
         }
@@ -168,7 +179,7 @@ class TopTable:
             shown(host.figures[name].mean) if name in host.figures else ""
             for name, (_, shown) in self._columns.items()
         )
-        last = printable(host.note) if host.failed else f"{host.processes:,}"
+        last = printable(host.note) if host.failed else f"{len(host.processes):,}"
         memory = size(host.job_memory) if host.job_memory else "0"
         return (name, *cells, f"{host.job_cpu:.1f}", memory, last)
 

@@ -1,0 +1,57 @@
+"""The methods of `top`: of the busiest process, recorded for a moment when a key asks for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from hprofiler.app.glance import SECONDS, hottest_methods
+from hprofiler.base.errors import HprofilerError
+from hprofiler.base.text import printable
+from hprofiler.cli.terminal.top_processes import TopProcess
+from hprofiler.collect.stop import Stop
+from hprofiler.collect.visit_group import Reach
+from hprofiler.model import Host
+from hprofiler.model.measures import counted
+from hprofiler.report.text import hottest
+
+_MOST = 10
+# Longest time that the end of `top` waits for the end of a recording.
+_PATIENCE = 30.0
+
+
+class TopMethods:
+    """`lines` is what is known last."""
+
+    def __init__(self, hosts: Sequence[Host], reach: Reach) -> None:
+        self._hosts: Mapping[str, Host] = {one.name: one for one in hosts}
+        self._reach = reach
+        self._stop = Stop()
+        self._worker: threading.Thread | None = None
+        self.lines: Sequence[str] = ()
+
+    def ask(self, processes: Sequence[TopProcess]) -> None:
+        """Record the first process, unless one is being recorded."""
+        if processes and not (self._worker and self._worker.is_alive()):
+            self._worker = threading.Thread(target=self._record, args=(processes[0],), daemon=True)
+            with suppress(RuntimeError):
+                self._worker.start()
+
+    def close(self) -> None:
+        """End a recording, and wait until nothing of it is left."""
+        self._stop.finish()
+        if self._worker and self._worker.is_alive():
+            self._worker.join(_PATIENCE)
+
+    def _record(self, process: TopProcess) -> None:
+        who = printable(f"{process.label} (pid {process.pid})")
+        self.lines = [f"recording {who} for {SECONDS:.0f} s …"]
+        try:
+            host = self._hosts[process.host]
+            samples, methods = hottest_methods(host, process.pid, self._reach, self._stop, _MOST)
+        except HprofilerError as error:
+            self.lines = [printable(f"{who}: {error.reason}"), printable(f"  {error.remedy}")]
+            return
+        taken = f"{who}: {counted(samples, 'samples')} of CPU time"
+        self.lines = [taken, *(hottest(methods, samples, "cpu").split("\n") if methods else [])]
