@@ -1,13 +1,12 @@
-"""A short recording of one process, of which nothing is kept: what `top` shows of its methods."""
+"""A short recording of one process, of which nothing is kept: for the methods that `top` shows."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from hprofiler._flamegraph import Profile
-from hprofiler.analysis.attribution import Method
 from hprofiler.base.errors import HprofilerError
 from hprofiler.collect.recording import collect
 from hprofiler.collect.stop import Stop
@@ -19,10 +18,9 @@ SECONDS = 3.0
 _FREQUENCY = 99
 
 
-def hottest_methods(
-    host: Host, pid: int, reach: Reach, stop: Stop, most: int
-) -> tuple[int, Sequence[Method]]:
-    """How many samples of CPU time were taken, and the methods with most of them.
+@contextmanager
+def glance(host: Host, pid: int, reach: Reach, stop: Stop) -> Iterator[Path]:
+    """The profile of the process's CPU time in pprof, which is there during the block.
 
     Raises HprofilerError if the process could not be recorded.
     """
@@ -37,8 +35,6 @@ def hottest_methods(
             if not result.recordings:
                 why = next((one for one in result.outcomes if one.reason), None)
                 raise HprofilerError(why.reason if why else "not recorded", why.remedy if why else "")
-            profile = Profile.open(folder.profile_path(host.name, pid, "cpu"), "pprof").canonical()
+            yield folder.profile_path(host.name, pid, "cpu")
         finally:
             folder.release()
-    top = profile.top(most)
-    return profile.total(), [Method(one.name, one.self_value, one.total_value) for one in top]

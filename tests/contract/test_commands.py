@@ -218,14 +218,30 @@ def test_a_signal_keeps_and_reports_what_was_recorded(burner, tmp_path, how):
 
 def test_top_prints_a_table_or_lines_of_json(burner):
     done = hprofiler("top", "-j", f"pid:{burner.pid}")
-    heads, row = done.stdout.splitlines()
-    assert heads.split()[:2] == ["host", "CPU"] and row.endswith("  1"), done
+    heads, row, blank, heads_of_processes, process = done.stdout.splitlines()
+    assert heads.split()[:2] == ["host", "CPU"] and row.endswith("  1") and not blank, done
+    assert heads_of_processes.split()[:3] == ["PID", "user", "CPU"], done
+    assert process.split()[0] == str(burner.pid) and process.endswith("Burner"), done
     done = hprofiler("top", "-j", f"pid:{burner.pid}", "--json", "--count", "2")
     first, second = map(json.loads, done.stdout.splitlines())
     assert done.returncode == 0 and first["time"] < second["time"]
     (host,) = second["hosts"].values()
     assert host["processes"] == 1 and 0.05 < host["job_cpu"] < 2 and host["job_memory"] > 1e7, host
     assert host["figures"]["cpu"]["unit"] == "%"
+    (process,) = host["process_list"]
+    assert (process["pid"], process["cpu"], process["memory"]) == (
+        burner.pid,
+        host["job_cpu"],
+        host["job_memory"],
+    )
+
+
+def test_top_samples_the_busiest_process_when_a_key_asks_for_it(burner):
+    terminal = OnTerminal("top", "-j", f"pid:{burner.pid}")
+    terminal.wait_for(b"Burner")
+    os.write(terminal._ours, b"m")
+    terminal.wait_for(rb"Burner \(pid \d+\): \d+ samples of CPU time")
+    assert terminal.press(b"q") == 0
 
 
 def test_top_runs_on_a_terminal_until_q_and_touches_nothing(burner, tmp_path):

@@ -6,7 +6,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from hprofiler.app.glance import SECONDS, hottest_methods
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.attribution import Method
+from hprofiler.app.glance import SECONDS, glance
 from hprofiler.base.errors import HprofilerError
 from hprofiler.base.text import printable
 from hprofiler.cli.terminal.top_processes import TopProcess
@@ -49,9 +51,15 @@ class TopMethods:
         self.lines = [f"recording {who} for {SECONDS:.0f} s …"]
         try:
             host = self._hosts[process.host]
-            samples, methods = hottest_methods(host, process.pid, self._reach, self._stop, _MOST)
+            with glance(host, process.pid, self._reach, self._stop) as path:
+                profile = Profile.open(path, "pprof").canonical()
         except HprofilerError as error:
             self.lines = [printable(f"{who}: {error.reason}"), printable(f"  {error.remedy}")]
             return
+        except (OSError, ValueError, RuntimeError) as error:
+            self.lines = [printable(f"{who}: the profile cannot be used: {error}")]
+            return
+        samples = profile.total()
+        methods = [Method(one.name, one.self_value, one.total_value) for one in profile.top(_MOST)]
         taken = f"{who}: {counted(samples, 'samples')} of CPU time"
-        self.lines = [taken, *(hottest(methods, samples, "cpu").split("\n") if methods else [])]
+        self.lines = [taken, *(hottest(methods, samples, "cpu").split("\n") if samples else [])]
