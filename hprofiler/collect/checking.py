@@ -18,6 +18,7 @@ from hprofiler.collect.visit import Visit, remedy_here
 from hprofiler.collect.visit_group import Reach, VisitGroup, silent
 from hprofiler.model import Host, HostFacts, Outcome, Process, Sampling, Selector, Status
 from hprofiler.model.event_names import caution_of
+from hprofiler.model.measures import counted
 
 SKEW = 1.0
 """Difference of clocks, in seconds, that is not reported."""
@@ -96,7 +97,15 @@ class _FindingVisit(Visit):
         self.report("done" if found.processes else "idle")
 
     def _look(self, session: AgentSession, found: Found) -> None:
-        """More to learn about the processes."""
+        """More to learn about the processes: whose they are."""
+        user = self.facts.user if self.facts else "root"
+        others = [one for one in found.processes if user not in ("root", one.user)]
+        if others:
+            code = "not-permitted"
+            remedy = remedy_here(self.host, self.facts, code, others[0].user) or "use --become sudo"
+            number = counted(len(others), "processes")
+            reason = f"{number} of other users than {user}: a run could not attach to them"
+            self.note(Status.DEGRADED, "find", reason, remedy, code)
 
     def found(self) -> HostFound:
         found = self._found

@@ -33,7 +33,7 @@ def listed(options: TargetOptions) -> Located:
 
 def in_file(options: TargetOptions) -> Located:
     path = options.hosts_file or ""
-    lines = _lines(path, "--hosts-file", "write one host per line")
+    lines = _lines(path, "--hosts-file", "name a file with one host per line")
     entries = [entry for where, line in lines for entry in parse_entries(line, where)]
     shown = "standard input" if path == "-" else path
     if not entries:

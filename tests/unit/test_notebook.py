@@ -207,7 +207,7 @@ def test_a_block_that_outlasts_the_limit(made: Record, capsys: Any) -> None:
 def test_nothing_recorded_is_an_error_before_the_block_runs(made: Record, tmp_path: Path) -> None:
     with pytest.raises(HprofilerError) as error, made(REFUSED):
         pytest.fail("the block ran")
-    reason = "nothing recorded: none of 1 matching processes could be recorded; n1 pid 7 (M): refuses attach"
+    reason = "nothing recorded: the only matching process could not be recorded; n1 pid 7 (M): refuses attach"
     assert str(error.value) == f"{reason}\n  use --become sudo"
     with (
         pytest.raises(HprofilerError, match="no process matches 'any'; searched n1"),

@@ -20,7 +20,7 @@ from hprofiler.cli.terminal import lines
 from hprofiler.cli.terminal.ledger import host_records, print_degraded, print_failures, print_reasons
 from hprofiler.cli.terminal.lines import say
 from hprofiler.model import HostRecord, Recording, Selector
-from hprofiler.model.measures import amount, counted, in_words, measure_of, named_by, no_samples
+from hprofiler.model.measures import amount, in_words, measure_of, named_by, no_samples
 from hprofiler.report.counters import counters_text
 from hprofiler.report.machines import machines_record, machines_text
 from hprofiler.report.spark_record import findings_record
@@ -128,7 +128,9 @@ def why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> s
         why = "; ".join(f"{event.event}: {why_empty(event)}" for event in result.report.events)
         return f"{result.report.coverage}, but there are no samples: {why}"
     if found:
-        return f"none of {counted(found, 'matching processes')} could be recorded"
+        if found == 1:
+            return "the only matching process could not be recorded"
+        return f"none of {found:,} matching processes could be recorded"
     missed = [one.name for one in result.results if one.name not in searched]
     if searched:
         if selector.kind == "pids" and len(result.results) == 1:
