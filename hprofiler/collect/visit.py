@@ -9,7 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from math import inf
@@ -259,7 +259,8 @@ class Visit(ABC):
         self.processes = len(processes)
         if not processes:
             if selector.kind == "text" and not found.ignored and self._group.alone:
-                found = replace(found, ignored=near_names(selector, session.list().processes))
+                with suppress(HostError):  # it is a hint only
+                    found = replace(found, ignored=near_names(selector, session.list().processes))
             self.note(Status.IDLE, "find", idle_reason(found, self.host, selector), code="no-match")
         elif selector.kind == "pids" and self._group.alone:  # of several hosts, another may have it
             missing = [one for one in found.ignored if not one.doubtful]
