@@ -86,7 +86,7 @@ def test_a_change_is_chosen_in_the_menu_of_a_frame_and_ends_with_its_chip(viewer
 def test_idle_threads_are_hidden_until_they_are_asked_for(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "event=wall&view=methods&sort=total")
     assert viewer.text("idle") == "86.0 % is idle: show"
-    assert names(viewer, "methods", 2)[0] == "app/Main.run" and names(viewer, "methods", 1)[0] == "100 %"
+    assert names(viewer, "methods", 2)[0] == "app.Main.run" and names(viewer, "methods", 1)[0] == "100 %"
     viewer.press("z")
     assert viewer.text("idle") == "86.0 % is idle: hide"
     assert names(viewer, "methods", 1)[0] == "86.0 %"
