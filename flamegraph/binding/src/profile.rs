@@ -45,6 +45,9 @@ impl Profile {
     }
 }
 
+/// A wait as tables name it, the code of what is done, and the method that does it.
+type NamedWait = (String, String, String);
+
 #[pymethods]
 impl Profile {
     #[staticmethod]
@@ -275,11 +278,7 @@ impl Profile {
     }
 
     #[pyo3(name = "into_waiters", signature = (*, locks=false))]
-    fn ending_in_waits(
-        &self,
-        py: Python<'_>,
-        locks: bool,
-    ) -> PyResult<(Profile, Vec<(String, String, String)>)> {
+    fn ending_in_waits(&self, py: Python<'_>, locks: bool) -> PyResult<(Profile, Vec<NamedWait>)> {
         let mut names = Vec::new();
         let ended = self.derived(py, |profile| {
             let (ended, found) = profile.into_waiters(locks)?;
