@@ -18,11 +18,14 @@ import { fineAxis } from "./time_axis.js";
 /** @import { Steps } from "./time_axis.js" */
 
 /**
- * A group of threads: its number, what it has by column of the map and kind, and what a full bar stands for.
- * @typedef {{thread: number, sums: Float64Array, full: number}} Track
+ * A group of threads: its number, what it has by column of the map and kind, what of that is not idle, and what a full
+ * bar stands for.
+ * @typedef {{thread: number, sums: Float64Array, busy: number, full: number}} Track
  */
 
 const TRACK_TALL = 40;
+/** As the report calls them. */
+const OTHER_THREADS = "other threads";
 /** Samples of the group that has most of them, in each column of the map. */
 const SAMPLES_EACH = 4;
 /** So many of a group's columns have at most a full bar: how many samples fall into a column varies. */
@@ -123,14 +126,17 @@ export class ThreadTracks {
   count(columns) {
     const { page, event, source, times, recorded } = this.context;
     const kinds = kindsOfNodes(source, page.events[event].type);
-    const count = waitKinds().length;
+    const [count, idle] = [waitKinds().length, waitKinds().indexOf("idle")];
     const tracks = [...columns].map(([thread, columns]) => {
       const sums = countCategories(times, columns, this.steps, () => kinds, count, (column) => recorded.chosenIn(column));
       const bars = Array.from({ length: this.steps.columns }, (_, at) => sums.subarray(at * count, (at + 1) * count).reduce((sum, one) => sum + one, 0));
       const some = bars.filter((bar) => bar > 0).sort((a, b) => a - b);
-      return { thread, sums, full: some[Math.floor((some.length - 1) * USUAL)] ?? 0 };
+      const busy = sums.reduce((sum, one, at) => (at % count === idle ? sum : sum + one), 0);
+      return { thread, sums, busy, full: some[Math.floor((some.length - 1) * USUAL)] ?? 0 };
     });
-    this.tracks = tracks.filter(({ full }) => full > 0).sort((a, b) => a.thread - b.thread);
+    // The last name is that of all threads without a row of their own.
+    const rest = (/** @type {Track} */ { thread }) => Number(page.threads[thread] === OTHER_THREADS);
+    this.tracks = tracks.filter(({ full }) => full > 0).sort((a, b) => rest(a) - rest(b) || b.busy - a.busy || a.thread - b.thread);
   }
 
   /**
