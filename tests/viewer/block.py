@@ -83,6 +83,9 @@ def read_block(packed: bytes) -> Block:
     columns = [_column(reader, stacks) for _ in range(reader.number())]
     times = dict(_times(reader, stacks) for _ in range(reader.number()))
     modules = _modules(reader, names) if reader.at < len(reader.data) else [{}, {}]
+    if reader.at < len(reader.data):  # what threads do that wait
+        count = reader.number()
+        assert [len(reader.numbers()) for _ in range(3)] == [count] * 3
     assert reader.at == len(reader.data)
     return Block(len(stacks), columns, times, *modules)
 
@@ -126,8 +129,10 @@ def _names(reader: _Reader) -> list[str]:
 
 def _modules(reader: _Reader, names: list[str]) -> list[dict[str, str]]:
     texts = [reader.take(reader.number()).decode() for _ in range(reader.number())]
+    if not texts:
+        return [{}, {}]
     pieces = [reader.numbers(), reader.numbers()]
-    assert texts and all(len(numbers) == len(names) for numbers in pieces)
+    assert all(len(numbers) == len(names) for numbers in pieces)
     return [
         {name: texts[number - 1] for name, number in zip(names, numbers, strict=False) if number}
         for numbers in pieces
