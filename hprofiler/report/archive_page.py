@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hprofiler.analysis.words import short_name
+from hprofiler.analysis.words import short_name, shown_name
 from hprofiler.archive.grown import Grew
 from hprofiler.archive.questions import CORE_HOURS, HOURS, Cost, History, Point, Where
 from hprofiler.model.measures import measure_of
@@ -36,12 +36,12 @@ def write_history(found: History, out: Path) -> None:
         Part("Runs" if found.by == "run" else "Points", [archive_text.history_table(found)]),
         *_notes(left_out),
     ]
-    write_plain_page(name, [f"{name} in {found.application}", found.method], parts, out)
+    write_plain_page(name, [f"{name} in {found.application}", shown_name(found.method)], parts, out)
 
 
 def write_grew(found: Grew, out: Path) -> None:
     """A chart of methods by their own cost, and one by their total; before as dashed lines."""
-    first, *notes = map(_sentence, archive_text.grew_heads(found))
+    first, *notes = archive_text.grew_heads(found)
     parts = []
     for kind, grown in (("own", found.own), ("total", found.total)):
         series = [
@@ -58,7 +58,7 @@ def write_grew(found: Grew, out: Path) -> None:
             table = archive_text.grown_table(found, kind, grown)
             parts.append(Part(label, [chart, table], about="By day; before as dashed lines."))
     title = f"What grew in {found.application}" if parts else _sentence(archive_text.NOTHING_GREW)
-    write_plain_page(found.application, [title, first], [*parts, *_notes(notes)], out)
+    write_plain_page(found.application, [title, first], [*parts, *_notes(list(map(_sentence, notes)))], out)
 
 
 def write_cost(found: Cost, out: Path) -> None:

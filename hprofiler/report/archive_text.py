@@ -144,7 +144,7 @@ def grown_table(found: Grew, kind: str, grown: Sequence[Grown]) -> Table:
         *map(Column, HEADS),
         Column("days", number=False, about="days on which it cost more than before"),
         Column("last", number=False, about="the last of these days"),
-        Column(named_by(found.event), number=False),
+        Column(named_by(found.event), number=False, methods=True),
     )
     return Table(f"grew-{kind}", columns, rows, shown=_SHOWN)
 
@@ -203,7 +203,12 @@ def cost_table(found: Cost, most: int = _SHOWN, with_sum: bool = True) -> Table:
             *([(f"{cores or 0:.3g}", cores or 0.0)] if of_cpu else []),
         ]
         rows.append(Row([*figures, printable(name)]))
-    columns = [Column("a day"), Column("share"), Column("cores"), Column(found.by, number=False)]
+    columns = [
+        Column("a day"),
+        Column("share"),
+        Column("cores"),
+        Column(found.by, number=False, methods=found.by == "method"),
+    ]
     return Table("cost", [one for one in columns if of_cpu or one.head != "cores"], rows)
 
 
@@ -270,7 +275,7 @@ def where_methods(found: Where) -> Table | None:
         Column("first", number=False),
         Column("last", number=False),
         Column("at most", about="its largest share in a run"),
-        Column("method", number=False),
+        Column("method", number=False, methods=True),
     )
     return Table("methods", columns, rows, shown=_SHOWN)
 
