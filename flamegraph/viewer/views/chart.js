@@ -106,13 +106,14 @@ export class LineChart {
       const place = Math.max(left + half - 8, Math.min(width - half - 2, at));
       picture.append(drawn("path", { class: "grid", d: `M${at},${ground}v5` }), drawn("text", { x: place, y: CHART_ROOM - 8, "text-anchor": "middle" }, text));
     }
+    const { at } = this;
     this.spots = [];
     this.at = -1;
     if (block.stacked) this.bars(picture, x, y);
-    else for (const [at, series] of block.series.entries()) this.line(picture, series, at, x, y, width);
+    else for (const [number, series] of block.series.entries()) this.line(picture, series, number, x, y, width);
     this.spots.sort((a, b) => a.x - b.x);
     this.picture.replaceChildren(picture);
-    this.readout.textContent = NO_TEXT;
+    this.point(at);
   }
 
   /**
