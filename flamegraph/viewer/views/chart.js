@@ -70,7 +70,7 @@ export class LineChart {
   textOf({ series, mark }) {
     const [x, , text] = mark;
     const { over, stacked } = this.block;
-    const when = over ? `${x} ${over}` : stacked ? momentText(x).slice(0, 10) : momentText(x);
+    const when = over ? `${over} = ${x}` : stacked ? momentText(x).slice(0, 10) : momentText(x);
     return `${when}, ${series.name}: ${text}`;
   }
 
