@@ -258,7 +258,7 @@ export class Explorer {
       tools: searched, "scope-note": searched || nothing, status: graphs,
       turn: graphs && view !== "sandwich", color: graphs && view !== "compare",
       "by-category": graphs && view !== "compare", legend: graphs && view !== "compare",
-      "in-order": view === "graph" && this.context.hasTimes,
+      "in-order": view === "graph" && this.context.hasTimes, "hottest-path": graphs,
       "by-ipc": graphs && view !== "compare" && this.context.ipc !== null,
     };
     for (const [id, wanted] of Object.entries(shown)) part(id, HTMLElement).hidden = !wanted;

@@ -4,10 +4,12 @@
 import { endsOf } from "./comparison.js";
 import { Profile } from "./profile.js";
 import { NO_NAME } from "./tree.js";
+import { knowsWaits, waitsOf } from "./waits.js";
 
 /** @import { Numbers } from "./numbers.js" */
 /** @import { Columns } from "./method_costs.js" */
 /** @import { EventInfo, TimeInfo } from "./page.js" */
+/** @import { Shape } from "./profile.js" */
 /** @import { Range } from "./range.js" */
 
 /** Two minutes of 20 ms. */
@@ -27,7 +29,7 @@ export class TimeOrdered extends Profile {
     while ((range.to - range.from) / cell > MOST_CELLS_IN_ORDER) cell *= 2;
     const { name, kind, parent, names } = numbers.tree;
     const order = heaviestOf(numbers, columns, range, cell);
-    const made = { name: [NO_NAME], kind: [0], parent: [-1], depth: [0], self: [0] };
+    const made = { of: [0], name: [NO_NAME], kind: [0], parent: [-1], depth: [0], self: [0] };
     /** Made nodes of the cell before, from the root on, and the nodes they are of. @type {number[]} */
     let open = [];
     /** @type {number[]} */
@@ -43,6 +45,7 @@ export class TimeOrdered extends Profile {
       for (const at of of.slice(same)) {
         made.parent.push(open.at(-1) ?? 0);
         made.depth.push(open.length + 1);
+        made.of.push(at);
         made.name.push(at < 0 ? NO_NAME : name[at]);
         made.kind.push(at < 0 ? 0 : kind[at]);
         open.push(made.self.push(0) - 1);
@@ -51,10 +54,16 @@ export class TimeOrdered extends Profile {
       made.self[open.at(-1) ?? 0] += cell;
     }
     const above = Int32Array.from(made.parent);
+    /** @type {Shape} */
     const shape = {
       names, count: above.length, parent: above, depth: Int32Array.from(made.depth), end: endsOf(above, above.length),
       name: Int32Array.from(made.name), kind: Uint8Array.from(made.kind),
     };
+    if (knowsWaits(numbers.tree)) {
+      const { does, above } = waitsOf(numbers.tree);
+      const of = (/** @type {Uint8Array} */ known) => Uint8Array.from(made.of, (node) => (node < 0 ? 0 : known[node]));
+      shape.doing = { does: of(does), above: of(above) };
+    }
     super(shape, event, Float64Array.from(made.self));
     this.cell = cell;
     this.begin = range.from;
