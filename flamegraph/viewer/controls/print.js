@@ -57,7 +57,8 @@ function markBeside(beside) {
 function printedText(context) {
   const { page, scope, event, thread, state } = context;
   const threads = thread >= 0 ? `, threads ${page.threads[thread]}` : "";
-  const sentences = [`Shown: ${page.events[event].title} of ${scope.label}${threads}${context.part && `, ${context.part}`}.`];
+  const shown = [`${scope.label}${threads}`, context.part, context.idleHidden].filter(Boolean).join(", ");
+  const sentences = [`Shown: ${page.events[event].title} of ${shown}.`];
   const others = page.events.filter((_, at) => at !== event).map(({ title }) => title);
   if (others.length) sentences.push(`Not printed: ${others.join(", ")}.`);
   if (state.q) sentences.push(`Marked: ${state.q}, ${part("search-result", HTMLOutputElement).textContent}.`);

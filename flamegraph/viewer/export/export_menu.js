@@ -65,7 +65,7 @@ export function startExport(context, failed) {
 function picture(context) {
   const { active, scope, page, event } = context;
   if (!active) throw new Error("there is no graph to save");
-  const title = [page.title, ...shownIn(context, true), page.events[event].title].filter(Boolean).join(" · ");
+  const title = [page.title, ...shownIn(context, true), context.idleHidden, page.events[event].title].filter(Boolean).join(" · ");
   return toSvg(active, title, active.look.coverage ?? coverageOf(context.recorded, scope, event));
 }
 
