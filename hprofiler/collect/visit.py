@@ -432,7 +432,7 @@ def remedy_here(host: Host, facts: HostFacts | None, code: str, user: str) -> st
     other = facts is not None and facts.user not in ("root", user)
     if code != "not-permitted" or host.address != HERE or not other:
         return ""
-    return f"run `sudo -u {user} hprofiler …`, or use --become sudo"
+    return f"put `sudo -u {user}` before the command, or use --become sudo"
 
 
 def idle_reason(found: Found, host: Host, selector: Selector) -> str:

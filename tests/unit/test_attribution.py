@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hprofiler import Profile
 from hprofiler.analysis.attribution import Attribution, Method, attribute
 from hprofiler.analysis.facts import read_facts
-from tests.viewer.made_run import record_of
+from hprofiler.analysis.heaviest import heaviest
+from tests.viewer.made_run import MadeHost, make_run, record_of
 
 KERNEL = "entry_SYSCALL_64_[k];do_futex_[k];futex_wait_queue_[k];schedule_[k]"
 PARKED = f"Unsafe_Park;Parker::park;pthread_cond_timedwait;__futex_abstimed_wait_common64;{KERNEL}"
@@ -132,3 +135,13 @@ def test_the_profilers_own_work_is_not_named(own: str) -> None:
     idle = "VMThread::run;Monitor::wait_without_safepoint_check;futex_wait 9"
     mixed = Profile.from_bytes(f"{idle}\n{own} 3\nShop.sell_[j];Shop.buy_[j] 1\n".encode(), "folded")
     assert of_run("wall", mixed).besides == " besides idle threads"
+
+
+def test_the_heaviest_processes_and_their_hottest_methods(tmp_path: Path) -> None:
+    texts = {7: "main;x 3\nmain;y 5\n", 8: "main;z 20\n", 9: "main;w 2\n"}
+    run = make_run(tmp_path / "run", [MadeHost("h", texts)])
+    found = heaviest(run, read_facts(run.record), 2)
+    assert [(one.process.pid, one.cost, *one.hottest[:2]) for one in found] == [
+        (8, 20, "z", 20),
+        (7, 8, "y", 5),
+    ]

@@ -62,6 +62,13 @@ def test_without_a_terminal_leftovers_are_only_listed(run):
     ]
 
 
+def test_a_line_that_is_of_several_containers_is_printed_once(run):
+    _, out, _ = run(yes=True, a=host(PRIVATE, PRIVATE))
+    listed, removed, _ = out.splitlines()
+    assert listed.startswith("a: remove /tmp/.hprofiler-0 (root") and "(2 of them: containers" in listed
+    assert removed == "a: removed /tmp/.hprofiler-0 (2 of them: containers have their own)"
+
+
 def test_yes_removes_without_a_question(run):
     code, out, err = run(yes=True, a=host(AGENT, PROFILER, PRIVATE), b=host())
     assert (code, err) == (Exit.OK, "")

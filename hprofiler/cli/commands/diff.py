@@ -36,7 +36,7 @@ _ARCHIVE = "archive:"
 _PAGE = ".html"
 _SUFFIXES = (".svg", _PAGE)
 _FAILED_SHOWN = 5
-_MORE_RUNS = "give three runs a side: hprofiler diff OLD-1,OLD-2,OLD-3 NEW-1,NEW-2,NEW-3 --fail-over …"
+_MORE_RUNS = "give three runs a side: hprofiler diff OLD-1,OLD-2,OLD-3 NEW-1,NEW-2,NEW-3"
 
 
 def command(options: argparse.Namespace) -> int:
@@ -60,7 +60,8 @@ def command(options: argparse.Namespace) -> int:
         _print_grown(["cannot tell whether a total grew: stacks are broken"])
     is_hidden = options.fail_over is not None and not grown and _print_hidden(changes, options.fail_over)
     if is_hidden or any(why_unsure(changes, one) == WHY for one in unsure):
-        print(f"  {_MORE_RUNS}", file=sys.stderr)
+        limit = f"--fail-over {100 * options.fail_over:g}%"
+        print(f"  {_MORE_RUNS} {limit}", file=sys.stderr)
     if failed:
         return Exit.WORSE
     trusted = not any(side.broken or side.malformed_lines or side.skips_stubs for side in changes.sides)

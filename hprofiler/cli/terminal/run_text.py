@@ -150,9 +150,9 @@ def _next_steps(result: RunResult, selector: Selector, searched: list[str]) -> I
         if not selector.native and selector.kind in _OF_ANY_PROGRAM:
             yield "only JVMs were searched; --engine perf also records other programs, and -j python Python"
     elif result.interrupted:
-        yield "list what a run would record: hprofiler ps … (same -j and host options)"
+        yield "list what a run would record: hprofiler ps, with the same -j and host options"
     else:
-        yield "check what prevents the recording: hprofiler doctor … (same -j and host options)"
+        yield "check what prevents the recording: hprofiler doctor, with the same -j and host options"
 
 
 def why_empty(event: EventAnalysis) -> str:
