@@ -373,13 +373,17 @@ def analyze_event(
 
 def _garbage(facts: RunFacts, cluster: Profile, machines: Machines) -> list[Finding]:
     """That collections left less in use than is not collected, so that much of this is garbage or new."""
-    jvms = {(host.name, one.pid) for host in facts.hosts for one in host.recordings}
-    if facts.event != "live" or not jvms <= machines.heaps.keys():
+    jvms = {
+        (host.name, one.pid) for host in facts.hosts for one in host.recordings if any(one.totals.values())
+    }
+    collected = {(host.name, one.pid) for host in facts.hosts for one in host.pauses if one.end}
+    if facts.event != "live" or not jvms <= collected & machines.heaps.keys():
         return []
     used, kept = sum(machines.heaps[one] for one in jvms), cluster.total()
     if used > _MUCH_LESS * kept:
         return []
-    text = f"The last collection left {size(round(used))} in use, less than these {size(kept)}"
+    last = "The last collection" if len(jvms) == 1 else "The last collections"
+    text = f"{last} left {size(round(used))} in use, less than these {size(kept)}"
     return [says("live-heap", f"{text}: the rest is garbage, or was allocated since.")]
 
 

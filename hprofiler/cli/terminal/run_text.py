@@ -101,7 +101,7 @@ def _processes(folder: RunFolder, event: EventAnalysis) -> Iterator[str]:
                 plain(percent(one.cost, event.attributed)),
                 amount(one.cost, column),
                 printable(f"{one.host}: {name}" if several else name),
-                printable(f"{one.hottest.name} ({share} of it)"),
+                printable(f"{one.hottest.shown} ({share} of it)"),
             )
         )
     if found:
