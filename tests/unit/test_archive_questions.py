@@ -33,7 +33,7 @@ from hprofiler.report.time_plot import Line, Value, lines
 from tests.unit.command import ROOT, exit_code
 from tests.unit.test_archive import random_run
 from tests.unit.test_outliers import USUAL, sampled
-from tests.unit.test_spark_page import blocks, described
+from tests.viewer.block import blocks, described
 from tests.viewer.made_run import MadeHost, make_run
 
 FIRST = datetime(2026, 11, 1, 2, 30)

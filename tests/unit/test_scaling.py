@@ -14,7 +14,7 @@ from hprofiler.spark.saved import save_application
 from hprofiler.spark.scaling import Scaling, SizedRun, run_of, scaling
 from tests.unit.command import exit_code
 from tests.unit.spark_application import START, Made, event, stage_event, task_event
-from tests.unit.test_spark_page import blocks, described
+from tests.viewer.block import blocks, described
 from tests.viewer.made_run import MadeHost, make_run
 
 SIZES = (1, 2, 4, 8, 16, 32)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +17,14 @@ from hprofiler.spark.replay import Replay
 from hprofiler.spark.sql import SqlExecution
 from tests.unit.command import hprofiler
 from tests.unit.spark_application import LOG
+from tests.viewer.block import blocks, described
 
 HOSTILE = "<script>alert(1)</script>\"'&\x1b"
 SHOWN = HOSTILE[:-1] + "\ufffd"
 
 
-def described(page: Path) -> dict[str, Any]:
-    """The description in a page without a profile."""
-    text = page.read_text()
-    (found,) = re.findall(r'<script type="application/json" id="hprofiler-page">(.*?)</script>', text)
-    content: dict[str, Any] = json.loads(found)
-    return content
-
-
 def parts_of(application: Application) -> list[Part]:
     return page_parts(judge(application, Replay(application)), figures(application))
-
-
-def blocks(content: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-    return [one for section in content["sections"] for one in section["blocks"] if one["kind"] == kind]
 
 
 def written(application: Application, tmp_path: Path, *parts: Part) -> dict[str, Any]:

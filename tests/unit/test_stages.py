@@ -33,7 +33,7 @@ from hprofiler.spark.facts import (
 )
 from hprofiler.spark.saved import save_application
 from tests.timed_profile import Row, timed_profile
-from tests.viewer.block import carried, described
+from tests.viewer.block import blocks, carried, described
 from tests.viewer.made_run import MadeHost, changed, content_of, make_run
 
 APP = "application_1700000000000_0042"
@@ -169,12 +169,13 @@ def test_the_page_has_what_spark_knows(tmp_path: Path) -> None:
     page = described(report.page)
     job, curves = page["job"], page["curves"]
     assert sentence in job["headline"]
-    assert [(one["slice"], one["cells"][:2]) for one in job["stages"]] == [
-        ("stage 3.0", ["stage 3.0 collect at A:42", "8 s"])
+    tables = {one["id"]: one["rows"] for one in blocks(job, "table")}
+    assert [(one["key"], one["cells"][:2]) for one in tables["stages"]] == [
+        ("stage 3.0", ["stage 3.0 collect at A:42", ["8 s", 8000]])
     ]
-    texts = {one["title"].replace(";", ",").partition(",")[0]: one["text"] for one in job["sections"]}
-    assert list(texts)[:2] == ["The application", "Blocked time"]
-    assert "1.5 GiB" in texts["Peak memory of executors"]
+    titles = [one["title"] for one in job["sections"]]
+    assert titles[:4] == ["Timeline", "Stages by task time", "The application", "Blocked time"]
+    assert ["1.5 GiB", 3 << 29] in tables["memory"][0]["cells"]
     active = curves["curves"][0]["values"]
     at = {second: active[int((second + 0.5) / curves["width"])] for second in (0, 1, 4)}
     assert at == {0: 0, 1: 2, 4: 2}
@@ -463,11 +464,11 @@ def test_what_a_stage_is_blocked_on(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert shares(report).gains["shuffle-fetch"].time == pytest.approx(3000)
     said = "y stacks, the job would be at most so much shorter without: shuffle fetch 3 s (60.0%)"
     assert f"  b{said}" in stages_text(shares(report))
-    sections = described(report.page)["job"]["sections"]
-    assert any(f"B{said}." in one["text"] for one in sections)
+    lines = [text for one in blocks(described(report.page)["job"], "lines") for text in one["texts"]]
+    assert f"B{said}." in lines
     assert main(["spark", str(tmp_path / "run")]) == 0
     printed = capsys.readouterr().out
-    assert all(one["text"] in printed for one in sections), "the command and the page say the same"
+    assert all(line in printed for line in lines), "the command and the page say the same"
     assert "locks: not in the log; by stacks: see below" in printed
     assert main(["spark", str(tmp_path / "run"), "--json"]) == 0
     gains = json.loads(capsys.readouterr().out)["byStacks"]

@@ -43,6 +43,11 @@ def described(page: Path) -> dict[str, Any]:
     return record
 
 
+def blocks(content: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """The blocks of a kind in sections of tables and charts."""
+    return [one for section in content["sections"] for one in section["blocks"] if one["kind"] == kind]
+
+
 def words(record: Any) -> str:
     """All text and numbers in a part of the description, in their order, with plain spaces."""
     if isinstance(record, dict):
