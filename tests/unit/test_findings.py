@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from hprofiler.model.metrics import Metrics, Series
 from hprofiler.report import make_report
+from hprofiler.runfolder.metrics_file import write_metrics
 from tests.viewer.made_run import MadeHost, changed, make_run, spark_run
 
 JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
@@ -188,6 +190,13 @@ def test_live_objects_that_may_be_garbage_or_were_cut(tmp_path):
     with changed(folder) as record:
         record["hosts"][0]["pauses"] = [pauses]
     assert f"{plain}: the collectors last ran 2.5 s before the end." in texts(of(folder, "live"))
+    heap = [
+        Series("jvm", "7", name, "gauge", "bytes", values)
+        for name, values in (("used_eden", (9, 1 << 30)), ("used_old", (9, -4)))
+    ]
+    write_metrics(folder.metrics_path("h"), Metrics(1.0, (start, 10**6), {"cpus": 2}, tuple(heap)))
+    left = "The last collection left 5 bytes in use, less than these "
+    assert any(text.startswith(left) for text in texts(of(folder, "live")))
     with changed(folder) as record:
         record["hosts"][0]["pauses"] = [{**pauses, "collector": [], "end": [], "duration": []}]
         reason, parameters = "live objects were cut at 1024 samples", {"event": "live", "bytes": 4 << 20}
@@ -196,6 +205,7 @@ def test_live_objects_that_may_be_garbage_or_were_cut(tmp_path):
     cut, garbage = (one.text for one in of(folder, "live") if one.caveat)
     assert cut == "Live objects were cut in 1 process: record with --alloc-interval 4m."
     assert garbage == f"{plain}: no collector ran during the recording."
+    assert not any(text.startswith(left) for text in texts(of(folder, "live"))), "nothing was collected"
     with changed(folder) as record:
         record["hosts"][0]["outcomes"] = [{**line, "parameters": {**parameters, "bytes": "x"}}]
     assert any("with a larger --alloc-interval" in text for text in texts(of(folder, "live")))
