@@ -98,7 +98,7 @@ export class Summaries {
       return methods.map(([name, self, all, says = "", method = name]) => [
         filled("td", "share self", ...barOf(percent(self, total), longest ? self / longest : 0)),
         ...(all === null || (allocators.length && methods === by_self) ? [] : [filled("td", "share total", ...barOf(percent(all, total), total ? all / total : 0))]),
-        filled("td", "name", says && `${says} `, linkTo({ event, view: "sandwich", method }, nameElement(method))),
+        filled("td", "name", says ? `${says} ` : "", linkTo({ event, view: "sandwich", method }, nameElement(method))),
       ]);
     };
     const bySelf = rowsOf(by_self);
