@@ -21,7 +21,7 @@ from tests.lab.hosts import Host
 from tests.lab.procs import wait_for
 from tests.lab.yarn import stages
 from tests.lab.yarn.cluster import RESOURCE_MANAGER, UP_SECONDS, Application, YarnCluster, running_cluster
-from tests.viewer.block import carried, described
+from tests.viewer.block import blocks, carried, described
 
 ROOT = ["--user", "root"]
 CLUSTER = ["-c", RESOURCE_MANAGER, *ROOT]
@@ -210,9 +210,7 @@ def test_each_stage_has_its_own_method(yarn: YarnCluster, coordinator: Coordinat
     assert result.folder is not None
     page = described(result.folder / "report.html")
     assert {lane["name"] for lane in page["lanes"]} >= {"Spark jobs", "Spark stages"}
-    tables = [
-        one for section in page["job"]["sections"] for one in section["blocks"] if one["kind"] == "table"
-    ]
+    tables = blocks(page["job"], "table")
     known = {row["key"] for one in tables if one["id"] == "stages" for row in one["rows"]}
     assert len(known) >= 4 and known >= {one["name"] for one in page["slices"] if one["name"][:6] == "stage "}
     assert max(page["curves"]["curves"][0]["values"]) > 1  # tasks at once
