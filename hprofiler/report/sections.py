@@ -198,7 +198,12 @@ def _hottest(data: PageData, analysis: EventAnalysis) -> Record:
 
 
 def _allocators(methods: Sequence[Method]) -> dict[str, object]:
-    return {"allocators": [list(one) for one in methods[:_LISTED] if one.self_value], "by_total": []}
+    return {
+        "allocators": [
+            [one.name, one.self_value, one.total_value] for one in methods[:_LISTED] if one.self_value
+        ],
+        "by_total": [],
+    }
 
 
 def _lead(event: str, attributed: EventAnalysis | Attribution) -> str:
