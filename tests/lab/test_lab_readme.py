@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.burners.burner import Burner
 from tests.lab import cache
 from tests.lab.conftest import Burn, StartNative
 from tests.lab.coordinator import Coordinator
@@ -58,21 +60,32 @@ def test_readme_has_its_recipes() -> None:
 
 @pytest.mark.timeout(300)
 def test_recipes_work_as_they_stand(
-    lab: Lab, coordinator: Coordinator, burn: Burn, native: StartNative
+    lab: Lab,
+    coordinator: Coordinator,
+    burn: Burn,
+    native: StartNative,
+    keep_program: Callable[[Burner], Burner],
 ) -> None:
     for number, name in enumerate(HOSTS, 1):
         burn(lab.hosts[name], main=EXECUTOR, load=0.3, extra=["--executor-id", str(number)])
         native(lab.hosts[name], "impalad")
+    alone = keep_program(Burner(load=0.3))
     folder = coordinator.new_folder()
     (folder / "nodes.txt").write_text("# the workers\nhost1\nhost2\nhost3\n")
     for recipe in recipes():
-        result = coordinator.run(*expanded(recipe, folder), folder=folder)
+        words = expanded(recipe.replace("pid:4242", f"pid:{alone.pid}"), folder)
+        result = coordinator.run(*words, folder=folder)
         assert result.code == 0, f"{recipe}\n{result}"
         for file in written(recipe):
             assert (folder / file).stat().st_size > 0, recipe
-        if " ps " in recipe:
+        if " ps " in recipe and "spark-executor" in recipe:
             assert all(f"executor {number}" in result.out for number in (1, 2, 3)), str(result)
-    shutil.copytree(folder / "results", folder / "baseline")
-    (for_ci,) = [recipe for recipe in recipes("bash") if recipe.startswith("hprofiler diff baseline results")]
-    unchanged = coordinator.run(*expanded(for_ci, folder), folder=folder)
-    assert unchanged.code == 0, f"{for_ci}\n{unchanged}"
+        if " ps -j java" in recipe:
+            assert str(alone.pid) in result.out, str(result)
+    for_ci = [recipe for recipe in recipes("bash") if "--fail-over" in recipe]
+    for recipe in for_ci:
+        for side in re.findall(r"[\w-]+", " ".join(shlex.split(recipe)[2:4])):
+            shutil.copytree(folder / "results", folder / side, dirs_exist_ok=True)
+        unchanged = coordinator.run(*expanded(recipe, folder), folder=folder)
+        assert unchanged.code == 0, f"{recipe}\n{unchanged}"
+    assert len(for_ci) == 2

@@ -41,6 +41,7 @@ def test_the_command_makes_a_report_of_its_own_jvms(tmp_path: Path) -> None:
     assert "recorded 2 of 2 processes on 1 of 1 host" in done.stdout
     report = tmp_path / "run/report.html"
     assert "report: run/report.html" in done.stdout
+    assert "-m hprofiler report run --open " in done.stderr
     page = report.read_text(encoding="utf-8")
     profile = Profile.open(str(tmp_path / "run/cluster/cpu.pb.gz"))
     stacks = profile.to_folded(0).decode().splitlines()
