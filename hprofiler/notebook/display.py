@@ -19,13 +19,17 @@ _FAILURES_SHOWN = 20
 
 
 class Progress:
-    """Where a run is, in one line that changes; hosts that failed are lines above it."""
+    """Where a run is, in one line that changes, or outside a notebook in a line for each step.
+
+    Hosts that failed are lines above it.
+    """
 
     def __init__(self, hosts: int) -> None:
         self._hosts = hosts
         self._stages: dict[str, str] = {}
         self._processes: dict[str, int] = {}
         self._began = 0.0
+        self._fetches = False
         self._above: list[str] = []
         self._line = ""
         self._cell = _cell()
@@ -40,10 +44,17 @@ class Progress:
         if step.stage == "record":
             self._began = self._began or time.monotonic()
             self._processes[step.host] = step.processes
+            if self._cell is not None:
+                self.recording()
+        elif step.stage in ("fetch", "clean"):
+            self._fetches = True
+            self._show("fetching the recordings")
+
+    def recording(self) -> None:
+        """Show how many processes are recorded, until the first recording is fetched."""
+        if self._processes and not self._fetches:
             where = f"on {counted(len(self._processes), 'hosts')}"
             self._show(f"recording {counted(sum(self._processes.values()), 'processes')} {where}")
-        elif step.stage in ("fetch", "clean"):
-            self._show("fetching the recordings")
 
     def is_recording(self, together: float) -> bool:
         """Whether each host records that will: the last ones have `together` seconds once the first one
@@ -87,18 +98,18 @@ def explained() -> Iterator[None]:
 
 def show(value: object) -> None:
     """Show a value as a notebook shows the value of a cell; outside a notebook nothing."""
-    if _is_notebook():
+    if is_notebook():
         _display()(value)
 
 
-def _is_notebook() -> bool:
+def is_notebook() -> bool:
     ipython = sys.modules.get("IPython")
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 def _cell() -> Any:
     """A part of the cell's output that can be replaced; None outside a notebook."""
-    return _display()({"text/plain": ""}, raw=True, display_id=True) if _is_notebook() else None
+    return _display()({"text/plain": ""}, raw=True, display_id=True) if is_notebook() else None
 
 
 def _display() -> Any:

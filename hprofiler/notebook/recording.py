@@ -19,11 +19,11 @@ from hprofiler.cli.commands.run import run_request
 from hprofiler.cli.options import audit as audited
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.parser import parse
-from hprofiler.cli.terminal.run_text import print_ledger, why_nothing
+from hprofiler.cli.terminal.run_text import print_findings, print_ledger, why_nothing
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit_group import HostProgress, Reach
 from hprofiler.model import HERE, PROCESS, Host
-from hprofiler.notebook.display import Progress, explained, show
+from hprofiler.notebook.display import Progress, explained, is_notebook, show
 from hprofiler.notebook.run import Run
 from hprofiler.notebook.session import Session, read_session
 from hprofiler.resolve import Located
@@ -236,6 +236,8 @@ class _Work:
             raise
         if self._result.done():
             self.result()
+        else:
+            self._progress.recording()
 
     def result(self) -> RunResult:
         """Wait for the end. Ctrl-C keeps what was recorded; the second one ends everything at once.
@@ -274,6 +276,9 @@ class _Work:
             raise
         audited.end(self._plan.options, 0, "ok")
         self._progress.end(f"recorded {result.report.coverage}: {result.report.page}")
+        if not is_notebook():
+            for event in result.report.events:
+                print_findings(event, sys.stderr)
 
 
 def _nothing(result: RunResult, plan: _Plan) -> HprofilerError:

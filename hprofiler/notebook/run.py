@@ -79,6 +79,11 @@ class Run:
             raise ProfileError(f"{self.folder} has no samples of {event}; its events are {events}")
         return Profile.read(path)
 
+    @property
+    def findings(self) -> list[tables.RunFinding]:
+        """What stands out in each event, the answer first. Needs no pandas."""
+        return tables.findings(self._analysis)
+
     # Tables
 
     @property

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from hprofiler.analysis.result import AnalysisResult
+from hprofiler.analysis.words import plain
 from hprofiler.base.errors import HprofilerError
 from hprofiler.model import Outcome
 from hprofiler.model.measures import measure_of
@@ -19,6 +21,21 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Row = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class RunFinding:
+    """A sentence on an event of the run; the method and the host that it speaks of, if any."""
+
+    event: str
+    code: str
+    text: str
+    method: str | None = None
+    host: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.event}: {self.text}"
+
 
 PROCESSES = (
     *(
@@ -106,6 +123,14 @@ def methods(analysis: AnalysisResult) -> Iterator[Row]:
                 "total_share": None if event.self_only else method.total_value / event.attributed,
                 "unit": unit,
             }
+
+
+def findings(analysis: AnalysisResult) -> list[RunFinding]:
+    return [
+        RunFinding(event.event, one.code, plain(one.text), one.method, one.host)
+        for event in analysis.events
+        for one in event.findings
+    ]
 
 
 def stages(spark: SparkFacts, analysis: AnalysisResult) -> Iterator[Row]:

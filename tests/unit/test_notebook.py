@@ -175,7 +175,9 @@ def test_a_block_is_recorded_until_it_ends(made: Record, capsys: Any) -> None:
     assert run.methods[["method", "self", "self_share"]].values.tolist() == [["work", 9, 1.0], ["main", 0, 0]]
     lines = [line.removeprefix("hprofiler: ") for line in capsys.readouterr().err.splitlines()]
     assert lines[:2] == ["preparing 1 host", "recording 1 process on 1 host"]
-    assert lines[-1] == f"recorded 1 of 1 process on 1 of 1 host: {run.page}"
+    assert lines[2:4] == ["fetching the recordings", f"recorded 1 of 1 process on 1 of 1 host: {run.page}"]
+    first = run.findings[0]
+    assert first.event == "cpu" and f"  {first.text}" in "\n".join(lines[4:])
 
 
 def test_a_recording_that_was_meant_otherwise(made: Record) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from typing import TextIO
 
 from hprofiler.analysis.coverage import times_in_words
 from hprofiler.analysis.facts import RunFacts
@@ -68,15 +69,9 @@ def print_ledger(results: Sequence[HostRecord], page: str) -> None:
 
 def _print_event(folder: RunFolder, event: EventAnalysis) -> None:
     """Totals of an event, its findings and hottest methods."""
+    print_findings(event, sys.stdout)
     if not event.total:
-        print(f"{event.event}: {why_empty(event)}")
         return
-    left_out = f", {event.left_out:.1%} removed by --trim" if event.whole > event.total else ""
-    print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}")
-    findings = [one for one in event.findings if one.code not in THRESHOLDS]  # of hosts: printed once, below
-    caveats = [one for one in findings[FINDINGS_SHOWN:] if one.caveat]
-    for finding in (*findings[:FINDINGS_SHOWN], *caveats):
-        say("  ", printable(plain(finding.text)), sys.stdout)
     of = event.share_of if event.attributed < event.total else ""
     print(hottest(event.hottest, event.attributed, event.event, of, event.self_only))
     if event.recorded > 1 and not event.facts.trimmed:
@@ -85,6 +80,19 @@ def _print_event(folder: RunFolder, event: EventAnalysis) -> None:
         print(work)
     if event.stages is not None:
         print(stages_text(event.stages))
+
+
+def print_findings(event: EventAnalysis, out: TextIO) -> None:
+    """Totals of an event, and the first of its findings."""
+    if not event.total:
+        print(f"{event.event}: {why_empty(event)}", file=out)
+        return
+    left_out = f", {event.left_out:.1%} removed by --trim" if event.whole > event.total else ""
+    print(f"{event.event}: {in_words(event.event, event.totals)}{left_out}", file=out)
+    findings = [one for one in event.findings if one.code not in THRESHOLDS]  # of hosts: a line of their own
+    caveats = [one for one in findings[FINDINGS_SHOWN:] if one.caveat]
+    for finding in (*findings[:FINDINGS_SHOWN], *caveats):
+        say("  ", printable(plain(finding.text)), out)
 
 
 def _processes(folder: RunFolder, event: EventAnalysis) -> Iterator[str]:
