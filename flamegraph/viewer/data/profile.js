@@ -89,7 +89,7 @@ export class Profile {
   }
 
   /**
-   * The kind of waiting of the heaviest stack through a frame.
+   * The kind of waiting that takes most below a frame.
    * @param {number} node
    */
   waitKindOf(node) {

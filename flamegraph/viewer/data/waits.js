@@ -149,15 +149,22 @@ export function idleNodes(shape) {
   return kindsOfNodes(shape, "wall").map((kind) => Number(kind === idle));
 }
 
-/** Of each frame the kind of the heaviest stack through it. @type {(profile: Profile) => Uint8Array} */
-export const kindsOfFrames = once((/** @type {Profile} */ { shape, event, self, total, parent, count }) => {
-  const kinds = kindsOfNodes(shape, event.type).slice();
-  const heaviest = self.slice();
-  for (let node = count - 1; node > 0; node--) {
-    const above = parent[node];
-    if (total[node] <= heaviest[above]) continue;
-    heaviest[above] = total[node];
-    kinds[above] = kinds[node];
+/** Of each frame the kind that takes most below it. @type {(profile: Profile) => Uint8Array} */
+export const kindsOfFrames = once((/** @type {Profile} */ profile) => {
+  const { shape, event, self, parent, count } = profile;
+  const of = kindsOfNodes(shape, event.type);
+  const kinds = of.slice();
+  const [sum, most] = [new Float64Array(count), new Float64Array(count)];
+  for (const [kind, whole] of sumsOfKinds(profile).entries()) {
+    if (whole === 0) continue;
+    for (let node = 0; node < count; node++) sum[node] = of[node] === kind ? self[node] : 0;
+    for (let node = count - 1; node > 0; node--) {
+      if (sum[node] === 0) continue;
+      sum[parent[node]] += sum[node];
+      if (sum[node] <= most[node]) continue;
+      most[node] = sum[node];
+      kinds[node] = kind;
+    }
   }
   return kinds;
 });
