@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from hprofiler.agent.messages import Ignored
 from hprofiler.base.text import some
-from hprofiler.model import MANAGER_PORT, OWNER, PARENT, PROCESS, RUN_FOR, Host, Outcome, Process, Status
+from hprofiler.model import (
+    MANAGER_PORT,
+    OWNER,
+    PARENT,
+    PROCESS,
+    PROGRAM,
+    RUN_FOR,
+    Host,
+    Outcome,
+    Process,
+    Status,
+)
 
 _EMPTY_TOLD = 20
+_VERSION = re.compile(r"(?<=^python)[\d.]+$")
 _UNSEEN_TOLD = 5
 
 
 def with_parents(processes: Sequence[Process]) -> tuple[Process, ...]:
-    """Children of JVMs get the labels of these, and are named after them: "python of executor 12"."""
+    """Children of JVMs get the labels of these, and are named after them: "python of executor 12", or
+    "python of DailyReport" where the JVM is the driver of that program."""
     by_pid = {str(one.pid): one for one in processes}
 
     def named(process: Process) -> Process:
         parent = by_pid.get(process.labels.get(PARENT, ""))
         if parent is None:
             return process
-        label = f"{process.label.partition(' of ')[0]} of {parent.label}"
+        name = _VERSION.sub("", process.label.partition(" of ")[0])
+        label = f"{name} of {parent.labels.get(PROGRAM, parent.label)}"
         return replace(process, label=label, labels={**parent.labels, **process.labels})
 
     return tuple(map(named, processes))
@@ -73,6 +88,7 @@ class Contained:
     def known(self, process: Process) -> Process:
         """A process with the resolver's labels, which have priority."""
         known = dict(self._host.containers.get(process.labels.get("container", ""), {}))
+        known.update(self._host.processes.get(process.pid, {}))
         for name in (OWNER, RUN_FOR, MANAGER_PORT):
             known.pop(name, None)
         label = known.pop(PROCESS, process.label)

@@ -11,6 +11,8 @@ Labels = Mapping[str, str]
 _PIDS = re.compile(r"[0-9]+(?:,[0-9]+)*")
 PROCESS = "process"
 """The label with a process's short name."""
+PROGRAM = "program"
+"""The label of a Spark driver with the name of its application, or of its program."""
 OWNER = "owner"
 """Label of a container: the user whose processes belong to it."""
 RUN_FOR = "run_for"
@@ -35,7 +37,8 @@ class Target:
 class Host:
     """A machine found by a resolver. `name` is shown in reports; `address` is where to connect.
 
-    `containers` are labels by container id; if there are any, only their processes match. An `optional` host
+    `containers` are labels by container id; if there are any, only their processes match. `processes`
+    are labels by pid. An `optional` host
     was not named by the user: if it has no shell, nothing is missing. `inside`: the host is a container,
     reached through the Kubernetes API server; its address is NAMESPACE/POD/CONTAINER.
     """
@@ -46,6 +49,7 @@ class Host:
     port: int | None = None
     labels: Labels = field(default_factory=dict)
     containers: Mapping[str, Labels] = field(default_factory=dict)
+    processes: Mapping[int, Labels] = field(default_factory=dict)
     optional: bool = False
     inside: bool = False
 

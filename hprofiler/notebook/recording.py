@@ -22,7 +22,7 @@ from hprofiler.cli.options.parser import parse
 from hprofiler.cli.terminal.run_text import print_findings, print_ledger, why_nothing
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit_group import HostProgress, Reach
-from hprofiler.model import HERE, PROCESS, Host
+from hprofiler.model import HERE, PROCESS, PROGRAM, Host, Selector
 from hprofiler.notebook.display import Progress, explained, is_notebook, show
 from hprofiler.notebook.run import Run
 from hprofiler.notebook.session import Session, read_session
@@ -165,11 +165,20 @@ def _plan(spark: object, words: Sequence[str]) -> _Plan:
         options.host_map = ",".join(filter(None, (options.host_map, f"{host}={HERE}")))
     if options.slices != "none" and not options.no_timeline:
         options.spark = options.spark or session.page
-    selector, sampling = chosen.selector(options), chosen.sampling(options)
+    selector, sampling = _with_workers(chosen.selector(options), session, words), chosen.sampling(options)
     chosen.print_cautions(sampling)
     located = _with_driver(chosen.target(options), session)
     request = run_request(options, sampling, located, selector)
     return _Plan(options, request, _with_this_machine(chosen.reach(options, located), options.become))
+
+
+def _with_workers(selector: Selector, session: Session, words: Sequence[str]) -> Selector:
+    """In local mode the Python workers of the driver's JVM come along, and the run has the application's
+    name."""
+    if not session.pid:
+        return selector
+    driver = chosen.selector(parse(["run", "-j", "spark-driver", *words]))
+    return replace(selector, text=session.name or selector.text, roots=driver.roots, children=driver.children)
 
 
 def _with_driver(located: Located, session: Session) -> Located:
@@ -178,7 +187,11 @@ def _with_driver(located: Located, session: Session) -> Located:
     In local mode it is the target; on YARN it is found by the ResourceManager.
     """
     if located.target.kind == "local":
-        return replace(located, hosts=[replace(one, labels={"role": "driver"}) for one in located.hosts])
+        known = {PROCESS: f"driver {session.name}", PROGRAM: session.name} if session.name else {}
+        (here,) = located.hosts
+        return replace(
+            located, hosts=[replace(here, labels={"role": "driver"}, processes={session.pid: known})]
+        )
     if located.target.kind != "kubernetes" or session.driver is None:
         return located
     name = this_machine().hosts[0].name

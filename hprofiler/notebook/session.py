@@ -19,12 +19,15 @@ class Session:
 
     `words` are the options of `hprofiler run` that mean it. `page` is the address of the driver's own page,
     None without one. `driver` is the host and port of a driver in client mode, which is beside this Python
-    and in no container of the cluster; None in local mode, where it is the application.
+    and in no container of the cluster; None in local mode, where it is the application: then `pid` is its
+    process, and `name` the application's name.
     """
 
     words: tuple[str, ...]
     page: str | None = None
     driver: tuple[str, int] | None = None
+    pid: int = 0
+    name: str = ""
 
 
 def read_session(spark: object) -> Session:
@@ -54,7 +57,8 @@ def _session(context: Any) -> Session:
     driver = (str(host), int(port)) if is_client and host and port else None
     page = None if context.uiWebUrl is None else str(context.uiWebUrl)
     if _LOCAL.match(master):
-        return Session(("-j", f"pid:{_pid(context)}"), page)
+        pid, name = _pid(context), str(settings.get("spark.app.name", ""))
+        return Session(("-j", f"pid:{pid}"), page, pid=pid, name=name)
     if master == "yarn":
         managers = resource_managers(_hadoop(context), "the session's Hadoop configuration")
         # The driver's own page answers only the ResourceManager's proxy, so that is asked.

@@ -64,6 +64,7 @@ def test_a_session_in_local_mode(spark_home: Path, tmp_path: Path) -> None:
     run = hprofiler.Run.open(tmp_path / "run")
     (process,) = run.processes.to_dict("records")
     assert (process["role"], process["event"]) == ("driver", "cpu") and not run.interrupted
+    assert process["process"] == "driver pyspark-shell"
     assert 2 < process["seconds"] < 60 and set(run.tasks["executor"]) == {"driver"}
     check_stages(run)
 

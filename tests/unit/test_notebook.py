@@ -57,8 +57,11 @@ TWO = {
 @pytest.mark.parametrize(
     ("context", "expected"),
     [
-        (Context("local[*]"), Session(("-j", "pid:4242"), PAGE)),
-        (Context("local"), Session(("-j", "pid:4242"), PAGE)),
+        (
+            Context("local[*]", app_name="etl"),
+            Session(("-j", "pid:4242"), PAGE, pid=4242, name="etl"),
+        ),
+        (Context("local"), Session(("-j", "pid:4242"), PAGE, pid=4242)),
         (
             Context("yarn", {"yarn.resourcemanager.hostname": "rm"}),
             Session(("-j", APPLICATION, "-c", "http://rm:8088"), None, ("edge7", 33445)),
@@ -113,6 +116,9 @@ def test_the_options_of_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert plan.request.sampling == Sampling(("cpu", "alloc"), 300, 60.0, metrics=True)
     assert plan.request.selector.query["pids"] == [4242] and plan.request.spark is not None
     assert plan.request.located.hosts[0].labels == {"role": "driver"}
+    named = recording._plan(Context("local[2]", app_name="etl"), words).request
+    assert named.selector.text == "etl" and named.selector.children
+    assert named.located.hosts[0].processes[4242]["process"] == "driver etl"
     assert recording._plan(Context("local[2]"), [*words, "--slices", "none"]).request.spark is None
     with pytest.raises(UsageError, match="--sekonds") as error:
         hprofiler.record(Context("local[2]"), seconds=1, options="--sekonds 5")
