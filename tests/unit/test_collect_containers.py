@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from hprofiler.collect.checking import find_only
-from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Selector, Status
+from hprofiler.collect.containers import with_parents
+from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Process, Selector, Status
 
 ALL = Selector("application_1_0001", "containers", {})
 ONE, TWO = "container_1_0001_01_000001", "container_1_0001_01_000002"
@@ -113,3 +114,14 @@ outcome(7, "failed", "record", "gone"); say("done", left=[]); read()"""
     assert line.status is Status.FAILED
     names = ", ".join(f"executor {n}" for n in range(2, 7))
     assert line.reason.endswith(f"; {names} and 2 more are missing")
+
+
+def test_workers_are_named_after_their_jvm() -> None:
+    def made(pid: int, label: str, **labels: str) -> Process:
+        return Process("n1", pid, 1, 0, "root", label, labels=labels)
+
+    driver = made(1, "driver DailyReport", program="DailyReport")
+    executor = made(2, "executor 12")
+    workers = [made(3, "python3.11", parent="1"), made(4, "python of executor 12", parent="2")]
+    named = with_parents([driver, executor, *workers])
+    assert [one.label for one in named[2:]] == ["python of DailyReport", "python of executor 12"]
