@@ -285,6 +285,15 @@ class Profile:
         Shares of all else are too large.
         """
     @property
+    def incomplete(self) -> bool:
+        """Whether a part of the file was left out, or it may be no profile at all; `warnings` say which."""
+    @property
+    def alloc_share_error(self) -> int:
+        """By how many percentage points shares of allocated bytes may be off; 0 where that is not known.
+
+        Only recordings of the JDK have it, if it dropped most of its allocation samples.
+        """
+    @property
     def unknown(self) -> dict[str, Any] | None:
         """What of a perf.data file could not be named; None for others, and after any operation but merge.
 

@@ -25,7 +25,6 @@ from hprofiler.base.time_range import TimeRange
 from hprofiler.model import HostRecord, Outcome, Recording
 from hprofiler.model.measures import CPU_VALUES, Column, amount, counted, measure_of
 from hprofiler.runfolder import RunFolder, is_run_file
-from hprofiler.runfolder.input_checks import refuse_no_profile
 from hprofiler.runfolder.time_files import open_range
 
 # Called with the side, the number of profiles that were read, and the number of all.
@@ -51,8 +50,8 @@ class Side:
     right. Without them all else would have a larger share. `unsure` processes may have wrong callers of
     functions that compiled Java code calls; None where that is not known.
 
-    `malformed_lines` of a file were left out, its CPU samples may skip stubs (`Profile.skips_stubs`), and
-    `warnings` say what else its reader noticed.
+    `malformed_lines` of a file were left out, it may be `incomplete` (`Profile.incomplete`), its CPU samples
+    may skip stubs (`Profile.skips_stubs`), and `warnings` say what else its reader noticed.
     """
 
     name: str
@@ -67,6 +66,7 @@ class Side:
     broken: float = 0.0
     unsure: int | None = 0
     malformed_lines: int = 0
+    incomplete: bool = False
     skips_stubs: bool = False
     warnings: Sequence[str] = ()
 
@@ -315,7 +315,6 @@ class FileSource:
     def __init__(self, path: Path, time: TimeRange | None = None) -> None:
         self.name = _named(str(path), time)
         try:
-            refuse_no_profile(path)
             self._profile = interruptibly(
                 lambda: open_range(path, time) if time is not None else Profile.open(path)
             )
@@ -356,6 +355,7 @@ class FileSource:
             self.name,
             of_file=True,
             malformed_lines=self._profile.malformed_lines,
+            incomplete=self._profile.incomplete,
             skips_stubs=self._profile.skips_stubs and column[0] in CPU_VALUES,
             warnings=self._profile.warnings,
         )

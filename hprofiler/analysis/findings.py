@@ -25,7 +25,7 @@ from hprofiler.analysis.words import percent, short_name
 from hprofiler.analysis.work import EventWork
 from hprofiler.model import VAGUE_CODES, HostRecord, Outcome, Recording, Status, number_of
 from hprofiler.model.event_names import is_method
-from hprofiler.model.measures import CPU_VALUES, counted, duration
+from hprofiler.model.measures import CPU_VALUES, counted, duration, measure_of
 
 # More are not read. The first is the answer; the others are in the order of `RULES`, the most important
 # first.
@@ -63,6 +63,7 @@ _TIMES = 2.0
 _POINTS = 0.05
 _LONGEST_REASON = 200
 _LARGEST_INTERVAL = 1 << 40
+_ALLOCATED = measure_of("alloc").column
 
 _WORK = {"gc": "GC", "jit": "the JIT compilers", "kernel": "the kernel"}
 
@@ -101,7 +102,13 @@ def findings_of_file(attribution: Attribution) -> list[Finding]:
     subject = Subject(None, attribution.original, Compared(), EventWork(), None, (), attribution)
     if not subject.methods:
         return [says("no-frames", "No stack has a frame.")]
-    found = [*skipped_stubs(subject), answer(subject), *kinds_of_wait(subject), *idle_threads(subject)]
+    found = [
+        *skipped_stubs(subject),
+        answer(subject),
+        *throttled_samples(subject),
+        *kinds_of_wait(subject),
+        *idle_threads(subject),
+    ]
     found += [*families(subject), *hottest_itself(subject), *left_out_broken(subject)]
     return [_bounded(one) for one in found]
 
@@ -265,6 +272,15 @@ def skipped_stubs(subject: Subject) -> list[Finding]:
         return []
     text = "Array copies, hashes and other stubs are missing: all shares are too large."
     return [says("skipped-stubs", text)]
+
+
+def throttled_samples(subject: Subject) -> list[Finding]:
+    """Allocated bytes of a JDK that dropped most samples."""
+    points = subject.cluster.alloc_share_error
+    if not points or subject.cluster.values[0] != _ALLOCATED:
+        return []
+    text = f"Shares may be off by {points} points: the JDK dropped most allocation samples."
+    return [says("throttled-samples", text)]
 
 
 def few_samples(subject: Subject) -> list[Finding]:

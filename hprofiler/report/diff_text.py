@@ -197,6 +197,7 @@ def _side(side: Side) -> dict[str, object]:
         "processes": None if side.of_file else side.spread.parts,
         "unusable": len(side.problems),
         "malformed_lines": side.malformed_lines,
+        "incomplete": side.incomplete,
         "skips_stubs": side.skips_stubs,
         "partial": side.partial or None,
         "broken": side.broken,

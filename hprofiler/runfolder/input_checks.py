@@ -1,33 +1,11 @@
-"""Files that users mistake for profiles (pages, run.json, run folders), and what to name instead."""
+"""The profiles of a run folder that is given instead of a profile."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from hprofiler.base.errors import UsageError
 from hprofiler.base.paths import is_file
 from hprofiler.runfolder import RUN_FILE
-
-# run.json starts with its format; no profile in JSON does.
-_RUN = re.compile(rb'\s*\{\s*"format"\s*:\s*\d+\s*[,}]')
-# How our pages begin. Those of async-profiler, whose flame graphs can be read, have other quotes.
-_PAGE = re.compile(rb'\s*<!DOCTYPE html>\s*<html lang="en">')
-_BEGINNING = 1024
-_BOM = b"\xef\xbb\xbf"
-
-
-def refuse_no_profile(path: Path) -> None:
-    """Raises UsageError for a page of ours or a run.json, recognised by its beginning. Raises OSError."""
-    if not is_file(path):
-        return
-    with path.open("rb") as file:
-        beginning = file.read(_BEGINNING).removeprefix(_BOM)
-    for looks, what in ((_PAGE, "a page"), (_RUN, f"the {RUN_FILE} of a run")):
-        if looks.match(beginning):
-            raise UsageError(
-                f"cannot read {path}: it is {what}, not a profile", where_profiles_are(path.parent)
-            )
 
 
 def only_profile_of(name: str) -> str:

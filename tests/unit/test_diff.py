@@ -280,6 +280,7 @@ def test_the_json_has_everything_that_changed(before, after):
         "processes": 4,
         "unusable": 0,
         "malformed_lines": 0,
+        "incomplete": False,
         "skips_stubs": False,
         "partial": None,
         "broken": 0.0,

@@ -111,6 +111,16 @@ impl Profile {
     }
 
     #[getter]
+    fn incomplete(&self) -> bool {
+        self.now().is_incomplete()
+    }
+
+    #[getter]
+    fn alloc_share_error(&self) -> u32 {
+        self.now().alloc_share_error()
+    }
+
+    #[getter]
     fn unknown<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let profile = self.now();
         let Some(unknown) = profile.unknown() else {

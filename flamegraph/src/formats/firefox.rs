@@ -93,11 +93,16 @@ struct Columns<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Thread<'a> {
     #[serde(borrow, default)]
     name: Cow<'a, str>,
     #[serde(borrow)]
     samples: Samples<'a>,
+    #[serde(borrow, default)]
+    js_allocations: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    native_allocations: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -138,6 +143,7 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
         }),
         fractions: Fractions::default(),
         unnamed: 0,
+        has_allocations: false,
         steps: limits.cells,
     };
     if let Some(libs) = file.libs {
@@ -165,9 +171,12 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
         mut profile,
         fractions,
         unnamed,
+        has_allocations,
         ..
     } = reader;
     fractions.share_out(&mut profile)?;
+    let unread = has_allocations.then(|| "allocations are not read, only samples".to_string());
+    profile.add_warnings(unread);
     if unnamed > 0 {
         let warning = format!(
             "native functions that have an address and no name in this file, shown as their library: {unnamed} \
@@ -200,6 +209,7 @@ struct Reader<'o> {
     fractions: Fractions,
     /// Functions that have only an address.
     unnamed: usize,
+    has_allocations: bool,
     /// How many more stacks may be looked up: a small file can have many threads that all name long stacks.
     steps: usize,
 }
@@ -325,6 +335,8 @@ impl Reader<'_> {
             }
             None => ROOT,
         };
+        self.has_allocations |=
+            thread.js_allocations.is_some() || thread.native_allocations.is_some();
         let samples = &thread.samples;
         let (value, factor) = match samples.weight_type.as_deref() {
             None | Some("samples") => (self.value(ValueType::samples())?, 1.0),

@@ -82,6 +82,7 @@ const BINARY: &[Mark] = &[
 /// JSON, from the more special to the more general.
 #[rustfmt::skip]
 const JSON: &[Mark] = &[
+    mark(At::Anywhere, b"\"hprofiler\": \"", "the run.json of a run", "give the folder, or a profile in it such as cluster/cpu.pb.gz"),
     mark(At::Anywhere, b"\"Event\":\"SparkListener", "an event log of Spark", SPARK),
     mark(At::Anywhere, b"\"traceEvents\"", "a trace for Chrome (JSON)", SPEEDSCOPE),
     mark(At::Anywhere, b"\"callFrame\"", "a CPU profile of Chrome or Node.js (JSON)", SPEEDSCOPE),
@@ -101,7 +102,7 @@ const JSON: &[Mark] = &[
 const MARKUP: &[Mark] = &[
     mark(At::Anywhere, b"data-inverted=\"", "a picture that hprofiler drew (SVG)", THE_PROFILE),
     mark(At::Anywhere, b"<svg", "a picture (SVG)", THE_PROFILE),
-    mark(At::Anywhere, b"<span>hprofiler", "a page that hprofiler wrote (HTML)", "give the profiles of its run folder"),
+    mark(At::Anywhere, b"name=\"generator\" content=\"hprofiler\"", "a page that hprofiler wrote (HTML)", THE_PROFILE),
     mark(At::Anywhere, b"<html", "a page (HTML)", THE_PROFILE),
     mark(At::Anywhere, b"<HTML", "a page (HTML)", THE_PROFILE),
     mark(At::Anywhere, b"", "XML or HTML of an unknown kind", THE_PROFILE),
@@ -145,8 +146,8 @@ const LOOKS: &[Look] = &[
     (is_dated, LOG),
     (has_level, LOG),
     (is_listed, "a list or table, as in Markdown"),
-    (is_key, "keys and values, as in YAML or INI"),
     (is_row, NUMBERS),
+    (is_key, "keys and values, as in YAML or INI"),
     (is_sentence, "sentences, a log or a table"),
 ];
 
@@ -248,11 +249,13 @@ fn is_labelled(stack: &[u8]) -> bool {
     stack.ends_with(b"\"}") && memchr::memmem::find(stack, b"=\"").is_some()
 }
 
-/// `port:`, `port =`, `numpy >=`, `a, b,`
+/// `port:`, `port =`, `numpy >=`, `a, b,`, `TCP: inuse 7 orphan`
 fn is_key(stack: &[u8]) -> bool {
     let last = words(stack).last().unwrap_or_default();
+    let first = words(stack).next().unwrap_or_default();
     let is_sign = |byte: &u8| b"=<>~!:|&+-*/".contains(byte);
     stack.ends_with(b":")
+        || (first.ends_with(b":") && !first.ends_with(b"::"))
         || (stack.ends_with(b",") && !stack.ends_with(b"operator,"))
         || (last.len() < stack.len() && last.iter().all(is_sign))
 }
@@ -467,7 +470,7 @@ mod tests {
     fn a_file_that_is_no_profile_is_named() {
         let tar = [&[b'x'; 257][..], b"ustar\0"].concat();
         let gperftools = [&[0; 8][..], &[3], &[0; 15], b"\x10\x27\0\0"].concat();
-        let cases: [(&[u8], &str); 21] = [
+        let cases: [(&[u8], &str); 22] = [
             (b"PK\x03\x04\x14\0", "a zip archive: unpack it"),
             (b"\xfd7zXZ\0\0", "compressed with xz: "),
             (b"BZh91AY", "compressed with bzip2: "),
@@ -490,6 +493,10 @@ mod tests {
             (b"{\"name\": 1}\n{\"a\": 2}\n", "JSON of an unknown kind: "),
             (b"<?xml version=\"1.0\"?>\n<svg>", "a picture (SVG): "),
             (b"<!DOCTYPE html><html>", "a page (HTML): "),
+            (
+                b"{\n\"format\": 3,\n\"hprofiler\": \"0.1.0\",\n",
+                "the run.json of a run: ",
+            ),
             (
                 b"2026-11-28 10:00:00\nFull thread dump OpenJDK 64-Bit",
                 "a thread dump of a JVM: ",
@@ -569,6 +576,7 @@ mod tests {
             ("- apples 5\n- pears 6\n", "a list or table"),
             ("## Chapter 2\n1. item 5\n", "a list or table"),
             ("port = 8080\nthreads = 4\n", "keys and values"),
+            ("sockets: used 95\nTCP: inuse 7 orphan 0\n", "keys and values"),
             ("numpy >= 1.26\npandas == 2.1\n", "keys and values"),
             ("a, 60, 5\nb, 40, 6\n", "keys and values"),
             ("a;60;100 5\nb;40;80 6\n", "a table of numbers"),
@@ -642,6 +650,7 @@ mod tests {
         ] {
             let profile = read(text.as_bytes(), &ReadOptions::default()).unwrap();
             assert_eq!(profile.warnings().join(""), doubt, "{text}");
+            assert_eq!(profile.is_incomplete(), !doubt.is_empty(), "{text}");
         }
     }
 

@@ -43,6 +43,8 @@ impl<'a> Rebuild<'a> {
         copy.set_labels(from.labels().clone());
         copy.add_malformed_lines(from.malformed_lines());
         copy.set_skips_stubs(from.skips_stubs());
+        copy.set_incomplete(from.is_incomplete());
+        copy.set_alloc_share_error(from.alloc_share_error());
         copy.add_warnings(from.warnings().iter().cloned());
         copy.raw_names = from.raw_names.clone();
         copy.modules = from.modules.clone();

@@ -50,6 +50,8 @@ pub struct Profile {
     labels: Labels,
     malformed_lines: u64,
     skips_stubs: bool,
+    incomplete: bool,
+    alloc_share_error: u32,
     warnings: Vec<String>,
     pub(crate) frames: Frames,
     pub(crate) tree: Tree,
@@ -79,6 +81,8 @@ impl Profile {
             labels: Labels::new(),
             malformed_lines: 0,
             skips_stubs: false,
+            incomplete: false,
+            alloc_share_error: 0,
             warnings: Vec::new(),
             frames: Frames::default(),
             tree: Tree::new(),
@@ -215,6 +219,33 @@ impl Profile {
         self.skips_stubs |= skips;
     }
 
+    /// By how many percentage points shares of allocated bytes may be off, because the JDK dropped most samples of
+    /// allocations; 0 if it did not.
+    pub fn alloc_share_error(&self) -> u32 {
+        self.alloc_share_error
+    }
+
+    pub(crate) fn set_alloc_share_error(&mut self, points: u32) {
+        self.alloc_share_error = self.alloc_share_error.max(points);
+    }
+
+    /// Whether a part of the file was left out, or it may be no profile at all. The warnings say which.
+    pub fn is_incomplete(&self) -> bool {
+        self.incomplete
+    }
+
+    pub(crate) fn set_incomplete(&mut self, incomplete: bool) {
+        self.incomplete |= incomplete;
+    }
+
+    /// Adds warnings of what is missing.
+    pub(crate) fn add_incomplete(&mut self, warnings: impl IntoIterator<Item = String>) {
+        for warning in warnings {
+            self.incomplete = true;
+            self.add_warnings([warning]);
+        }
+    }
+
     /// What could not be named; only perf.data counts it.
     pub fn unknown(&self) -> Option<&Unknown> {
         self.unknown.as_ref()
@@ -319,6 +350,8 @@ impl Profile {
             .retain(|name, value| theirs.get(name) == Some(value));
         self.malformed_lines += other.malformed_lines;
         self.skips_stubs |= other.skips_stubs;
+        self.incomplete |= other.incomplete;
+        self.set_alloc_share_error(other.alloc_share_error);
         self.add_warnings(other.warnings.iter().cloned());
         self.raw_names.add(&other.raw_names);
         self.modules.add(&other.modules);

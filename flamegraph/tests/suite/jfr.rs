@@ -208,6 +208,7 @@ fn an_unfinished_chunk_is_left_out_with_a_warning() {
     let place = whole_chunk().len();
     let said = format!("JFR recording, byte {place}: the chunk was never finished and has no names; it was left out");
     assert_eq!(profile.warnings(), [said]);
+    assert!(profile.is_incomplete());
     let error = read(&unfinished, &options(false))
         .err()
         .unwrap()
@@ -293,20 +294,25 @@ fn of_old_profiler(sampled: &str) -> Vec<u8> {
     let setting =
         |id, name, value: &str| event(32, &[numbers(&[0, id]), text(name), text(value)].concat());
     let classes = format!("{CLASSES}33 jdk.ActiveRecording\n");
-    let mut constants = constants();
-    let known = b"STATE_DEFAULT";
-    let place = constants
-        .windows(known.len())
-        .position(|text| text == known);
-    constants[place.unwrap()..][..known.len()].copy_from_slice(b"STATE_RUNNING");
     chunk(&[
         Metadata::event(&classes),
         setting(33, "event", sampled),
         setting(30, "interval", "1000000"),
         event(30, &numbers(&[1_000, 9, 1, 1])),
         event(30, &numbers(&[1_000, 9, 1, 2])),
-        constants,
+        without_default_state(),
     ])
+}
+
+/// The constants, without the state that only async-profiler since 3.0 has.
+fn without_default_state() -> Vec<u8> {
+    let mut constants = constants();
+    let known = b"STATE_DEFAULT";
+    let place = constants
+        .windows(known.len())
+        .position(|text| text == known);
+    constants[place.unwrap()..][..known.len()].copy_from_slice(b"STATE_RUNNING");
+    constants
 }
 
 #[test]
@@ -332,7 +338,8 @@ fn before_state_default_the_setting_says_what_samples_are() {
 /// A chunk of the JDK with events of these classes.
 fn of_jdk(classes: &str, events: &[Vec<u8>]) -> Vec<u8> {
     let classes = format!("{CLASSES}40 jdk.GarbageCollection startTime:3\n{classes}");
-    chunk(&[Metadata::event(&classes), events.concat(), constants()])
+    let metadata = Metadata::event(&classes);
+    chunk(&[metadata, events.concat(), without_default_state()])
 }
 
 #[test]
@@ -469,4 +476,101 @@ fn what_the_jdk_can_record_has_values_without_events() {
     assert_eq!(folded(&sum, "delay"), "demo/Main.café_[0] 500\n");
     let other = read(&of_jdk(OTHERS, &[]), &options(false)).unwrap();
     assert!(sum.merge(&other).is_err());
+}
+
+const OF_JDK: &str = "\
+34 jdk.ObjectAllocationSample startTime:3 eventThread:10* stackTrace:14* objectClass:11* weight:3
+35 jdk.ThreadStart startTime:3 thread:10*
+36 jdk.JVMInformation startTime:3 jvmVersion:4
+";
+
+/// A sample of allocations, a microsecond after the recording began.
+fn allocated(thread: u64, weight: u64) -> Vec<u8> {
+    event(34, &numbers(&[1_000, thread, 2, 2, weight]))
+}
+
+#[test]
+fn the_first_allocations_of_a_thread_are_those_before_the_recording() {
+    const VIRTUAL: u64 = 7;
+    let thread = [numbers(&[0, 0]), text("v"), numbers(&[22])].concat();
+    let threads = checkpoint(&[pool(10, &[(VIRTUAL, thread)])]);
+    let start = event(35, &numbers(&[500, 9]));
+    let left_out = |bytes: &str, samples: &str| {
+        format!(
+            "{bytes} of {samples} jdk.ObjectAllocationSample are left out: the first sample of a thread also \
+             weighs what the thread allocated before the recording"
+        )
+    };
+    let cases: [(&[&[Vec<u8>]], i64, String); 5] = [
+        (
+            &[&[allocated(9, 5_000), allocated(9, 10)]],
+            10,
+            left_out("5.0 kB", "1 sample"),
+        ),
+        (
+            &[&[allocated(9, 5_000_000), allocated(8, 100), start.clone()]],
+            5_000_000,
+            left_out("0.1 kB", "1 sample"),
+        ),
+        (&[&[start, allocated(9, 5_000)]], 5_000, String::new()),
+        // The next chunk knows the threads of this one.
+        (
+            &[
+                &[allocated(9, 5_000_000), allocated(8, 100)],
+                &[allocated(9, 10), allocated(8, 20)],
+            ],
+            30,
+            left_out("5.0 MB", "2 samples"),
+        ),
+        // Nothing allocates more than 10 bytes in a nanosecond.
+        (
+            &[&[
+                threads,
+                allocated(VIRTUAL, 9_000),
+                allocated(VIRTUAL, 11_000),
+            ]],
+            9_000,
+            left_out("11.0 kB", "1 sample"),
+        ),
+    ];
+    for (chunks, bytes, warning) in cases {
+        let chunks = chunks.iter().map(|events| of_jdk(OF_JDK, events));
+        let recording: Vec<u8> = chunks.flatten().collect();
+        let profile = read(&recording, &options(false)).unwrap();
+        let space = profile.value_named("alloc_space").unwrap();
+        assert_eq!(profile.total(space).unwrap(), bytes);
+        assert_eq!(profile.warnings().join("\n"), warning);
+        assert!(!profile.is_incomplete(), "no allocation is missing");
+    }
+}
+
+#[test]
+fn throttled_allocations_have_rough_shares() {
+    let start = event(35, &numbers(&[500, 9]));
+    let even = [vec![start], vec![allocated(9, 100); 100]].concat();
+    let throttled = [even.clone(), vec![allocated(9, 10_000); 20]].concat();
+    for (events, points) in [(even, 0), (throttled, 32)] {
+        let profile = read(&of_jdk(OF_JDK, &events), &options(false)).unwrap();
+        assert_eq!(profile.alloc_share_error(), points);
+    }
+}
+
+#[test]
+fn cpu_samples_of_a_jdk_up_to_24_skip_stubs() {
+    let sample = event(30, &numbers(&[1_000, 9, 1, 2]));
+    let jvm = |version: &str| {
+        let version = format!("OpenJDK 64-Bit Server VM ({version}) for linux-amd64 JRE");
+        event(36, &[numbers(&[0]), text(&version)].concat())
+    };
+    for (events, skips) in [
+        (vec![jvm("17.0.15+6-Debian"), sample.clone()], true),
+        (vec![jvm("24.0.1+9"), sample.clone()], true),
+        (vec![jvm("25+36-LTS"), sample.clone()], false),
+        (vec![sample], true),
+        // Without CPU samples there are no shares of them.
+        (vec![jvm("17.0.15+6")], false),
+    ] {
+        let profile = read(&of_jdk(OF_JDK, &events), &options(false)).unwrap();
+        assert_eq!(profile.skips_stubs(), skips);
+    }
 }

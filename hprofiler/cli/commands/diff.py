@@ -64,7 +64,9 @@ def command(options: argparse.Namespace) -> int:
         print(f"  {_MORE_RUNS} {limit}", file=sys.stderr)
     if failed:
         return Exit.WORSE
-    trusted = not any(side.broken or side.malformed_lines or side.skips_stubs for side in changes.sides)
+    trusted = not any(
+        side.broken or side.malformed_lines or side.incomplete or side.skips_stubs for side in changes.sides
+    )
     return Exit.OK if trusted and not (unsure or is_hidden or _problems(changes)) else Exit.PARTIAL
 
 

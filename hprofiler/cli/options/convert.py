@@ -19,6 +19,13 @@ examples:
   hprofiler convert results/hosts/*/metrics.json.gz -o hosts.csv
   perf script | hprofiler convert - --all -o - --to folded | head
 
+exit status:
+  0  written
+  2  bad usage
+  3  written, but a part of a file was left out, a text may be no profile, or CPU samples of a JDK up to 24
+     lack stubs
+  4  a file cannot be read, is not a profile, or has no samples
+
 docs/convert.md explains the options.
 """
 

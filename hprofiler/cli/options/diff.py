@@ -22,7 +22,7 @@ exit status:
   0  compared; with --fail-over: no method grew by more
   1  a method grew by more than --fail-over (needs 3 processes of one role on each side)
   2  bad usage
-  3  compared, but some stored profiles cannot be used, lines of a file were left out, or stacks are broken;
+  3  compared, but some stored profiles cannot be used, a part of a file was left out, or stacks are broken;
      with --fail-over: it is not certain whether a method grew
   4  nothing to compare
 

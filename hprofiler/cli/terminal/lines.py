@@ -108,6 +108,11 @@ def warn_of_stubs(file: str = "") -> None:
     warn(f"{of}{missing}: all else has too large a share")
 
 
+def warn_of_throttled(points: int) -> None:
+    """Warns about allocations of a JDK that dropped most samples."""
+    warn(f"shares may be off by {points} points: the JDK dropped most allocation samples")
+
+
 def warn_of(malformed_lines: int, warnings: Sequence[str] = (), file: str = "") -> None:
     """Warns about parts of the input, or of this file of several, that were left out."""
     of = f"{file}: " if file else ""

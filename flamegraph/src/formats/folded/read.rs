@@ -31,7 +31,7 @@ pub(crate) fn read_input(text: Input<'_>, options: &ReadOptions) -> Result<Profi
         Some(_) => None,
     };
     let mut profile = Profile::bounded(values, limits.cells);
-    profile.add_warnings(doubt);
+    profile.add_incomplete(doubt);
     let mut blocks = Blocks::new(text, limits);
     let (all, mut lines) = add_first_blocks(&mut profile, &mut blocks, counts, limits)?;
     if !all {

@@ -230,6 +230,7 @@ impl Columns {
         profile: &mut Profile,
         settings: &Settings,
         (off_cpu, cells): (bool, usize),
+        share_error: u32,
     ) -> Result<Vec<(Pair, Values)>> {
         self.make_sampled(profile, settings, (off_cpu, cells))?;
         if self.values.iter().all(Option::is_none) {
@@ -248,6 +249,8 @@ impl Columns {
         if self.has(Pair::Alloc) {
             // Both kinds were recorded: they are the same allocations.
             self.values[Pair::AllocSamples as usize] = None;
+        } else {
+            profile.set_alloc_share_error(share_error);
         }
         if let (Some((counts, _)), Some(event)) = (
             self.values[Pair::Counted as usize],

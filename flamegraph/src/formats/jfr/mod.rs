@@ -6,12 +6,12 @@
 //! the stack of each place is decoded once on a second thread and added to the tree (`grow`). Damaged and
 //! unfinished parts are left out, with a warning.
 
+mod allocations;
 mod bytes;
 mod chunk;
 mod clock;
 mod columns;
 mod events;
-mod first_samples;
 mod grow;
 mod layout;
 mod metadata;

@@ -6,11 +6,11 @@ use std::io::Read;
 
 use hashbrown::HashMap;
 
+use super::allocations::Allocations;
 use super::chunk::{damaged, Chunk, Chunks, Events, Header, Survey};
 use super::clock::{AllTaken, Clock};
 use super::columns::Columns;
 use super::events::Kinds;
-use super::first_samples::FirstSamples;
 use super::grow::{decode, grow, Grower};
 use super::layout::Layout;
 use super::metadata::Types;
@@ -39,7 +39,7 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
         recording.profile.set_times(sampled.times.take());
     }
     if recording.live_cut {
-        recording.profile.add_warnings([format!(
+        recording.profile.add_incomplete([format!(
             "live objects are near or at the {MOST_LIVE} that async-profiler keeps: record with a larger allocation interval"
         )]);
     }
@@ -62,7 +62,7 @@ pub(super) fn read(input: Input<'_>, options: &ReadOptions) -> Result<Recording>
             Err(error @ (Error::Jfr { .. } | Error::Limit { .. }))
                 if reader.read > 0 || matches!(error, Error::Jfr { .. }) =>
             {
-                reader.profile.add_warnings([error.to_string()]);
+                reader.profile.add_incomplete([error.to_string()]);
                 break;
             }
             Err(error) => return Err(error),
@@ -114,7 +114,7 @@ impl<'o> Reader<'o> {
                 moments: Moments::wanted(options),
                 file_calls_budget: budget.clone(),
                 wall: HashMap::default(),
-                first: FirstSamples::default(),
+                allocations: Allocations::default(),
             },
             budget,
             lost: 0,
@@ -173,7 +173,7 @@ impl<'o> Reader<'o> {
 
     fn lose(&mut self, place: u64, what: impl std::fmt::Display) {
         let warning = damaged(place, format_args!("the chunk {what}")).to_string();
-        self.profile.add_warnings([warning]);
+        self.profile.add_incomplete([warning]);
     }
 
     /// Adds the samples of a chunk. Returns how many had a missing stack.
@@ -202,7 +202,7 @@ impl<'o> Reader<'o> {
                 .as_ref()
                 .filter(|_| is(&kinds.thread_start))
             {
-                self.counted.first.start(event, layout, &chunk.bytes);
+                self.counted.allocations.start(event, layout, &chunk.bytes);
             }
         }
         let limits = &self.options.limits;
@@ -322,11 +322,13 @@ impl<'o> Reader<'o> {
             return Err(Error::Empty(reason.clone()));
         }
         self.warn_of_unread();
-        self.profile.add_warnings(self.counted.first.warning());
+        let allocations = &self.counted.allocations;
+        let share_error = allocations.share_error();
+        self.profile.add_warnings(allocations.warning());
         let made = (self.options.off_cpu, self.options.limits.cells);
         let pairs = self
             .columns
-            .finish(&mut self.profile, &self.settings, made)?;
+            .finish(&mut self.profile, &self.settings, made, share_error)?;
         let taken = self.counted.taken;
         let moments = &mut self.counted.moments;
         let slices = moments.as_ref().map_or_else(Vec::new, Moments::slices);

@@ -3,12 +3,12 @@
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
+use super::allocations::Allocations;
 use super::bytes::Cursor;
 use super::chunk::{Event, Events};
 use super::clock::{AllTaken, Clock};
 use super::columns::{nanoseconds, pair_of, Pair};
 use super::events::{self, Kind, Kinds, Source};
-use super::first_samples::FirstSamples;
 use super::grow::{Batches, Take};
 use super::layout::Slots;
 use super::moments::{Batch, Moments};
@@ -33,7 +33,7 @@ pub(super) struct Counted {
     pub(super) file_calls_budget: Budget,
     /// Wall-clock samples by thread.
     pub(super) wall: HashMap<u64, u64, RandomState>,
-    pub(super) first: FirstSamples,
+    pub(super) allocations: Allocations,
 }
 
 /// The samples of a chunk.
@@ -103,8 +103,12 @@ impl Samples<'_, '_> {
             return Ok(());
         }
         if is_of_before {
-            self.counted.first.leave_out(slots[events::AMOUNT] as i64);
+            let allocations = &mut self.counted.allocations;
+            allocations.leave_out(slots[events::AMOUNT] as i64);
             slots[events::AMOUNT] = 0;
+        } else if kind.source == Source::Allocation {
+            let allocations = &mut self.counted.allocations;
+            allocations.weigh(slots[events::AMOUNT] as i64);
         }
         let state = slots[events::STATE];
         let default_state = self.default_state.map(|default| default == state);
@@ -128,8 +132,8 @@ impl Samples<'_, '_> {
         let is_virtual = known.is_some_and(|[_, native, _, java, ..]| native == 0 && java != 0);
         let since = self.clock.nanoseconds(slots[events::TIME] as i64);
         let weight = slots[events::AMOUNT] as i64;
-        let first = &mut self.counted.first;
-        first.is_of_before((thread, is_virtual), weight, since)
+        let allocations = &mut self.counted.allocations;
+        allocations.is_of_before((thread, is_virtual), weight, since)
     }
 
     /// Whether the thread of a wall-clock sample does not run.

@@ -80,7 +80,7 @@ pub(super) fn finish_file(live: &mut Live, options: &ReadOptions) -> Result<Prof
     let mappings = live.processes.left_out + stories.naming.modules.left_out;
     let left_out = [(mappings, "mappings were"), (live.left_out, "samples were")];
     for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-        profile.add_warnings([format!("{count} {what} left out, there were too many")]);
+        profile.add_incomplete([format!("{count} {what} left out, there were too many")]);
     }
     let counts: Vec<(StackId, Count)> = counts
         .into_iter()

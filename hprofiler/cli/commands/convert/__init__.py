@@ -22,8 +22,8 @@ from hprofiler.cli.commands.convert.errors import about
 from hprofiler.cli.commands.convert.steps import check_patterns
 from hprofiler.cli.options import pictures
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.cli.terminal.lines import warn, warn_of, warn_of_stubs
-from hprofiler.model.measures import CPU_VALUES
+from hprofiler.cli.terminal.lines import warn, warn_of, warn_of_stubs, warn_of_throttled
+from hprofiler.model.measures import CPU_VALUES, measure_of
 from hprofiler.runfolder.input_checks import only_profile_of
 
 # Formats that hold one value.
@@ -59,10 +59,13 @@ def command(options: argparse.Namespace) -> int:
 def _status(*profiles: Profile) -> Exit:
     """Whether everything of the inputs was read, and shares can be trusted."""
     for profile in profiles:
+        if profile.alloc_share_error and _written(profile) in measure_of("alloc").columns:
+            warn_of_throttled(profile.alloc_share_error)
         if _skips_stubs(profile):
             warn_of_stubs()
             return Exit.PARTIAL
-    return Exit.PARTIAL if any(profile.malformed_lines for profile in profiles) else Exit.OK
+    partial = any(profile.malformed_lines or profile.incomplete for profile in profiles)
+    return Exit.PARTIAL if partial else Exit.OK
 
 
 def _warn_of_others(options: argparse.Namespace, profile: Profile, written: int) -> None:
@@ -151,7 +154,11 @@ def _difference(options: argparse.Namespace, before: Profile, after: Profile) ->
 
 def _skips_stubs(profile: Profile) -> bool:
     """Whether CPU samples are written, and a JDK left some out."""
-    return profile.skips_stubs and profile.values[_first_with_samples(profile)][0] in CPU_VALUES
+    return profile.skips_stubs and _written(profile)[0] in CPU_VALUES
+
+
+def _written(profile: Profile) -> tuple[str, str]:
+    return profile.values[_first_with_samples(profile)]
 
 
 def _first_with_samples(profile: Profile) -> int:

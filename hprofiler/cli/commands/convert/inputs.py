@@ -21,7 +21,7 @@ from hprofiler.cli.commands.convert.steps import Findings, Step, is_empty, reduc
 from hprofiler.cli.terminal import streams
 from hprofiler.cli.terminal.lines import warn, warn_of
 from hprofiler.runfolder import RUN_FILE
-from hprofiler.runfolder.input_checks import refuse_no_profile, where_profiles_are
+from hprofiler.runfolder.input_checks import where_profiles_are
 from hprofiler.runfolder.time_files import open_range
 
 # Profiles read at the same time. One thread merges them and could not keep up with more.
@@ -45,7 +45,6 @@ def check(options: argparse.Namespace) -> None:
 def _check_readable(path: Path) -> None:
     try:
         path.stat()
-        refuse_no_profile(path)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     if is_file(path / RUN_FILE):

@@ -1,5 +1,6 @@
-//! The first allocation sample of a thread. The JDK weighs a sample by what its thread allocated since its last one, so
-//! the first weighs all that the thread ever allocated, also before the recording.
+//! What is wrong with the weights of the JDK's allocation samples. It weighs a sample by what its thread allocated since
+//! its last one. So the first weighs all that the thread ever allocated, also before the recording. And after samples
+//! that its throttle dropped, the next one weighs as much as all of them.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
@@ -13,15 +14,20 @@ const MOST_PER_NANOSECOND: i64 = 10;
 /// Most threads that are known. A recording may name any number.
 const MOST_THREADS: usize = 1 << 20;
 
+/// Throttled: the samples say no more than a third as many of the same weight would.
+const THROTTLED: f64 = 3.0;
+
 #[derive(Default)]
-pub(super) struct FirstSamples {
+pub(super) struct Allocations {
     /// Threads that started during the recording or have had a sample.
     known: HashSet<u64, RandomState>,
     left_out: u64,
     bytes: i64,
+    /// The number of weights, their sum, and that of their squares.
+    weights: [f64; 3],
 }
 
-impl FirstSamples {
+impl Allocations {
     /// Takes in an event `jdk.ThreadStart`.
     pub(super) fn start(&mut self, event: Event, layout: &Layout, bytes: &[u8]) {
         let mut slots = Slots::default();
@@ -46,6 +52,25 @@ impl FirstSamples {
         }
     }
 
+    /// Counts a weight that is not left out.
+    pub(super) fn weigh(&mut self, weight: i64) {
+        let weight = weight as f64;
+        for (sum, part) in self.weights.iter_mut().zip([1.0, weight, weight * weight]) {
+            *sum += part;
+        }
+    }
+
+    /// By how many percentage points a share may be off if the samples were throttled, else 0. These are three standard
+    /// deviations of a share of a half, from as many samples of the same weight as say the same.
+    pub(super) fn share_error(&self) -> u32 {
+        let [count, sum, squares] = self.weights;
+        let even = sum * sum / squares;
+        match even * THROTTLED < count {
+            true => (150.0 / even.sqrt()).ceil().min(100.0) as u32,
+            false => 0,
+        }
+    }
+
     /// Counts a weight that is left out.
     pub(super) fn leave_out(&mut self, weight: i64) {
         self.left_out += 1;
@@ -53,14 +78,17 @@ impl FirstSamples {
     }
 
     pub(super) fn warning(&self) -> Option<String> {
-        let megabytes = self.bytes as f64 / 1e6;
+        let amount = match self.bytes {
+            ..1_000_000 => format!("{:.1} kB", self.bytes as f64 / 1e3),
+            _ => format!("{:.1} MB", self.bytes as f64 / 1e6),
+        };
         let samples = match self.left_out {
             1 => "1 sample".to_string(),
             many => format!("{many} samples"),
         };
         (self.bytes > 0).then(|| {
             format!(
-                "{megabytes:.1} MB of {samples} jdk.ObjectAllocationSample are left out: the first sample of a thread \
+                "{amount} of {samples} jdk.ObjectAllocationSample are left out: the first sample of a thread \
                  also weighs what the thread allocated before the recording"
             )
         })
