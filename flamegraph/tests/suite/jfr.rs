@@ -501,7 +501,8 @@ fn the_first_allocations_of_a_thread_are_those_before_the_recording() {
              weighs what the thread allocated before the recording"
         )
     };
-    let cases: [(&[&[Vec<u8>]], i64, String); 5] = [
+    type Chunks<'a> = &'a [&'a [Vec<u8>]];
+    let cases: [(Chunks, i64, String); 5] = [
         (
             &[&[allocated(9, 5_000), allocated(9, 10)]],
             10,
