@@ -105,7 +105,7 @@ class Attribution:
     @property
     def knows_waits(self) -> bool:
         """Whether the event counts threads that may wait."""
-        return self.event in _THREADS or self.event in LOCKS
+        return counts_waits(self.event)
 
     @cached_property
     def allocators(self) -> tuple[Method, ...]:
@@ -159,7 +159,7 @@ def attribute_file(profile: Profile) -> Attribution:
 
 
 def _attribute(event: str, profile: Profile, ends: _Ends, profiler: list[str]) -> Attribution:
-    busy = _unless_empty(_busy(event, profile), profile)
+    busy = _unless_empty(without_idle(event, profile), profile)
     trusted = busy.filter(exclude=BROKEN_PATTERN)
     broken = busy.total() - trusted.total()
     self_only = broken > MOST_BROKEN * busy.total()
@@ -170,9 +170,9 @@ def _attribute(event: str, profile: Profile, ends: _Ends, profiler: list[str]) -
     waits: dict[str, Wait] = {}
 
     def named(part: Profile) -> Profile:
-        if event in _THREADS or event in LOCKS:
-            ended, found = part.into_waiters(locks=event in LOCKS)
-            waits.update({name: Wait(code, method) for name, code, method in found})
+        if counts_waits(event):
+            ended, found = with_waits_named(event, part)
+            waits.update(found)
             return ended
         return part.into_callers(how, kernel=kernel) if how else part
 
@@ -191,7 +191,18 @@ def _attribute(event: str, profile: Profile, ends: _Ends, profiler: list[str]) -
     )
 
 
-def _busy(event: str, profile: Profile) -> Profile:
+def counts_waits(event: str) -> bool:
+    """Whether an event, or a value of a file, counts threads that may wait."""
+    return event in _THREADS or event in LOCKS
+
+
+def with_waits_named(event: str, profile: Profile) -> tuple[Profile, dict[str, Wait]]:
+    """A profile whose stacks of waiting threads end in names of their waits, and what these names say."""
+    ended, found = profile.into_waiters(locks=event in LOCKS)
+    return ended, {name: Wait(code, method) for name, code, method in found}
+
+
+def without_idle(event: str, profile: Profile) -> Profile:
     """Where waits are counted, the stacks of threads that do not merely wait for work."""
     if event == "offcpu":
         return profile.filter(exclude=r"^\[idle pool thread\]$")

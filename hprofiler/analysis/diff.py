@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hprofiler._flamegraph import Change, Diff, Profile
-from hprofiler.analysis.diff_sides import Listener, Side, Source, open_side
+from hprofiler.analysis.attribution import counts_waits
+from hprofiler.analysis.diff_sides import LeftOut, Listener, Side, Source, open_side
 from hprofiler.analysis.noise import Noise, Spread
+from hprofiler.analysis.waits import Wait
 from hprofiler.analysis.work import is_work
 from hprofiler.base.errors import UsageError
 from hprofiler.model import HostRecord, Recording
 from hprofiler.model.event_names import known_as
+from hprofiler.model.measures import measure_of
 
 _EVERYTHING = 2**31 - 1
 # Changes of own cost and total that differ by less than this part of the whole are the same.
@@ -73,11 +76,14 @@ def compare_sources(
     # Amounts of time are times where both sides know them: a sample stands for more at 99 Hz than at 300.
     column = columns[0] if columns[0] and columns[1] else sources[0].events[chosen]
     unsure = [one.unsure_callers(chosen) for one in sources]
-    cut = any(unsure) and all(one.can_cut for one in sources)
+    can_cut = all(one.can_cut for one in sources)
+    named = can_cut and counts_waits(chosen)
+    left_out = LeftOut(callers=any(unsure) and can_cut, below_waits=named, idle=named)
     first, second = (
-        one.read(chosen, column, listener, taker, cut) for one, taker in zip(sources, takers, strict=True)
+        one.read(chosen, column, listener, taker, left_out)
+        for one, taker in zip(sources, takers, strict=True)
     )
-    return replace(compare(chosen, first, second, absolute), callers_left_out=cut)
+    return replace(compare(chosen, first, second, absolute), callers_left_out=left_out.callers)
 
 
 def _event(sources: tuple[Source, Source], wanted: str | None) -> str:
@@ -118,11 +124,12 @@ class Moved:
 
 @dataclass(frozen=True)
 class MethodChange:
-    """How a method changed: its own cost, and its total with all it calls."""
+    """How a method changed: its own cost, and its total with all it calls; or how a wait did."""
 
     name: str
     own: Moved
     total: Moved
+    wait: Wait | None = None
 
     def of(self, kind: str) -> Moved:
         moved: Moved = getattr(self, kind)
@@ -160,6 +167,12 @@ class Changes:
     def callers_unsure(self) -> bool:
         """Totals have costs of functions that another method may have called."""
         return not self.callers_left_out and any(side.unsure for side in self.sides)
+
+    @property
+    def share_of(self) -> str:
+        """What shares are of: "wall-clock time besides idle threads"."""
+        besides = " besides idle threads" if any(side.idle for side in self.sides) else ""
+        return measure_of(self.event).share_of + besides
 
     @property
     def rules(self) -> list[str]:
@@ -254,9 +267,11 @@ def compare(
     noise = Noise(before.spread, after.spread, absolute=absolute)
     sides = (before.spread, after.spread)
     self_only = before.self_only or after.self_only
+    waits = before.waits | after.waits
+    total = "own" if self_only else "all"
     methods = [
         MethodChange(
-            name, *(_moved(name, which, sides, noise) for which in ("own", "own" if self_only else "all"))
+            name, _moved(name, "own", sides, noise), _moved(name, total, sides, noise), waits.get(name)
         )
         for name in sorted(before.spread.names() | after.spread.names() if names is None else names)
     ]

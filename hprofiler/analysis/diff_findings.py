@@ -16,7 +16,7 @@ from hprofiler.analysis.findings import MOST, shown
 from hprofiler.analysis.subject import Finding, Part, says
 from hprofiler.analysis.trust import DEBUG_FLAGS
 from hprofiler.analysis.words import percent, plain
-from hprofiler.model.measures import amount, counted, measure_of
+from hprofiler.model.measures import amount, counted
 
 SELF_ONLY = "self-only"
 """Stacks are broken: there are no totals."""
@@ -216,15 +216,20 @@ def _sentence(changes: Changes, one: _Candidate) -> Finding:
     method, moved = one.method, one.moved
     change = points_of(changes, abs(moved.change))
     size = f"{change}{'' if changes.absolute else ' points'} {'more' if moved.change > 0 else 'less'}"
-    of = "" if changes.absolute else f" of {measure_of(changes.event).share_of}"
-    name: Part = ("method", shown(method.name))
+    of = "" if changes.absolute else f" of {changes.share_of}"
+    wait = method.wait
+    what = method.name if wait is None else wait.method
+    name: list[str | Part] = [("method", shown(what))]
+    if wait is not None:
+        name.insert(0, f"{wait.doing.spent.capitalize()} ")
+    row = wait and method.name
     if method.total.which and not changes.self_only:
         is_now = f" is {method.total.which}: "
-        return says("changed", name, is_now, ("share", size), f"{of}.", method=method.name)
+        return says("changed", *name, is_now, ("share", size), f"{of}.", method=what, row=row)
     which = {"total": " with all it calls", "own": " itself"}[one.kind] if method.own != method.total else ""
     share = f"from {_amount(changes, moved.before)} to {_amount(changes, moved.after)}"
     takes = f" takes {size}{of}{which}: "
-    return says("changed", name, takes, ("share", share), ".", method=method.name)
+    return says("changed", *name, takes, ("share", share), ".", method=what, row=row)
 
 
 def _amount(changes: Changes, value: float) -> str:

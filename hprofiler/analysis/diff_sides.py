@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from hprofiler._flamegraph import Profile, WorkTable
+from hprofiler.analysis.attribution import with_waits_named, without_idle
 from hprofiler.analysis.coverage import coverage as coverage_of
 from hprofiler.analysis.coverage import sampled
 from hprofiler.analysis.facts import RunFacts, read_facts
@@ -16,6 +17,7 @@ from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
 from hprofiler.analysis.time_part import facts_of_range
 from hprofiler.analysis.trust import Untrusted, broken_part
+from hprofiler.analysis.waits import WAITING, Wait
 from hprofiler.analysis.work import has_kernel, is_work, rules_version, user_rules
 from hprofiler.base.background import interruptibly
 from hprofiler.base.errors import ProfileError, UsageError
@@ -39,6 +41,15 @@ _EVENTS = (*_TIMES, "lock", "alloc", "live", "nativemem")
 _ESTIMATES = {column for event in _EVENTS if event not in _TIMES for column in measure_of(event).columns}
 
 
+class LeftOut(NamedTuple):
+    """What is not compared: callers of functions that compiled Java code calls, what is below the name of a
+    wait, and idle threads, which a side without others keeps."""
+
+    callers: bool = False
+    below_waits: bool = False
+    idle: bool = False
+
+
 @dataclass
 class Side:
     """All of one side: the sum of its parts, and how much each method's cost varies from part to part.
@@ -48,7 +59,8 @@ class Side:
 
     `broken` is the part, 0 to 1, of processes whose stacks are not trusted: of these only self costs are
     right. Without them all else would have a larger share. `unsure` processes may have wrong callers of
-    functions that compiled Java code calls; None where that is not known.
+    functions that compiled Java code calls; None where that is not known. `waits` says what names of waits
+    mean, and `idle` what those threads cost that were left out because they idle.
 
     `malformed_lines` of a file were left out, it may be `incomplete` (`Profile.incomplete`), its CPU samples
     may skip stubs (`Profile.skips_stubs`), and `warnings` say what else its reader noticed.
@@ -64,6 +76,8 @@ class Side:
     work: WorkTable = field(default_factory=lambda: WorkTable(user_rules()))
     problems: list[Outcome] = field(default_factory=list)
     broken: float = 0.0
+    waits: dict[str, Wait] = field(default_factory=dict)
+    idle: int = 0
     unsure: int | None = 0
     malformed_lines: int = 0
     incomplete: bool = False
@@ -86,6 +100,21 @@ class Side:
             self.merged = profile
         else:
             self.merged.merge(profile)
+
+    def reduced(self, event: str, profile: Profile, left_out: LeftOut) -> Profile:
+        """A profile with the value compared alone, without what is left out."""
+        if not left_out.below_waits:
+            return profile.without_unsure_callers() if left_out.callers else profile
+        busy = without_idle(event, profile) if left_out.idle else profile
+        self.idle += profile.total() - busy.total()
+        named, waits = with_waits_named(event, busy)
+        self.waits |= waits
+        if not left_out.callers:
+            return named
+        # The caller of a wait is sure: its name tells it.
+        running = named.filter(exclude=WAITING).without_unsure_callers()
+        running.merge(named.filter(include=WAITING))
+        return running
 
     def add_work(self, event: str, profile: Profile, samples: int, kind: str = "") -> None:
         """The same profile, with groups of threads where they are known."""
@@ -146,7 +175,7 @@ class Side:
 
 class Source(Protocol):
     """What can be a side. `events` have the value that is compared of each, `start` is when second 0 is, in
-    microseconds since 1970. It can be read without unsure callers if it `can_cut`."""
+    microseconds since 1970. Parts of stacks can be left out if it `can_cut`."""
 
     name: str
     events: dict[str, Column]
@@ -161,9 +190,9 @@ class Source(Protocol):
         """In how many processes callers of functions may be wrong; None where it is not known."""
 
     def read(
-        self, event: str, column: Column, listener: Listener, taker: Taker | None = None, cut: bool = False
+        self, event: str, column: Column, listener: Listener, taker: Taker | None, left_out: LeftOut
     ) -> Side:
-        """Everything of an event. With `cut`, functions that compiled Java code calls have no callers."""
+        """Everything of an event but what is left out."""
 
 
 class RunSource:
@@ -192,10 +221,10 @@ class RunSource:
         return sum(one.callers_unsure for one in self.facts.of(event).recordings)
 
     def read(
-        self, event: str, column: Column, listener: Listener, taker: Taker | None = None, cut: bool = False
+        self, event: str, column: Column, listener: Listener, taker: Taker | None, left_out: LeftOut
     ) -> Side:
         """Everything of an event. Raises ProfileError where there is not one sample."""
-        return _read_runs(self.name, (self,), event, column, listener, taker, cut)
+        return _read_runs(self.name, (self,), event, column, listener, taker, left_out)
 
     def reader(self, facts: RunFacts) -> Reader:
         # Without groups of threads, the work of collectors and compilers could not be told.
@@ -227,9 +256,9 @@ class SeveralRuns:
         return sum(one.unsure_callers(event) or 0 for one in self._runs)
 
     def read(
-        self, event: str, column: Column, listener: Listener, taker: Taker | None = None, cut: bool = False
+        self, event: str, column: Column, listener: Listener, taker: Taker | None, left_out: LeftOut
     ) -> Side:
-        return _read_runs(self.name, self._runs, event, column, listener, taker, cut)
+        return _read_runs(self.name, self._runs, event, column, listener, taker, left_out)
 
 
 def _column(event: str, in_time: bool) -> Column:
@@ -243,14 +272,16 @@ def _read_runs(
     column: Column,
     listener: Listener,
     taker: Taker | None,
-    cut: bool,
+    left_out: LeftOut,
 ) -> Side:
     """Everything of an event. Raises ProfileError where there is not one sample."""
     facts = [one.facts.of(event) for one in runs]
     side = Side(name, None, _together(facts), unsure=sum(one.unsure_callers(event) or 0 for one in runs))
     lost = 0
     for run, of_run in zip(runs, facts, strict=True):
-        lost += _read_run(side, of_run, run.reader(of_run), column, listener, taker, cut)
+        lost += _read_run(side, of_run, run.reader(of_run), column, listener, taker, left_out)
+    if side.idle and not side.spread.total:
+        return _read_runs(name, runs, event, column, listener, None, left_out._replace(idle=False))
     side.broken = lost / side.spread.total if lost else 0.0
     return _with_samples(side, event)
 
@@ -272,7 +303,7 @@ def _read_run(
     column: Column,
     listener: Listener,
     taker: Taker | None,
-    cut: bool,
+    left_out: LeftOut,
 ) -> int:
     """Add a run's processes. What those cost whose stacks are broken."""
     recordings = [(host, one) for host in facts.hosts for one in host.recordings]
@@ -285,11 +316,11 @@ def _read_run(
                 taker(profile, host, recording)
             profile = profile.without_times()
             work = profile.select(column[0])
-            work = work.without_unsure_callers() if cut else work
-            samples, role = samples_of(profile, recording), role_of(recording)
-            side.add(work.without_threads(), samples, role)
-            side.add_work(facts.event, work, samples, role)
-            lost += work.total() if (host.name, recording.pid) in facts.untrusted else 0
+            compared = side.reduced(facts.event, work, left_out)
+            samples, role = _of_part(samples_of(profile, recording), compared, work), role_of(recording)
+            side.add(compared.without_threads(), samples, role)
+            side.add_work(facts.event, compared, samples, role)
+            lost += compared.total() if (host.name, recording.pid) in facts.untrusted else 0
         except (OSError, ValueError, RuntimeError) as error:
             side.problems.append(unreadable(host, recording, error))
     listener(side.name, len(recordings), len(recordings))
@@ -300,6 +331,13 @@ def samples_of(profile: Profile, recording: Recording) -> int:
     """How many samples a process's profile stands for, before values were selected; 0 where unknown."""
     counts = measure_of(recording.event).columns[0][0]
     return profile.total(counts) if recording.event in _TIMES else recording.samples.taken
+
+
+def _of_part(samples: int, part: Profile, whole: Profile) -> int:
+    """How many of the whole's samples the part has; 0 where their number is unknown."""
+    if not samples or not part.total():
+        return 0
+    return max(1, round(samples * part.total() / whole.total()))
 
 
 def role_of(recording: Recording) -> str:
@@ -348,7 +386,7 @@ class FileSource:
         return 0
 
     def read(
-        self, event: str, column: Column, listener: Listener, taker: Taker | None = None, cut: bool = False
+        self, event: str, column: Column, listener: Listener, taker: Taker | None, left_out: LeftOut
     ) -> Side:
         """The file's value of an event, whose name may be the value's own."""
         side = Side(
@@ -362,8 +400,12 @@ class FileSource:
         profile = self._profile.canonical()
         if taker is not None:
             taker(profile.select(self.events[event][0]), None, None)
-        part, samples = profile.select(column[0]), self._samples(event)
-        part = part.without_unsure_callers() if cut else part
+        whole = profile.select(column[0])
+        part = side.reduced(event, whole, left_out)
+        if side.idle and not part.total():
+            side.idle = 0
+            part = side.reduced(event, whole, left_out._replace(idle=False))
+        samples = _of_part(self._samples(event), part, whole)
         side.broken = broken_part(part)
         side.add(part, samples)
         side.add_work(event, part, samples)

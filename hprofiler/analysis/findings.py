@@ -409,6 +409,10 @@ def unlike(subject: Subject) -> list[Finding]:
     name, after = most.name, f" {shares_of(most)}."
     if name.startswith("(rare "):
         return [says(code, f"{before}{shown(name)}{after}", host=first.host)]
+    wait = first.waits.get(name)
+    if wait is not None:
+        before += f"{wait.doing.spent} "
+        return [says(code, before, _name(wait.method), after, method=wait.method, host=first.host, row=name)]
     return [says(code, before, _name(name), after, method=name, host=first.host)]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hprofiler.analysis.diff import compare_paths
-from hprofiler.analysis.diff_sides import Listener, open_side
+from hprofiler.analysis.diff_sides import LeftOut, Listener, open_side
 
 _LEAST = 0.01
 """Of the CPU time of the smaller run: less growth is not shown."""
@@ -63,7 +63,7 @@ def work_by_size(
         source = open_side(folder)
         if "cpu" not in source.events:
             continue
-        work = source.read("cpu", source.events["cpu"], listener).categories
+        work = source.read("cpu", source.events["cpu"], listener, None, LeftOut()).categories
         shares = {name[1:-1]: work.cost("own", name) / work.total for name in work.names()}
         found.setdefault(size, []).append({name: share * cpu for name, share in shares.items()})
     return {size: _mean(of_size) for size, of_size in sorted(found.items())}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hprofiler._flamegraph import Difference, Distance, Outliers, Profile
+from hprofiler.analysis.attribution import counts_waits, with_waits_named, without_idle
+from hprofiler.analysis.waits import Wait
 from hprofiler.analysis.words import percent, short_name
 from hprofiler.model import HostRecord, Recording
 from hprofiler.model.measures import measure_of
@@ -17,11 +20,15 @@ _COUNTED = ("cpu", "wall", "offcpu")
 
 @dataclass(frozen=True)
 class Unlike:
-    """How far a host, or with `pid` a process, is from the others, as `samples` show it."""
+    """How far a host, or with `pid` a process, is from the others, as `samples` show it.
+
+    `waits` says what names of waits mean.
+    """
 
     host: str
     samples: int
     distance: Distance
+    waits: Mapping[str, Wait]
     pid: int | None = None
     label: str = ""
 
@@ -58,19 +65,21 @@ class Comparison:
     def __init__(self, event: str) -> None:
         self._event = event
         self._value = _COMPARED.get(event, measure_of(event).columns[0][0])
-        self._hosts = _Ranking()
+        self._waits: dict[str, Wait] = {}
+        self._hosts = _Ranking(self._waits)
         self._processes: dict[bool, _Ranking] = {}  # JVMs, and others: their frames have nothing in common
 
     def add_process(self, host: HostRecord, recording: Recording, profile: Profile, whole: int) -> int:
         """Add a process, whose total was `whole` before trimming; returns its number of samples."""
+        profile = self._named(profile)
         samples = self._samples(recording, profile, whole)
-        ranking = self._processes.setdefault(recording.process.is_jvm, _Ranking())
+        ranking = self._processes.setdefault(recording.process.is_jvm, _Ranking(self._waits))
         ranking.add(profile, self._value, samples, host, recording)
         return samples
 
     def add_host(self, host: HostRecord, profile: Profile, samples: int) -> None:
         """The profile of a host, all its processes together, and the sum of their samples."""
-        self._hosts.add(profile, self._value, samples, host, None)
+        self._hosts.add(self._named(profile), self._value, samples, host, None)
 
     def whole(self, profile: Profile) -> int:
         """The total of what is compared."""
@@ -79,6 +88,15 @@ class Comparison:
     def finish(self) -> Compared:
         processes = (one for ranking in self._processes.values() for one in ranking.ranked())
         return Compared(self._hosts.ranked(), tuple(sorted(processes, key=_rank)))
+
+    def _named(self, profile: Profile) -> Profile:
+        """Waits by their names, without idle threads; what only idles is compared by what it waits for."""
+        if not counts_waits(self._event):
+            return profile
+        busy = without_idle(self._event, profile)
+        named, waits = with_waits_named(self._event, busy if busy.total(self._value) else profile)
+        self._waits |= waits
+        return named
 
     def _samples(self, recording: Recording, profile: Profile, whole: int) -> int:
         left = profile.total(self._value)
@@ -91,7 +109,8 @@ class Comparison:
 class _Ranking:
     """Distances within one group."""
 
-    def __init__(self) -> None:
+    def __init__(self, waits: Mapping[str, Wait]) -> None:
+        self._waits = waits
         self._outliers = Outliers()
         self._rows: list[tuple[HostRecord, Recording | None, int]] = []
 
@@ -109,7 +128,9 @@ class _Ranking:
     def ranked(self) -> tuple[Unlike, ...]:
         found = zip(self._rows, self._outliers.distances(), strict=False)
         rows = [
-            Unlike(host.name, samples, distance, one.pid if one else None, one.label if one else "")
+            Unlike(
+                host.name, samples, distance, self._waits, one.pid if one else None, one.label if one else ""
+            )
             for (host, one, samples), distance in found
             if distance is not None
         ]
@@ -132,7 +153,10 @@ def who(one: Unlike) -> str:
 def what_differs(one: Unlike) -> str:
     """ "GC.copy 31 % here, 9 % usually"; "" where nothing differs."""
     most = one.most_different
-    return f"{short_name(most.name)} {shares_of(most)}" if most else ""
+    if most is None:
+        return ""
+    wait = one.waits.get(most.name)
+    return f"{wait.short if wait else short_name(most.name)} {shares_of(most)}"
 
 
 def shares_of(most: Difference) -> str:

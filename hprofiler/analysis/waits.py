@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from hprofiler._flamegraph import DOING, DOING_KINDS
@@ -24,6 +25,9 @@ class Doing(NamedTuple):
 
 
 _DOING = {code: Doing(*words) for code, *words in DOING}
+
+WAITING = [rf"^{re.escape(one.says)} " for one in _DOING.values()]
+"""Patterns of the names of waits in stacks."""
 
 
 class Wait(NamedTuple):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hprofiler._flamegraph import Profile
-from hprofiler.analysis.diff_sides import Listener, Side, Taker
+from hprofiler.analysis.diff_sides import LeftOut, Listener, Side, Taker
 from hprofiler.archive.place import VARIABLE
 from hprofiler.archive.reading import Database
 from hprofiler.archive.selection import Asked, chosen_event, chosen_runs, rules_of
@@ -64,7 +64,7 @@ class ArchiveSide:
         return self._unsure[event]
 
     def read(
-        self, event: str, column: Column, listener: Listener, taker: Taker | None = None, cut: bool = False
+        self, event: str, column: Column, listener: Listener, taker: Taker | None, left_out: LeftOut
     ) -> Side:
         listener(self.name, 0, 1)
         with chosen_runs(replace(self._asked, event=event), True, *_TABLES) as (duckdb, found):

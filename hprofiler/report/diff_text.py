@@ -57,7 +57,7 @@ def kinds_of(compared: Changes) -> list[tuple[str, str, list[MethodChange]]]:
 def _head(compared: Changes) -> list[str]:
     sides = f"{compared.before.in_words()} → {compared.after.in_words()}"
     measure = measure_of(compared.event)
-    what = measure.title if compared.absolute else f"shares of {measure.share_of}"
+    what = measure.title if compared.absolute else f"shares of {compared.share_of}"
     text = [
         f"{printable(compared.event)}: {printable(sides)}",
         f"{printable(what)}; {about_noise(compared)}",
@@ -201,6 +201,7 @@ def _side(side: Side) -> dict[str, object]:
         "skips_stubs": side.skips_stubs,
         "partial": side.partial or None,
         "broken": side.broken,
+        "idle": side.idle,
         "untrusted": [members(one, "host", "pid", "label", "code", "share") for one in side.untrusted],
         "callers_unsure": side.unsure,
     }

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from hprofiler.analysis.diff_sides import RunSource
+from hprofiler.analysis.diff_sides import LeftOut, RunSource
 from hprofiler.archive.add import Added, add
 from hprofiler.archive.check import Checked, check
 from hprofiler.archive.compact import compact
@@ -173,7 +173,7 @@ def test_sums_of_processes_are_those_that_diff_uses(tmp_path: Path):
     run = spark_run(tmp_path / "run").path
     added([run], tmp_path / "archive")
     source = RunSource(run)
-    spread = source.read("cpu", source.events["cpu"], lambda *_: None).spread
+    spread = source.read("cpu", source.events["cpu"], lambda *_: None, None, LeftOut()).spread
     known = "SELECT role, parts, samples, whole, squared, weighted, sampled FROM spreads"
     (role, *found), *others = rows(tmp_path / "archive", known)
     kind = spread.kinds[role]

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from hprofiler.analysis.diff import Changes, compare, compare_paths, compare_sources
-from hprofiler.analysis.diff_sides import RunSource, Side
+from hprofiler.analysis.diff_sides import LeftOut, RunSource, Side
 from hprofiler.analysis.noise import Noise
 from hprofiler.archive import questions
 from hprofiler.archive.add import add
@@ -88,7 +88,7 @@ def asked(nights: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Asked
 
 def side_of(path: Path, event: str = "cpu") -> Side:
     source = RunSource(path)
-    return source.read(event, source.events[event], nobody)
+    return source.read(event, source.events[event], nobody, None, LeftOut())
 
 
 def changes_of(changes: Changes) -> dict[str, tuple[object, ...]]:

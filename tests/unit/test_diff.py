@@ -19,8 +19,8 @@ from hprofiler.report.diff_text import lines
 from tests.unit.command import ROOT, exit_code, hprofiler
 from tests.unit.test_outliers import USUAL, identical, sampled
 from tests.viewer.block import described
-from tests.viewer.made_profile import made_profile
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_profile import counted, made_profile
+from tests.viewer.made_run import MadeHost, changed, make_run
 
 HOT = "com/acme/Job.m2"
 # A quarter more of all work, in one method: its share goes from 8.3 % to 26.7 %.
@@ -115,6 +115,47 @@ def test_processes_are_compared_with_those_of_their_kind(tmp_path):
     assert set(changes.before.spread.kinds) == {f"{MAIN} driver", f"{MAIN} executor N"}
     slow = by_name(changes)["slow"].own
     assert slow.beyond and slow.noise < 0.02
+
+
+MONITOR = (
+    "_complete_monitor_locking_Java;ObjectMonitor::enter;___pthread_cond_wait;__futex_abstimed_wait_common"
+)
+SLEEP = "java/lang/Thread.sleep_[j];JVM_Sleep;___pthread_cond_timedwait;__futex_abstimed_wait_common"
+POOL = f"java/lang/Thread.run_[j];java/util/concurrent/ThreadPoolExecutor.getTask_[j];{SLEEP}"
+RUNS = "com/acme/Job.run_[i]"
+SLEEPS, WAITS = "sleeps in com/acme/Job.run", "waits for a monitor in com/acme/Job.run"
+
+
+@pytest.mark.parametrize("callers_unsure", [False, True])
+def test_waits_are_compared_by_who_waits_for_what_besides_idle_threads(tmp_path, callers_unsure):
+    def run(name, monitor, idle):
+        stacks = f"{RUNS};{MONITOR} {monitor}\n{RUNS};{SLEEP} 1000\n{POOL} {idle}\n"
+        folder = make_run(
+            tmp_path / name, [MadeHost("h", events={"wall": {1: counted("wall", stacks)}})], events=["wall"]
+        )
+        with changed(folder) as content:
+            content["hosts"][0]["recordings"][0]["callers_unsure"] = callers_unsure
+        return folder.path
+
+    changes = compare(run("a", 1, 5000), run("b", 3000, 9000), "wall")
+    own = {one.name: (one.own.before, one.own.after) for one in changes.methods if one.own.change}
+    assert own == {SLEEPS: (1000 / 1001, 0.25), WAITS: (1 / 1001, 0.75)}
+    assert by_name(changes)["com/acme/Job.run"].total.after == 1.0
+    assert [side.spread.samples for side in changes.sides] == [1001, 4000]
+    first = findings_of_changes(changes)[0]
+    assert first.text.startswith(
+        "Waiting for a monitor in Job.run takes 74.9 points more of wall-clock time besides "
+    )
+    assert (first.method, first.row) == ("com/acme/Job.run", WAITS)
+
+
+def test_a_side_that_only_idles_keeps_its_idle_threads(tmp_path):
+    hosts = [MadeHost("h", events={"wall": {1: f"{POOL} 50\n"}})]
+    idle = make_run(tmp_path / "a", hosts, events=["wall"]).path
+    changes = compare(idle, idle, "wall")
+    assert (
+        by_name(changes)["waits for work in java/util/concurrent/ThreadPoolExecutor.getTask"].own.after == 1.0
+    )
 
 
 def test_what_doubles_as_a_whole_is_named_by_the_innermost_method_above_all(tmp_path):
@@ -284,6 +325,7 @@ def test_the_json_has_everything_that_changed(before, after):
         "skips_stubs": False,
         "partial": None,
         "broken": 0.0,
+        "idle": 0,
         "untrusted": [],
         "callers_unsure": 0,
     }

@@ -17,6 +17,7 @@ from hprofiler.report import make_report
 from hprofiler.report.text import outliers_table
 from hprofiler.runfolder import Coverage
 from tests.unit.command import hprofiler
+from tests.viewer.made_profile import counted
 from tests.viewer.made_run import MadeHost, make_run
 
 METHODS = 30
@@ -62,6 +63,20 @@ def test_the_json_of_the_command_line(tmp_path):
     }
     process = events[0]["processes"][0]
     assert (process["host"], process["pid"], process["label"]) == ("host4", 104, "executor 4")
+
+
+def test_a_host_that_waits_for_something_else_is_named_by_its_wait(tmp_path):
+    natives = "JVM_Sleep;___pthread_cond_timedwait;__futex_abstimed_wait_common"
+    sleeps = f"com/acme/Job.nap;java/lang/Thread.sleep;{natives}"
+    idle = f"java/lang/Thread.run;java/util/concurrent/ThreadPoolExecutor.getTask;{natives}"
+    rows = [
+        f"{sleeps} {100 if n else 900}\nmain;a 500\nmain;b 500\n{idle} {9000 * n + 1}\n" for n in range(6)
+    ]
+    hosts = [MadeHost(f"h{n}", events={"wall": {1: counted("wall", row)}}) for n, row in enumerate(rows)]
+    result = make_report(make_run(tmp_path / "run", hosts, events=["wall"]).path)
+    (unlike,) = [one for one in result.events[0].findings if one.code == "unlike-host"]
+    assert unlike.text.startswith("h0 is unlike the others: sleeping in Job.nap 47.4")
+    assert (unlike.method, unlike.row) == ("com/acme/Job.nap", "sleeps in com/acme/Job.nap")
 
 
 FEW = [

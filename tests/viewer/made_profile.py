@@ -30,6 +30,13 @@ def made_profile(event: str, folded: str, frequency: int = 300) -> Profile:
     return Profile.from_bytes(_pprof(measure.columns, samples), "pprof", threads="groups")
 
 
+def counted(event: str, folded: str) -> bytes:
+    """A pprof file of the event in which each of its values is the count."""
+    columns = measure_of(event).columns
+    stacks = (line.rsplit(" ", 1) for line in folded.split("\n") if line)
+    return _pprof(columns, [(stack.split(";"), [int(count)] * len(columns)) for stack, count in stacks])
+
+
 def _pprof(columns: Sequence[tuple[str, str]], samples: Sequence[tuple[list[str], list[int]]]) -> bytes:
     strings: dict[str, int] = {"": 0}
     frames: dict[str, int] = {}
