@@ -37,7 +37,6 @@ __all__ = [
     "DOING",
     "DOING_KINDS",
     "READ_FORMATS",
-    "WAIT_FRAMES",
     "WRITE_FORMATS",
     "Change",
     "Diff",
@@ -68,7 +67,6 @@ DOING: tuple[tuple[str, str, str, str], ...]
 """What threads do: a code, its kind, "sleeps in", "sleeping in"; the first is that of threads that run."""
 DOING_KINDS: tuple[tuple[str, str], ...]
 """Their kinds, and what these are called."""
-WAIT_FRAMES: tuple[str, ...]
 """The frames that off-CPU stacks have for what is waited for: "[lock]" ..."""
 WRITE_FORMATS: dict[str, str]
 """What `format` may be for `write`, and how the names of such files usually end: {"svg": ".svg", ...}."""

@@ -132,7 +132,6 @@ mod _flamegraph {
         let readable: Vec<&str> = readable.collect();
         module.add("READ_FORMATS", PyTuple::new(py, readable)?)?;
         module.add("BROKEN_STACKS", flamegraph::BROKEN_STACKS)?;
-        module.add("WAIT_FRAMES", PyTuple::new(py, flamegraph::WAIT_FRAMES)?)?;
         let doing = flamegraph::DOING.iter();
         let doing = doing.map(|(code, words)| (*code, words[0], words[1], words[2]));
         module.add("DOING", PyTuple::new(py, doing.collect::<Vec<_>>())?)?;

@@ -46,5 +46,4 @@ pub use tables::NodeRow;
 pub use threads::Threads;
 pub use top::Method;
 pub use waiting::{NamedWait, Waiter, DOING, DOING_KINDS};
-pub use waits::WAIT_FRAMES;
 pub use work_table::Work;

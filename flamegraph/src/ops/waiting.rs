@@ -5,6 +5,7 @@
 use foldhash::HashMap;
 
 use super::frame_rules::{Table, DOING as RULES, DOING_KINDS as KINDS};
+use super::prune::smaller_frames;
 use super::rebuild::Rebuild;
 use super::rule_index::{ENDS, WAITING};
 use super::waits::{wait_in, waits_idly, without_decoration, Wait, WaitFrame};
@@ -105,6 +106,9 @@ impl Waiters {
     /// What a thread with the stack of this node does. In an off-CPU profile, whose stacks begin with what is waited for,
     /// it never runs.
     pub(crate) fn of(&mut self, profile: &Profile, node: Node) -> Waiter {
+        if let Some(small) = Waiters::too_small(profile, node) {
+            return small;
+        }
         let mut path = Vec::new();
         let mut next = node;
         while next != ROOT {
@@ -117,6 +121,15 @@ impl Waiters {
         self.stack.clear();
         self.stack.extend(body.iter().map(|known| known.frame));
         self.waiter(body, given)
+    }
+
+    /// What is known of frames that were left out (`(N smaller frames)`): only below which method they are.
+    fn too_small(profile: &Profile, node: Node) -> Option<Waiter> {
+        smaller_frames(profile.frames.name_of(profile.tree.frame(node)))?;
+        Some(Waiter {
+            does: place_of("small"),
+            above: u32::from(profile.tree.parent(node) != ROOT),
+        })
     }
 
     /// What the brackets at the root say: that it waits, and for what.
@@ -142,6 +155,9 @@ impl Waiters {
     /// The same in a lock profile, in which the class of the lock is the last frame. Engines mark it as inlined; other
     /// profiles of the kind end in the method that locks.
     pub(crate) fn of_lock(&mut self, profile: &Profile, node: Node) -> Waiter {
+        if let Some(small) = Waiters::too_small(profile, node) {
+            return small;
+        }
         let parent = profile.tree.parent(node);
         if parent == ROOT || profile.tree.frame(node).kind() != Kind::Inlined {
             return Waiter {
@@ -303,6 +319,7 @@ mod tests {
             (format!("{FUTEX} < VMThread::execute < G1CollectedHeap::do_collection < MemAllocator::allocate < _new_instance_Java < App.f_[j]"), "waits for garbage collection in App.f"),
             ("syscall < LinuxWaitBarrier::wait < SafepointSynchronize::block < SafepointMechanism::process < App.f_[j]".into(), "waits for a safepoint in App.f"),
             (format!("{PARK} < java/util/concurrent/LinkedBlockingQueue.take_[j] < java/util/concurrent/ThreadPoolExecutor.getTask_[j] < java/lang/Thread.run_[j]"), "waits for work in java/util/concurrent/ThreadPoolExecutor.getTask"),
+            ("(3 smaller frames) < App.f_[j]".into(), "is too small to show in App.f"),
             ("App.f_[j]".into(), "App.f"),
             ("__memcpy_avx < App.f_[j]".into(), "__memcpy_avx"),
             ("java/util/HashMap.get_[j] < App.f_[j]".into(), "java/util/HashMap.get"),

@@ -21,7 +21,7 @@ pub(crate) enum Wait {
 }
 
 /// The frames that name what a thread waits for.
-pub const WAIT_FRAMES: [&str; 8] = [
+pub(super) const WAIT_FRAMES: [&str; 8] = [
     "[lock]",
     "[park]",
     "[sleep]",
