@@ -55,3 +55,27 @@ def test_the_headline_leads_to_its_method(viewer: Viewer, small_page: Path) -> N
     viewer.open(small_page)
     viewer.first("h1 a").click()
     viewer.until_text("frame-name", viewer.first("h1 a").text)
+
+
+def test_a_note_on_a_frame_that_a_change_hides_has_no_share(viewer: Viewer, small_page: Path) -> None:
+    viewer.open(small_page, f"notes={quote('#1 first')}")
+    place = viewer.text("notes").split()[0]
+    shown = viewer.text("notes")
+    viewer.follow(f"notes={quote('#1 first')}&changes={quote(f'skip:{place}')}")
+    viewer.until_text("notes", f"{place} not shown")
+    viewer.first("#notes .link").click()
+    viewer.until_text("notes", shown)
+    assert "changes" not in viewer.state() and "zoom=1" in viewer.state()
+
+
+def test_the_headline_leads_to_its_method_of_the_whole_recording(viewer: Viewer, timed_page: Path) -> None:
+    viewer.open(timed_page)
+    link = viewer.first("h1 a")
+    method = link.text
+    viewer.follow(f"changes={quote('drop:' + method)}&time=0.5-1")
+    before = viewer.state()
+    viewer.driver.execute_script("arguments[0].click()", link)
+    viewer.until_text("frame-name", method)
+    assert "changes" not in viewer.state() and "time" not in viewer.state()
+    viewer.element("back").click()
+    viewer.until(f"return location.hash === {before!r}")

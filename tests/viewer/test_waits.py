@@ -12,7 +12,7 @@ from tests.viewer import axe
 from tests.viewer.browser import Viewer
 from tests.viewer.made_run import MadeHost
 from tests.viewer.made_time import START
-from tests.viewer.page_objects import chips, run_page, table, tooltip
+from tests.viewer.page_objects import chips, run_page, save, table, tooltip
 
 WALL = [("wall_samples", "count"), ("wall", "nanoseconds")]
 SLEEP = ("app/Job.nap", "java/lang/Thread.sleep", "JVM_Sleep", "___pthread_cond_timedwait")
@@ -65,3 +65,25 @@ def test_threads_over_time_lead_to_a_thread_and_a_range(viewer: Viewer, waits_pa
     (range_chip,) = [chip for chip in chips(viewer) if " s" in chip]
     assert range_chip
     assert "scope=process" in viewer.state() and "thread=" in viewer.state()
+
+
+def test_what_idle_threads_hide_is_said(viewer: Viewer, waits_page: Path, downloads: Path) -> None:
+    viewer.open(waits_page, "view=time")
+    viewer.until_text("time-note", "The whole recording, without idle threads: 8.0 s")
+    assert "Shares are of the 8.0 s shown, without idle threads." in viewer.text("scope-note")
+    file = save(viewer, downloads, "folded")
+    assert "without-idle-threads" in file.name
+    file.unlink()
+    viewer.follow("order=1&thread=pool-a")
+    viewer.until_text("scope-note", "Only idle threads have samples here. They are hidden.")
+    viewer.still()
+    assert viewer.hover(0.02, 1).splitlines()[0] == "samples that are not shown"
+
+
+def test_time_order_is_pressed_where_frames_are_in_order(viewer: Viewer, waits_page: Path) -> None:
+    viewer.open(waits_page, "order=1")
+    button = viewer.element("in-order")
+    assert button.get_attribute("aria-pressed") == "false"
+    button.click()
+    viewer.until_text("wider", "time on the clock")
+    assert button.get_attribute("aria-pressed") == "true" and "thread=" in viewer.state()

@@ -115,20 +115,26 @@ export class Explorer {
     event.preventDefault();
     const { scope, q, view, method } = parseHash(link.hash);
     if (view === "sandwich") this.context.openMethod(method);
+    else if (link.dataset.method) this.openHeadline(link.dataset.method, q);
     else this.context.go({ scope, q, view, regexp: false, zoom: 0, thread: "" });
-    if (link.dataset.method) this.zoomTo(link.dataset.method);
     part("explorer", HTMLElement).scrollIntoView({ block: "start" });
   }
 
   /**
-   * Zooms to the widest frame of a method.
+   * Shows the whole recording, zoomed to the widest frame of a method: one step for Back.
    * @param {string} method
+   * @param {string} q what is searched for
    */
-  zoomTo(method) {
+  openHeadline(method, q) {
+    const { store } = this;
+    const before = store.steps;
+    store.go({ ...ALL_PARTS, scope: "", q, view: "graph", regexp: false, order: false, zoom: 0, thread: "" });
     const { profile } = this.context;
     const name = profile.names.indexOf(method);
     const { origin } = collectMethods(profile).find((one) => one.name === name) ?? { origin: 0 };
-    this.store.go({ zoom: this.context.originOf(origin) });
+    const zoom = this.context.originOf(origin);
+    if (store.steps > before) store.set({ zoom });
+    else store.go({ zoom });
   }
 
   /** Zooms along the widest frames, as long as one has at least half of what it stands on. */
@@ -214,7 +220,7 @@ export class Explorer {
     // What the page says first, and the table of the hottest methods, are of the whole run.
     const scoped = scope.key !== scopes.whole.key || thread >= 0 || (state.view === "compare" && state.with !== "");
     this.summaries.show(event, state.view === INITIAL.view, scoped || context.part !== "");
-    const ordered = name === "graph" && state.order && context.ofOneThread !== null;
+    const ordered = name === "graph" && this.isOrdered;
     part("wider", HTMLSpanElement).textContent = ordered ? "time on the clock" : context.page.events[event].wider;
     this.recolor();
     if (within instanceof HTMLElement && within.hidden) this.enter();
@@ -249,7 +255,7 @@ export class Explorer {
   }
 
   /** @param {State} state */
-  showTools({ view, flame, color, full, order }) {
+  showTools({ view, flame, color, full }) {
     const untimed = view === "time" && this.context.page.time === null;
     const graphs = GRAPHS.includes(view) && !untimed;
     const searched = SEARCHED.includes(view) && !untimed;
@@ -263,7 +269,7 @@ export class Explorer {
     };
     for (const [id, wanted] of Object.entries(shown)) part(id, HTMLElement).hidden = !wanted;
     const pressed = {
-      "in-order": order, turn: flame, color: color === "package", "by-category": color === "category", "by-ipc": color === "ipc", expand: full,
+      "in-order": this.isOrdered, turn: flame, color: color === "package", "by-category": color === "category", "by-ipc": color === "ipc", expand: full,
     };
     for (const [id, on] of Object.entries(pressed)) part(id, HTMLElement).setAttribute("aria-pressed", String(on));
     part("explorer", HTMLElement).classList.toggle("nothing", nothing);
@@ -333,11 +339,16 @@ export class Explorer {
     this.context.menuOf(active, node, left, bottom);
   }
 
+  /** Whether the flame graph has its frames in the order of time: several threads have none. */
+  get isOrdered() {
+    return this.store.state.order && this.context.ofOneThread !== null;
+  }
+
   /** Shows frames in the order of time, of the process and the threads with most of what is shown if several are chosen. */
   turnOrder() {
     const { context } = this;
     if (this.view !== "graph" || !context.hasTimes) return;
-    this.context.go(this.store.state.order ? { order: false } : { order: true, ...context.oneThread() });
+    context.go(this.isOrdered ? { order: false } : { order: true, ...context.oneThread() });
   }
 
   turnIdle() {

@@ -57,26 +57,36 @@ export class NotesBox {
     return name === undefined ? "all" : shortName(name);
   }
 
+  /**
+   * The frame that shows a note's frame; -1 if the changes of stacks leave none.
+   * @param {number} node of the page's tree
+   */
+  shownAt(node) {
+    const { source, tree } = this.context;
+    const at = this.context.shownAt(node);
+    return tree.name[at] === source.name[node] && (at > 0) === (node > 0) ? at : -1;
+  }
+
   update() {
     const { context } = this;
     const { profile } = context;
     const { notes } = this;
     const items = notes.map((note) => {
       const node = noteNode(note);
-      const at = context.shownAt(Math.max(0, node));
-      const share = node > 0 ? `${percent(profile.total[at], profile.sum())}` : "";
-      return { note, node, place: `${this.placeOf(note.at)} ${share}`.trim() };
+      const at = this.shownAt(Math.max(0, node));
+      const share = at < 0 ? "not shown" : node > 0 ? percent(profile.total[at], profile.sum()) : "";
+      return { note, node, hidden: at < 0, place: `${this.placeOf(note.at)} ${share}`.trim() };
     });
     for (const graph of context.graphs) {
-      const here = graph.profile?.shape === context.tree ? notes.filter((note) => noteNode(note) >= 0) : [];
-      graph.pin(new Map(here.map((note) => [context.shownAt(noteNode(note)), note.text])));
+      const here = graph.profile?.shape === context.tree ? notes.filter((note) => noteNode(note) >= 0 && this.shownAt(noteNode(note)) >= 0) : [];
+      graph.pin(new Map(here.map((note) => [this.shownAt(noteNode(note)), note.text])));
     }
     const shown = items.map(({ note, place }) => `${place} ${note.text}`).join("\n");
     if (shown === this.shown) return; // the focus stays
     this.shown = shown;
     this.list.hidden = items.length === 0;
-    this.list.replaceChildren(...items.map(({ note, node, place }) => {
-      const go = () => context.go(node < 0 ? { time: note.at, time2: "" } : { view: "graph", zoom: node });
+    this.list.replaceChildren(...items.map(({ note, node, hidden, place }) => {
+      const go = () => context.go(node < 0 ? { time: note.at, time2: "" } : { view: "graph", zoom: node, ...(hidden ? { changes: "" } : {}) });
       const remove = make("button", "remove", "×");
       remove.setAttribute("aria-label", `Remove the note on ${place}`);
       remove.addEventListener("click", () => {

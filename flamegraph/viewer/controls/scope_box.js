@@ -73,9 +73,9 @@ export class ScopeBox {
    * @param {Scope} scope
    */
   base(scope) {
-    const { changed, numbers, event, thread, page } = this.context;
+    const { changed, numbers, event, thread, page, idleHidden } = this.context;
     const { amount } = changed.tree ? numbers.amounts(scope, event, thread) : { amount: 0 };
-    return amount > 0 ? `Shares are of the ${quantity(amount, page.events[event])} shown.` : "";
+    return amount > 0 ? [`Shares are of the ${quantity(amount, page.events[event])} shown`, idleHidden].filter(Boolean).join(", ") + "." : "";
   }
 
   /**
@@ -95,11 +95,12 @@ export class ScopeBox {
     const { scopes, numbers, unchanged, page, event, thread, span, part, inTime } = this.context;
     const info = page.events[event];
     if (!scopes.hasEvent(event)) return `There are no samples of ${info.title}.`;
-    const { untimed } = this.context;
+    const { untimed, idleHidden, idleShare } = this.context;
     if (inTime && untimed.length > 0 && untimed.length === this.context.columns(scope).length) {
       return `It is not known when samples of ${info.title} were taken: nothing is shown of ${span}.`;
     }
     const { amount, hosts: busy } = numbers.amounts(scope, event, thread);
+    if (amount === 0 && idleHidden && idleShare === 1) return `Only idle threads have samples here${span && ` in ${span}`}. They are hidden.`;
     if (amount === 0) return span ? `No samples here in ${span}.` : "No samples here.";
     const hosts = scopes.hostsOf(scope.run);
     if (scope.kind === "mean") {

@@ -15,7 +15,10 @@ import { knowsWaits, waitsOf } from "./waits.js";
 /** Two minutes of 20 ms. */
 const MOST_CELLS_IN_ORDER = 6000;
 
-/** Its values are microseconds. Where nothing was sampled a frame without a name stands on the root. */
+/** In place of a node: of cells without samples, and of those whose samples are not among those shown. */
+const [NOTHING, NOT_SHOWN] = [-1, -2];
+
+/** Its values are microseconds. Where no stack is shown a frame without a name stands on the root. */
 export class TimeOrdered extends Profile {
   /**
    * @param {Numbers} numbers
@@ -65,6 +68,7 @@ export class TimeOrdered extends Profile {
       shape.doing = { does: of(does), above: of(above) };
     }
     super(shape, event, Float64Array.from(made.self));
+    this.of = made.of;
     this.cell = cell;
     this.begin = range.from;
   }
@@ -74,7 +78,8 @@ export class TimeOrdered extends Profile {
    * @param {number} node
    */
   nameOf(node) {
-    return node > 0 && this.name[node] === NO_NAME ? "no samples" : super.nameOf(node);
+    if (this.of[node] === NOTHING) return "no samples";
+    return this.of[node] === NOT_SHOWN ? "samples that are not shown" : super.nameOf(node);
   }
 
   /**
@@ -89,7 +94,7 @@ export class TimeOrdered extends Profile {
 }
 
 /**
- * For each cell of time the node of the tree in which most samples end; -1 where there are none.
+ * For each cell of time the node of the tree in which most samples end that are shown; NOTHING or NOT_SHOWN without any.
  * @param {Numbers} numbers
  * @param {Columns} columns
  * @param {Range} range
@@ -101,6 +106,7 @@ function heaviestOf(numbers, columns, { from, to }, cell) {
   const count = Math.ceil((to - from) / cell);
   /** Samples of each stack, by cell. @type {Map<number, number>[]} */
   const cells = Array.from({ length: count }, () => new Map());
+  const sampled = new Uint8Array(count);
   for (const { column } of columns) {
     const table = times.of(column);
     if (!table) continue;
@@ -109,6 +115,7 @@ function heaviestOf(numbers, columns, { from, to }, cell) {
       const at = Math.floor((table.beginOf(bucket) - from) / cell);
       if (at < 0 || at >= count) continue;
       for (let row = table.first[bucket]; row < table.first[bucket + 1]; row++) {
+        sampled[at] = 1;
         const node = table.node[row];
         if (counts && !counts(node)) continue;
         if (selection?.bands && !(table.bands && table.bands[row] >= least && table.bands[row] <= most)) continue;
@@ -117,8 +124,8 @@ function heaviestOf(numbers, columns, { from, to }, cell) {
       }
     }
   }
-  return cells.map((stacks) => {
-    let [heaviest, highest] = [-1, 0];
+  return cells.map((stacks, at) => {
+    let [heaviest, highest] = [sampled[at] ? NOT_SHOWN : NOTHING, 0];
     for (const [node, samples] of stacks) if (samples > highest) [heaviest, highest] = [node, samples];
     return heaviest;
   });

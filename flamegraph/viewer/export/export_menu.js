@@ -65,29 +65,30 @@ export function startExport(context, failed) {
 function picture(context) {
   const { active, scope, page, event } = context;
   if (!active) throw new Error("there is no graph to save");
-  const title = [page.title, ...shownIn(context, true), context.idleHidden, page.events[event].title].filter(Boolean).join(" · ");
+  const title = [page.title, ...shownIn(context, true), page.events[event].title].filter(Boolean).join(" · ");
   return toSvg(active, title, active.look.coverage ?? coverageOf(context.recorded, scope, event));
 }
 
 /**
- * The scope, or what a picture shows instead, and the part of the recording. A comparison of two ranges names them.
+ * The scope, or what a picture shows instead, the part of the recording, and whether idle threads are missing. A
+ * comparison of two ranges names them.
  * @param {Context} context
  * @param {boolean} seen whether it is a picture
  */
-function shownIn({ scope, active, part, otherRange }, seen) {
+function shownIn({ scope, active, part, otherRange, idleHidden }, seen) {
   const title = seen ? active?.look.title : undefined;
-  return [title ?? scope.label, title && otherRange ? "" : part];
+  return [title ?? scope.label, title && otherRange ? "" : part, idleHidden];
 }
 
 /**
- * The page's title, the event, the scope and threads, the part of the recording, and the view of a picture.
+ * The page's title, the event, the scope and threads, the part of the recording, what is hidden, and the view of a picture.
  * @param {Context} context
  * @param {boolean} seen whether it is a picture
  */
 function fileName(context, seen) {
   const { page, event, thread, state } = context;
-  const [of, part] = shownIn(context, seen);
-  const words = [page.title, page.events[event].name, of, page.threads[thread] ?? "", part, seen ? state.view : ""];
+  const [of, part, hidden] = shownIn(context, seen);
+  const words = [page.title, page.events[event].name, of, page.threads[thread] ?? "", part, hidden, seen ? state.view : ""];
   const plain = words.map((word) => word.replace(/[^\w.]+/g, "-").slice(0, LONGEST_WORD).replace(/^[-.]+|-+$/g, ""));
   return plain.filter(Boolean).join("-") || "profile";
 }

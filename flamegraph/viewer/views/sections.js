@@ -73,7 +73,7 @@ export class Sections {
     const again = linkButton("Show all again", () => this.choose(""), "show all");
     const link = key ? this.linkOf(key) : null;
     const more = link ? [linkButton(link.text, link.act, link.text)] : [];
-    this.chosen.replaceChildren(...(key ? [filled("span", "", "Only ", make("b", "", key), " and what belongs to it"), ...more, again] : []));
+    this.chosen.replaceChildren(...(key ? [filled("span", "", "Only ", filled("b", "", make("bdi", "", key)), " and what belongs to it"), ...more, again] : []));
     this.chosen.hidden = !key;
     for (const one of this.shown) one.show(related);
   }

@@ -307,11 +307,11 @@ export class TimeView {
 
   /** Says what is selected. */
   tell() {
-    const { profile, part, scope, recorded, event, thread } = this.context;
+    const { profile, part, scope, recorded, event, thread, idleHidden } = this.context;
     const whole = recorded.amounts(scope, event, thread).amount;
     const amount = part ? profile.sum() : whole;
     const share = part ? [`${percent(amount, whole)} of the recording`] : [];
-    const what = part || "The whole recording";
+    const what = [part || "The whole recording", idleHidden].filter(Boolean).join(", ");
     this.note.replaceChildren(make("b", "", what), `: ${[...amounts(amount, profile.event), ...share].join(" · ")}`);
   }
 
