@@ -99,8 +99,9 @@ def _row_record(row: Row, columns: Sequence[Column]) -> dict[str, object]:
     for one, column in zip(row.cells, columns, strict=True):
         text = printable(shown_name(_text(one)) if column.methods else _text(one))
         cells.append(text if isinstance(one, str) else [text, one[1]])
-    key = {"key": row.key} if row.key else {}
-    return {"cells": cells, **key, **({"belongs": list(row.belongs)} if row.belongs else {})}
+    key = {"key": printable(row.key)} if row.key else {}
+    belongs = {"belongs": [printable(one) for one in row.belongs]} if row.belongs else {}
+    return {"cells": cells, **key, **belongs}
 
 
 def _text(cell: Cell) -> str:
@@ -194,7 +195,7 @@ class Chart:
                     "style": one.style,
                     "level": None if one.level is None else list(one.level),
                     "marks": [
-                        [mark.x, mark.y, printable(mark.text), mark.low, mark.high, mark.key]
+                        [mark.x, mark.y, printable(mark.text), mark.low, mark.high, printable(mark.key)]
                         for mark in one.marks
                     ],
                 }
@@ -248,13 +249,13 @@ class Timeline:
             ],
             "lanes": [
                 {
-                    "name": one.name,
+                    "name": printable(one.name),
                     "spans": [
                         [
                             round(span.since, 3),
                             round(span.until, 3),
                             printable(span.label),
-                            span.key,
+                            printable(span.key),
                             span.state,
                         ]
                         for span in one.spans
