@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hprofiler.analysis.spark_findings import judge
-from hprofiler.report.blocks import Lines, Part
+from hprofiler.report.blocks import Column, Lines, Part, Row, Table
 from hprofiler.report.spark_job import page_parts
 from hprofiler.report.spark_page import write_page
 from hprofiler.spark.application import SUCCESS, Application, Executor, Stage, TaskTable
@@ -38,7 +38,9 @@ def test_names_are_text(tmp_path: Path) -> None:
     tasks = TaskTable.of([{"launch": 1000, "finish": 2000, "status": SUCCESS}] * 3)
     stage = Stage(0, name=HOSTILE, start=900, end=2100, status="COMPLETE", tasks=tasks)
     application = Application(name=HOSTILE, stages={(0, 0): stage}, executor_ids=["1"], end=3000)
-    found = written(application, tmp_path, Part("more", [Lines([HOSTILE])]), Part(HOSTILE))
+    keyed = Table("keyed", [Column("name")], [Row([HOSTILE], HOSTILE, [HOSTILE])])
+    found = written(application, tmp_path, Part("more", [Lines([HOSTILE]), keyed]), Part(HOSTILE))
+    assert blocks(found, "table")[-1]["rows"] == [{"cells": [SHOWN], "key": SHOWN, "belongs": [SHOWN]}]
     assert found["title"] == SHOWN and found["headline"] == ["Headline", "what ran"]
     (row,) = blocks(found, "table")[0]["rows"]
     assert row["cells"][:4] == [f"stage 0.0 {SHOWN}", ["3 s", 3000], ["100%", 3000], ["1.2 s", 1200]]
