@@ -103,8 +103,10 @@ def _live(table: TopTable, methods: TopMethods, stop: Stop) -> Iterator[None]:
 
     shown = Live(get_renderable=whole, console=console, refresh_per_second=1, screen=True)
     with _keys(stop, lambda: methods.ask(table.processes())), shown:
-        yield
-        methods.close()
+        try:
+            yield
+        finally:
+            methods.close()
     console.print(picture())
 
 

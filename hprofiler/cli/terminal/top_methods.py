@@ -35,15 +35,20 @@ class TopMethods:
 
     def ask(self, processes: Sequence[TopProcess]) -> None:
         """Record the first process, unless one is being recorded."""
-        if processes and not (self._worker and self._worker.is_alive()):
-            self._worker = threading.Thread(target=self._record, args=(processes[0],), daemon=True)
-            with suppress(RuntimeError):
-                self._worker.start()
+        if not processes or (self._worker and self._worker.is_alive()):
+            return
+        if processes[0].cpu is None:
+            self.lines = ["it is not known yet which process is busiest: press m again in a second"]
+            return
+        self._worker = threading.Thread(target=self._record, args=(processes[0],), daemon=True)
+        with suppress(RuntimeError):
+            self._worker.start()
 
     def close(self) -> None:
         """End a recording, and wait until nothing of it is left."""
         self._stop.finish()
         if self._worker and self._worker.is_alive():
+            self.lines = ["ending the recording …"]
             self._worker.join(_PATIENCE)
 
     def _record(self, process: TopProcess) -> None:
