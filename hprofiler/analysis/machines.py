@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hprofiler.analysis.counters import HostCounters, low_ipc, ratios
-from hprofiler.analysis.metrics import HostMetrics, Values, left_by_collectors
+from hprofiler.analysis.metrics import HostMetrics, Values, used_without_eden
 from hprofiler.analysis.noise import SIGMAS
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file
@@ -169,7 +169,7 @@ class Machines:
     """Figures of every host with metrics, what stands out (the worst first), and files that are damaged.
 
     `severity` is that of each host's worst finding, `labels` are those of processes, by host and pid.
-    `heaps` are how much of their heaps the last collection left in use, by host and pid.
+    `heaps` are what heaps with an eden last had in use outside it, by host and pid.
     """
 
     figures: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict)
@@ -206,8 +206,8 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
         found += host_findings(host.name, figures[host.name], metrics.facts, own, job_cpus(metrics))
         labels |= {(host.name, pid): label for pid, label in own.items()}
         for pid in host.recorded:
-            left = left_by_collectors(metrics, str(pid))
-            heaps |= {} if left is None else {(host.name, pid): left}
+            used = used_without_eden(metrics, str(pid))
+            heaps |= {} if used is None else {(host.name, pid): used}
         if counted := metrics.counters():
             counters[host.name] = counted
     ipc = {host: value for host, one in counters.items() if (value := ratios(one.all).get("ipc"))}

@@ -30,6 +30,7 @@ _SELDOM = frozenset({"run_queue_ns"})
 # For how long a group of counters was to count, and did: parts of formulas.
 ENABLED, RUNNING = "enabled_ns", "running_ns"
 _NO_HEAP = ("used_metaspace", "used_class")
+_EDEN = "used_eden"
 
 
 @dataclass(frozen=True)
@@ -286,11 +287,12 @@ def _gc(host: HostMetrics, id: str) -> Values:
     return _scaled(1e-4, _quotient(host.increase_of_all("jvm", id, names), host.seconds))
 
 
-def left_by_collectors(host: HostMetrics, id: str) -> float | None:
-    """How much of a JVM's heap the last collection left in use: only eden fills between collections."""
-    spaces = _heap_spaces(host, id, ("used_eden",))
-    known = [[value for value in values if value is not None] for values in spaces]
-    return sum(values[-1] for values in known) if known and all(known) else None
+def used_without_eden(host: HostMetrics, id: str) -> float | None:
+    """What a JVM's heap last had in use outside eden; None where that is not known, or there is no eden."""
+    spaces, others = _heap_spaces(host, id), _heap_spaces(host, id, (_EDEN,))
+    known = [[value for value in values if value is not None] for values in others]
+    has_eden = len(others) < len(spaces)
+    return sum(values[-1] for values in known) if has_eden and known and all(known) else None
 
 
 def _heap_used(host: HostMetrics, id: str) -> Values:

@@ -372,7 +372,7 @@ def analyze_event(
 
 
 def _garbage(facts: RunFacts, cluster: Profile, machines: Machines) -> list[Finding]:
-    """That collections left less in use than is not collected, so that much of this is garbage or new."""
+    """That less is in use outside eden than is not collected, so that much of this is garbage or new."""
     jvms = {
         (host.name, one.pid) for host in facts.hosts for one in host.recordings if any(one.totals.values())
     }
@@ -382,9 +382,9 @@ def _garbage(facts: RunFacts, cluster: Profile, machines: Machines) -> list[Find
     used, kept = sum(machines.heaps[one] for one in jvms), cluster.total()
     if used > _MUCH_LESS * kept:
         return []
-    last = "The last collection" if len(jvms) == 1 else "The last collections"
-    text = f"{last} left {size(round(used))} in use, less than these {size(kept)}"
-    return [says("live-heap", f"{text}: the rest is garbage, or was allocated since.")]
+    heap = "The heap" if len(jvms) == 1 else "The heaps"
+    text = f"{heap} without eden had {size(round(used))} in use at the end, less than these {size(kept)}"
+    return [says("live-heap", f"{text}: the rest is garbage, or was allocated since the last collection.")]
 
 
 def _about_unsure_callers(unsure: UnsureCallers, attribution: Attribution) -> Finding:

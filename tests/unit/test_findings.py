@@ -195,8 +195,12 @@ def test_live_objects_that_may_be_garbage_or_were_cut(tmp_path):
         for name, values in (("used_eden", (9, 1 << 30)), ("used_old", (9, -4)))
     ]
     write_metrics(folder.metrics_path("h"), Metrics(1.0, (start, 10**6), {"cpus": 2}, tuple(heap)))
-    left = "The last collection left 5 bytes in use, less than these "
+    left = "The heap without eden had 5 bytes in use at the end, less than these "
     assert any(text.startswith(left) for text in texts(of(folder, "live")))
+    of_zgc = Metrics(1.0, (start, 10**6), {"cpus": 2}, tuple(heap[1:]))
+    write_metrics(folder.metrics_path("h"), of_zgc)
+    assert not any(" without eden " in text for text in texts(of(folder, "live"))), "it is not known"
+    write_metrics(folder.metrics_path("h"), Metrics(1.0, (start, 10**6), {"cpus": 2}, tuple(heap)))
     with changed(folder) as record:
         record["hosts"][0]["pauses"] = [{**pauses, "collector": [], "end": [], "duration": []}]
         reason, parameters = "live objects were cut at 1024 samples", {"event": "live", "bytes": 4 << 20}
