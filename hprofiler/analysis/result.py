@@ -43,6 +43,7 @@ _UNSURE = 0.01
 _NO_MACHINES = Machines()
 # The part of what is not collected that is much less than it.
 _MUCH_LESS = 0.8
+# Events whose samples are explained by what the machine was doing.
 _OF_TIME = ("cpu", "wall", "offcpu")
 
 

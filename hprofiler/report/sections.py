@@ -209,8 +209,7 @@ def _allocators(methods: Sequence[Method]) -> dict[str, object]:
 def _lead(event: str, attributed: EventAnalysis | Attribution) -> str:
     lead = "Self is the cost of a method’s own code; total includes everything it calls."
     if ends_in_classes(event):
-        verb = "waits for" if event == "lock" else "allocates"
-        lead = f"Self is what a method {verb} by itself; total includes everything it calls."
+        lead = "Self is what a method allocates by itself; total includes everything it calls."
     if attributed.self_only:
         return "Self is the cost of a method’s own code. Totals are not known: too many stacks are broken."
     if is_method(event):
