@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from heapq import nlargest
 
 from hprofiler.analysis.attribution import Method, attribute
-from hprofiler.analysis.facts import RunFacts
-from hprofiler.analysis.profiles import Names, Reader
+from hprofiler.analysis.profiles import Reader
+from hprofiler.analysis.result import EventAnalysis
 from hprofiler.model import Process
-from hprofiler.model.measures import measure_of
 from hprofiler.runfolder import RunFolder
 
 
 @dataclass(frozen=True)
 class HeavyProcess:
-    """`cost` is what its methods are shares of: without idle threads."""
+    """`cost` is a part of what is attributed in the event: without idle threads."""
 
     host: str
     process: Process
@@ -24,16 +23,23 @@ class HeavyProcess:
     hottest: Method
 
 
-def heaviest(folder: RunFolder, facts: RunFacts, most: int) -> Sequence[HeavyProcess]:
-    """At most `most` processes of an event, read again; those that cannot be read are named elsewhere."""
-    reader, value = Reader(folder, facts, Names()), measure_of(facts.event).column[0]
-    recordings = [(host, one) for host in facts.hosts for one in host.recordings if one.totals.get(value)]
-    found = []
-    for host, one in nlargest(most, recordings, key=lambda pair: pair[1].totals[value]):
-        try:
-            part = attribute(facts, reader.read(host, one))
-        except (OSError, ValueError, RuntimeError):
-            continue
-        if part.methods:
-            found.append(HeavyProcess(host.name, one.process, part.attributed, part.methods[0]))
+def heaviest(folder: RunFolder, event: EventAnalysis, most: int) -> Sequence[HeavyProcess]:
+    """At most `most` processes of an event, read again; those that cannot be read are named elsewhere.
+
+    Processes with broken stacks are left out where tables leave them out.
+    """
+    facts = event.facts
+    left_out = () if event.self_only else facts.untrusted
+    costs = {who: cost for who, cost in event.busy.items() if cost and who not in left_out}
+    kept = nlargest(most, costs, key=costs.__getitem__)
+    reader, found = Reader(folder, facts, event.names), []
+    for host in facts.hosts:
+        for one in host.recordings:
+            if (who := (host.name, one.pid)) not in kept:
+                continue
+            try:
+                part = attribute(facts, reader.read(host, one))
+            except (OSError, ValueError, RuntimeError):
+                continue
+            found.append(HeavyProcess(host.name, one.process, costs[who], part.methods[0]))
     return sorted(found, key=lambda one: -one.cost)

@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from hprofiler._flamegraph import MeanMerger, Profile
-from hprofiler.analysis.attribution import Attribution, Method, attribute
+from hprofiler.analysis.attribution import Attribution, Method, attribute, without_idle
 from hprofiler.analysis.coverage import CoverageText, coverage, recorded_for
 from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.analysis.faults import Faults
@@ -39,7 +39,6 @@ _HOTTEST = 5
 _STANDS_OUT = 1.5
 # Fewer stacks with unsure callers are not worth a sentence.
 _UNSURE = 0.01
-# Events whose samples are explained by what the machine was doing.
 _NO_MACHINES = Machines()
 # The part of what is not collected that is much less than it.
 _MUCH_LESS = 0.8
@@ -90,7 +89,8 @@ class EventAnalysis:
     them, and have all of the self cost; `allocators` are the methods above them, which have it there.
     `besides` says what was left out of that.
     `findings` has the answer first, and `second` is the line below it. `short` says for how much of the time
-    processes were recorded that were not for all of it. With `self_only` too many stacks are broken for
+    processes were recorded that were not for all of it. `busy` is what each process has without idle threads,
+    by host and pid, and `names` say how names were read. With `self_only` too many stacks are broken for
     totals: those of `methods` mean nothing.
     """
 
@@ -111,6 +111,8 @@ class EventAnalysis:
     findings: tuple[Finding, ...] = ()
     second: str = ""
     short: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    busy: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    names: Names = field(default_factory=Names)
     stages: StageShares | None = None
     work: EventWork = field(default_factory=EventWork)
     self_only: bool = False
@@ -290,6 +292,7 @@ def analyze_event(
     stages, work = StageSums(facts), WorkSums(facts.event)
     short: dict[tuple[str, int], str] = {}
     unsure_of: list[int] = []
+    busy: dict[tuple[str, int], int] = {}
 
     def take(host: HostRecord, recording: Recording, profile: Profile) -> None:
         if (host.name, recording.pid) not in facts.untrusted:
@@ -298,6 +301,7 @@ def analyze_event(
         if recording.callers_unsure:
             unsure_of.append(profile.unsure_callers())
         if profile.total():
+            busy[host.name, recording.pid] = without_idle(facts.event, profile.without_times()).total()
             sink.take_process(facts, host, recording, profile)
             if part := recorded_for(facts, recording):
                 short[host.name, recording.pid] = part
@@ -331,6 +335,8 @@ def analyze_event(
         tuple(reader.notes),
         whole=whole,
         short=short,
+        busy=busy,
+        names=names,
         stages=stages.shares(),
         work=EventWork() if of_cluster and of_cluster.self_only else work.finish(),
     )

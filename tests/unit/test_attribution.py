@@ -10,6 +10,8 @@ from hprofiler import Profile
 from hprofiler.analysis.attribution import Attribution, Method, attribute
 from hprofiler.analysis.facts import read_facts
 from hprofiler.analysis.heaviest import heaviest
+from hprofiler.analysis.profiles import Names
+from hprofiler.analysis.result import ProfileSink, analyze_event
 from tests.viewer.made_run import MadeHost, make_run, record_of
 
 KERNEL = "entry_SYSCALL_64_[k];do_futex_[k];futex_wait_queue_[k];schedule_[k]"
@@ -138,10 +140,20 @@ def test_the_profilers_own_work_is_not_named(own: str) -> None:
 
 
 def test_the_heaviest_processes_and_their_hottest_methods(tmp_path: Path) -> None:
-    texts = {7: "main;x 3\nmain;y 5\n", 8: "main;z 20\n", 9: "main;w 2\n"}
+    texts: dict[int, str | bytes] = {7: "main;x 3\nmain;y 5\n", 8: "main;z 20\n", 9: "main;w 2\n"}
     run = make_run(tmp_path / "run", [MadeHost("h", texts)])
-    found = heaviest(run, read_facts(run.record), 2)
+    found = heaviest(run, analyze_event(run, read_facts(run.record), Names(), ProfileSink()), 2)
     assert [(one.process.pid, one.cost, *one.hottest[:2]) for one in found] == [
         (8, 20, "z", 20),
         (7, 8, "y", 5),
     ]
+
+
+def test_idle_threads_make_no_process_heavy(tmp_path: Path) -> None:
+    idle = "java/util/concurrent/ThreadPoolExecutor.getTask_[j];jdk/internal/misc/Unsafe.park_[0]"
+    texts: dict[int, str | bytes] = {7: f"{idle} 90\n", 8: f"{idle} 80\nmain;x 1\n", 9: "main;y 3\n"}
+    run = make_run(tmp_path / "run", [MadeHost("h", events={"wall": texts})], events=("wall",))
+    event = analyze_event(run, read_facts(run.record), Names(), ProfileSink())
+    found = heaviest(run, event, 2)
+    assert [(one.process.pid, one.cost, one.hottest.name) for one in found] == [(9, 3, "y"), (8, 1, "x")]
+    assert sum(one.cost for one in found) == event.attributed

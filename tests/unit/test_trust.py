@@ -7,6 +7,7 @@ import json
 import pytest
 
 from hprofiler._flamegraph import Profile
+from hprofiler.analysis.heaviest import heaviest
 from hprofiler.report import make_report
 from hprofiler.runfolder import RunFolder
 from tests.unit.command import hprofiler
@@ -73,6 +74,16 @@ def test_few_broken_processes_are_left_out_of_the_others_totals(tmp_path):
     (caveat,) = [one for one in event.findings if one.code == "broken-left-out"]
     assert "1 process with broken stacks, 25.0" in caveat.text
     assert event_of(run_of(tmp_path / "many", good=1, broken=1)).self_only
+
+
+def test_processes_are_shares_of_what_tables_count(tmp_path):
+    def costs_of(good, broken):
+        folder = run_of(tmp_path / f"{good} {broken}", good, broken)
+        event = event_of(folder)
+        return [one.cost / event.attributed for one in heaviest(RunFolder.open(folder), event, 5)]
+
+    assert costs_of(3, 1) == pytest.approx([1 / 3] * 3)
+    assert costs_of(1, 1) == [0.5, 0.5]
 
 
 def test_broken_stacks_are_in_no_category_of_work(tmp_path):

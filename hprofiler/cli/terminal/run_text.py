@@ -97,7 +97,7 @@ def print_findings(event: EventAnalysis, out: TextIO) -> None:
 
 def _processes(folder: RunFolder, event: EventAnalysis) -> Iterator[str]:
     """The processes that cost most, and where."""
-    found = heaviest(folder, event.facts, _PROCESSES_SHOWN)
+    found = heaviest(folder, event, _PROCESSES_SHOWN)
     column = measure_of(event.event).column
     several = len({one.host for one in found}) > 1
     rows = [("share", "amount", "process", f"hottest {named_by(event.event)}")]
