@@ -27,8 +27,6 @@ from hprofiler.model.event_names import is_function, is_method, is_tracepoint
 from hprofiler.model.measures import ends_in_classes, measure_of
 
 _EVERYTHING = 2**31 - 1
-# Most frames to look at; smaller ones count as their callers.
-_MOST_NODES = 50_000
 # Events, and values of files, of threads that run or wait.
 _THREADS = ("wall", "offcpu")
 _Ends = tuple[list[str], bool]
@@ -109,13 +107,14 @@ class Attribution:
 
     @cached_property
     def allocators(self) -> tuple[Method, ...]:
-        """Where stacks end in classes: methods with what they allocate, or wait for, themselves."""
+        """Where stacks end in classes: methods with what they allocate themselves."""
         if not ends_in_classes(self.event):
             return ()
         own: Counter[str] = Counter()
-        nodes = self.profile.pruned(frames=_MOST_NODES).nodes()
+        nodes = self.profile.nodes()
         for node in nodes[1:]:
-            own[nodes[node.parent].name] += node.self_value
+            if node.self_value:
+                own[nodes[node.parent].name] += node.self_value
         found = [one._replace(self_value=own[one.name]) for one in self.methods if one.name in own]
         return tuple(sorted(found, key=lambda one: -one.self_value))
 
