@@ -35,10 +35,10 @@ class TopMethods:
 
     def ask(self, processes: Sequence[TopProcess]) -> None:
         """Record the first process, unless one is being recorded."""
-        if not processes or (self._worker and self._worker.is_alive()):
+        if self._worker and self._worker.is_alive():
             return
-        if processes[0].cpu is None:
-            self.lines = ["it is not known yet which process is busiest: press m again in a second"]
+        if not processes or processes[0].cpu is None:
+            self.lines = ["it is not known yet which process is busiest: press m again in a few seconds"]
             return
         self._worker = threading.Thread(target=self._record, args=(processes[0],), daemon=True)
         with suppress(RuntimeError):
