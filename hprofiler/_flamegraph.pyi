@@ -67,7 +67,6 @@ DOING: tuple[tuple[str, str, str, str], ...]
 """What threads do: a code, its kind, "sleeps in", "sleeping in"; the first is that of threads that run."""
 DOING_KINDS: tuple[tuple[str, str], ...]
 """Their kinds, and what these are called."""
-"""The frames that off-CPU stacks have for what is waited for: "[lock]" ..."""
 WRITE_FORMATS: dict[str, str]
 """What `format` may be for `write`, and how the names of such files usually end: {"svg": ".svg", ...}."""
 

@@ -6,6 +6,8 @@ Intended differences, which are not compared:
 - A thread's number is the kernel's; for a JDK's recording the converter shows the recording's own number.
 - A sample of a JDK (mostly 11) may refer to a stack of the previous chunk, which only the converter finds.
 - Tiers of a method are not merged (see `tiers`).
+- The first allocation sample of a thread has no bytes in the JDK's own recordings of 17 and later: it also
+  weighs what the thread allocated before.
 - The JDK's allocation samples are left out if each TLAB, the same allocation, was recorded too.
 """
 
@@ -157,7 +159,8 @@ def test_every_stack_is_as_the_converter_has_it(
 ) -> None:
     recording = recorded(recordings, name)
     profile = Profile.open(recording, threads=threads)
-    assert profile.warnings == []
+    samples_allocations = name in ("jdk 21", "jdk 25")
+    assert all(samples_allocations and "first sample" in warning for warning in profile.warnings)
     for flags, value in COMPARED[name]:
         theirs = jfr.converted(recording, *flags.split(), *(["--threads"] if threads else []))
         mine = sampled(profile) if not flags else ours(profile, value)
@@ -167,6 +170,9 @@ def test_every_stack_is_as_the_converter_has_it(
             theirs = {stack: amount for stack, amount in theirs.items() if has_method(stack)}
         if name.startswith("jdk"):
             theirs = without_strays(theirs, mine, Profile.open(recording))
+        if samples_allocations and value == "alloc_space":
+            assert mine and all(amount <= theirs[stack] for stack, amount in mine.items()), (flags, value)
+            continue
         assert sum(mine.values()) == sum(theirs.values()), (flags, value)
         assert mine == theirs, (flags, value)
         assert theirs or value.startswith("contentions") or name.startswith("jdk"), f"no {value} in {name}"
