@@ -76,7 +76,11 @@ impl Known {
         let mut known = Known {
             frame,
             end: kind == Kind::Kernel || ENDS.every(name).any(|rule| rule == "wait.frames"),
-            head: kind == Kind::Plain && bracketed && !name.starts_with("[unknown"),
+            // Not a library without symbols.
+            head: kind == Kind::Plain
+                && bracketed
+                && !name.starts_with("[unknown")
+                && !name.contains(".so"),
             rules: [NO_RULE; WAITS.len()],
         };
         let mut rules: Vec<&str> = WAITING.every(name).collect();
@@ -309,6 +313,11 @@ mod tests {
             (format!("{PARK} < java/util/concurrent/LinkedBlockingQueue.put_[j] < App.f_[j]"), "waits for a queue in App.f"),
             (format!("{PARK} < java/util/concurrent/FutureTask.get_[j] < App.f_[j]"), "waits for a result in App.f"),
             (format!("{PARK} < java/util/concurrent/Semaphore.acquire_[j] < App.f_[j]"), "waits for a permit in App.f"),
+            ("[libc.so.6] < pthread_cond_wait < os::PlatformEvent::park < ObjectMonitor::EnterI < monitorenter_nofpu Runtime1 stub < App.f_[0]".into(), "waits for a monitor in App.f"),
+            ("[libc.so.6] < [libc.so.6] < pthread_cond_wait < [libjvm.so] < [libjvm.so] < monitorenter_nofpu Runtime1 stub < App.f_[1]".into(), "waits for a monitor in App.f"),
+            ("[libc.so.6] < pthread_cond_wait < [libjvm.so] < App.f_[j]".into(), "waits for a monitor in App.f"),
+            ("[libc.so.6] < pthread_cond_timedwait < [libjvm.so] < [libjvm.so] < [libc.so.6]".into(), "waits for work in [libc.so.6]"),
+            ("[libc.so.6] < App.f_[j]".into(), "[libc.so.6]"),
             (format!("{PARK} < App.f_[j]"), "is parked in App.f"),
             ("__GI_fsync < Java_java_io_FileDescriptor_sync < java/io/FileDescriptor.sync_[j] < App.f_[j]".into(), "flushes to disk in App.f"),
             ("__GI_read < handleRead < readBytes < java/io/FileInputStream.readBytes_[j] < App.f_[j]".into(), "reads from disk in App.f"),

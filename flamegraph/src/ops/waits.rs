@@ -348,7 +348,10 @@ impl Waits {
 /// Whether a thread with this stack, leaf first, waits for work. It may also run.
 pub(super) fn waits_idly(stack: &[WaitFrame]) -> bool {
     let Some(java) = stack.iter().position(|frame| frame.java) else {
-        let of_jvm = |frame: &WaitFrame| frame.attendant || frame.of_jvm && !frame.stripped_jvm;
+        // A JVM without symbols may be anywhere: what tells is that the C library waits.
+        let waits = stack.iter().any(|frame| frame.wait.is_some());
+        let of_jvm =
+            |frame: &WaitFrame| frame.attendant || frame.of_jvm && (!frame.stripped_jvm || waits);
         return stack.iter().any(of_jvm);
     };
     let (native, callers) = stack.split_at(java);
