@@ -257,8 +257,11 @@ class Subject:
         """How many samples stand behind the cluster's shares; 0 where unknown."""
         taken = sum(one.samples for one in self.compared.hosts)
         count = next((value for value, (_, unit) in enumerate(self.cluster.values) if unit == "count"), 0)
-        every, kept = self.cluster.total(count), self.attribution.interrupted.total(count)
-        return taken if not taken or kept == every else max(1, round(taken * kept / every))
+        kept = self.attribution.interrupted.total(count)
+        # Idle threads are not among those taken.
+        whole, idle = self.cluster.total(), self.attribution.idle
+        every = round(self.cluster.total(count) * (whole - idle) / whole) if whole else 0
+        return taken if not taken or not every or kept == every else max(1, round(taken * kept / every))
 
     @property
     def sampled(self) -> str:

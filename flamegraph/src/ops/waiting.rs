@@ -317,7 +317,7 @@ mod tests {
             ("[libc.so.6] < [libc.so.6] < pthread_cond_wait < [libjvm.so] < [libjvm.so] < monitorenter_nofpu Runtime1 stub < App.f_[1]".into(), "waits for a monitor in App.f"),
             ("[libc.so.6] < pthread_cond_wait < [libjvm.so] < App.f_[j]".into(), "waits for a monitor in App.f"),
             ("[libc.so.6] < pthread_cond_timedwait < [libjvm.so] < [libjvm.so] < [libc.so.6]".into(), "waits for work in [libc.so.6]"),
-            ("[libc.so.6] < App.f_[j]".into(), "[libc.so.6]"),
+            ("[libc.so.6] < App.f_[j]".into(), "App.f"),
             (format!("{PARK} < App.f_[j]"), "is parked in App.f"),
             ("__GI_fsync < Java_java_io_FileDescriptor_sync < java/io/FileDescriptor.sync_[j] < App.f_[j]".into(), "flushes to disk in App.f"),
             ("__GI_read < handleRead < readBytes < java/io/FileInputStream.readBytes_[j] < App.f_[j]".into(), "reads from disk in App.f"),
