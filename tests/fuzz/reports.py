@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hprofiler.agent.messages import BadEvent, ProcessOutcome, decode
 from hprofiler.analysis.coverage import coverage
-from hprofiler.analysis.diff_sides import RunSource
+from hprofiler.analysis.diff_sides import LeftOut, RunSource
 from hprofiler.analysis.facts import read_facts
 from hprofiler.app.run import failures
 from hprofiler.cli.terminal.ledger import print_degraded, print_failures, print_reasons
@@ -82,7 +82,7 @@ def _check_run(folder: Path) -> None:
         made_profile(one.event, _STACKS).write(stored, "pprof", thread_label=True)
     source = RunSource(folder)
     for event, column in list(source.events.items())[:_MOST_PROFILES]:
-        ours(partial(source.read, event, column, lambda *_: None))
+        ours(partial(source.read, event, column, lambda *_: None, None, LeftOut()))
     if len(facts.events) <= _MOST_PROFILES:
         _check_report(folder)
 
