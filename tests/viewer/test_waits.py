@@ -52,6 +52,33 @@ def test_waits_have_names_and_kinds_in_every_view(viewer: Viewer, waits_page: Pa
     assert not any("pthread" in name or "Thread.sleep" in name for name in rows)
 
 
+def test_ranges_that_are_alike_have_no_changes(viewer: Viewer, waits_page: Path) -> None:
+    viewer.open(waits_page, "view=compare&time=0-1&time2=1-2")
+    viewer.until_text("compare-panel", "Changes by method")
+    rows = {row[5]: row[:5] for row in table(viewer, "changes")}
+    assert rows["sleeps in app.Job.nap"][0::2] == ["0", "0", "100 %"]
+    assert {row[0] for row in rows.values()} == {row[2] for row in rows.values()} == {"0"}
+    viewer.follow("view=compare&time=3-4&time2=1-2")
+    viewer.until_text("compare-panel", "waits for a monitor in")
+    rows = {row[5]: row[:5] for row in table(viewer, "changes")}
+    assert rows["waits for a monitor in app.Job.enter"][2] == "+50.0 points"
+    assert rows["sleeps in app.Job.nap"][2] == "−50.0 points"
+    assert rows["app.Job.nap"][2] == "0"
+
+
+def test_hosts_differ_in_waits(viewer: Viewer, tmp_path: Path) -> None:
+    """The table's spread of a wait has the shares that the table has; sleeping frames are not the method's own."""
+    naps = "app/Main.run;app/Main.rest;java/lang/Thread.sleep;__GI___clock_nanosleep"
+    hosts = {"n1": f"{naps} 30\napp/Main.run;app/Main.work 10\n", "n2": f"{naps} 10\napp/Main.run;app/Main.work 30\n"}
+    made = [MadeHost(name, events={"wall": {7: stacks}}) for name, stacks in hosts.items()]
+    viewer.open(run_page(tmp_path, made, "wall"), "view=methods")
+    viewer.until_text("methods-panel", "2 of 2")
+    rows = {row[2]: row for row in table(viewer, "methods")}
+    assert "2 of 2" in rows["sleeps in app.Main.rest"] and "n1 75.0 %" in rows["sleeps in app.Main.rest"]
+    assert "n2 75.0 %" in rows["app.Main.work"]
+    assert rows["app.Main.rest"][0] == "0 %" and not any("%" in cell for cell in rows["app.Main.rest"][3:])
+
+
 def test_threads_over_time_lead_to_a_thread_and_a_range(viewer: Viewer, waits_page: Path) -> None:
     viewer.open(waits_page, "view=time")
     viewer.until_text("time-panel", "Threads of")

@@ -28,7 +28,7 @@ function costsOf(stacks, numbers) {
     own[names.at(-1)] = (own[names.at(-1)] ?? 0) + count;
     for (const name of new Set(names)) all[name] = (all[name] ?? 0) + count;
   }
-  return { names: Object.keys(all).map(Number), own, all, whole };
+  return { rows: Object.keys(all).map(Number), own, all, whole };
 }
 
 function noiseOf({ sides, absolute, methods, paths }) {

@@ -4,7 +4,6 @@
 import { once } from "./format.js";
 import { isClass } from "./frame_kinds.js";
 import { PooledProfile, BufferPool } from "./profile.js";
-import { movedWaits } from "./waits.js";
 
 /** @import { Method } from "./methods.js" */
 /** @import { Profile, Shape } from "./profile.js" */
@@ -15,9 +14,8 @@ import { movedWaits } from "./waits.js";
  */
 
 /**
- * A method, or a wait in it as `does` says, on both sides: its total as a part of each whole, and how much more that and
- * its self part are here.
- * @typedef {{name: number, does: number, here: number, there: number, change: number, selfChange: number}} Change
+ * A method, or a wait, on both sides: its total as a part of each whole, how much more that and its self part are here.
+ * @typedef {{row: number, name: number, does: number, here: number, there: number, change: number, selfChange: number}} Change
  */
 
 /**
@@ -38,24 +36,24 @@ export function sidesOf(here, there, normalised) {
 
 /**
  * @param {Method[]} here
- * @param {Method[]} there
+ * @param {Method[]} there by the same attribution
  * @param {Sides} sides
  * @returns {Change[]}
  */
 export function methodChanges(here, there, { hereWhole, thereWhole }) {
-  /** @type {Map<string, Change>} */
+  /** @type {Map<number, Change>} */
   const changes = new Map();
-  for (const { name, does, total, self } of here) {
+  for (const { row, name, does, total, self } of here) {
     const part = total / hereWhole;
-    changes.set(`${does} ${name}`, { name, does, here: part, there: 0, change: part, selfChange: self / hereWhole });
+    changes.set(row, { row, name, does, here: part, there: 0, change: part, selfChange: self / hereWhole });
   }
-  for (const { name, does, total, self } of there) {
+  for (const { row, name, does, total, self } of there) {
     const part = total / thereWhole;
-    const both = changes.get(`${does} ${name}`) ?? { name, does, here: 0, there: 0, change: 0, selfChange: 0 };
+    const both = changes.get(row) ?? { row, name, does, here: 0, there: 0, change: 0, selfChange: 0 };
     both.there = part;
     both.change = both.here - part;
     both.selfChange -= self / thereWhole;
-    changes.set(`${does} ${name}`, both);
+    changes.set(row, both);
   }
   return [...changes.values()];
 }
@@ -165,7 +163,6 @@ function mergeKinds(tree) {
     const byName = [...children].sort((a, b) => b[0] - a[0]);
     for (const [, nodes] of byName) waiting.push({ nodes, below: made - 1 });
   }
-  /** @type {Shape} */
   const shape = {
     names: tree.names, count: made, parent: above.slice(0, made),
     name: Int32Array.from({ length: made }, (_, at) => name[first[at]]),
@@ -173,7 +170,6 @@ function mergeKinds(tree) {
     depth: Int32Array.from({ length: made }, (_, at) => tree.depth[first[at]]),
     end: endsOf(above, made),
   };
-  shape.doing = movedWaits(tree, shape, node);
   return { shape, node, pool };
 }
 

@@ -4,7 +4,7 @@
 import { inTurns, MethodCosts } from "./method_costs.js";
 
 /** @import { Context } from "../controls/context.js" */
-/** @import { Method } from "./methods.js" */
+/** @import { Attribution, Method } from "./methods.js" */
 
 /** Shares that are kept. With more methods × hosts only the heaviest methods have shares. */
 const MOST_SHARES = 6_000_000;
@@ -23,14 +23,14 @@ export class HostShares {
   /**
    * @param {Context} context
    * @param {() => Method[]} methods of all hosts; asked for only where they have to be ranked
-   * @param {() => Int32Array | null} payers of `payersOf`
+   * @param {Attribution} attribution
    */
-  constructor(context, methods, payers) {
+  constructor(context, methods, attribution) {
     const { page, scope, event, thread, numbers } = context;
     this.context = context;
     this.numbers = numbers;
     this.methods = methods;
-    this.payers = payers;
+    this.attribution = attribution;
     /** Another event or range may be chosen during reading. */
     this.event = event;
     this.thread = thread;
@@ -38,8 +38,8 @@ export class HostShares {
     const busy = new Set(columns.map(({ process }) => page.processes[process].host));
     /** Hosts of the run with samples of it, as indexes into the page's hosts. */
     this.hosts = [...page.hosts.keys()].filter((host) => busy.has(host) && page.hosts[host].run === scope.run);
-    /** Each name's row in the shares, -1 for none. */
-    this.row = new Int32Array(0);
+    /** Where each method's row has its shares, -1 for none. */
+    this.place = new Int32Array(0);
     this.self = new Float32Array(0);
     this.total = new Float32Array(0);
     /** @type {Record<"self" | "total", Map<number, Spread>>} */
@@ -58,22 +58,22 @@ export class HostShares {
     const { hosts, numbers, context: { scopes } } = this;
     const { tree } = numbers;
     const most = Math.floor(MOST_SHARES / Math.max(1, hosts.length));
-    const all = [...tree.names.keys()];
-    const kept = all.length <= most ? all : this.methods().slice(0, most).map(({ name }) => name);
-    this.row = new Int32Array(all.length).fill(-1);
-    kept.forEach((name, row) => (this.row[name] = row));
+    const costs = new MethodCosts(tree, this.attribution);
+    const all = [...costs.own.keys()];
+    const kept = all.length <= most ? all : this.methods().slice(0, most).map(({ row }) => row);
+    this.place = new Int32Array(all.length).fill(-1);
+    kept.forEach((row, place) => (this.place[row] = place));
     this.self = new Float32Array(kept.length * hosts.length);
     this.total = new Float32Array(kept.length * hosts.length);
     yield;
-    const costs = new MethodCosts(tree, this.payers());
     for (const [at, host] of hosts.entries()) {
       const scope = scopes.parse(`host:${host}`);
       costs.read(scope ? numbers.columns(scope, this.event, this.thread) : [], numbers);
-      for (const name of costs.names) {
-        const cell = this.row[name] * hosts.length + at;
+      for (const row of costs.rows) {
+        const cell = this.place[row] * hosts.length + at;
         if (cell < 0) continue;
-        this.self[cell] = costs.own[name] / costs.whole;
-        this.total[cell] = costs.all[name] / costs.whole;
+        this.self[cell] = costs.own[row] / costs.whole;
+        this.total[cell] = costs.all[row] / costs.whole;
       }
       this.done++;
       yield;
@@ -81,14 +81,14 @@ export class HostShares {
   }
 
   /**
-   * One share per host; none until all hosts are read, for methods without shares, and for waits.
+   * One share per host; none until all hosts are read, and for methods without shares.
    * @param {Method} method
    * @param {"self" | "total"} of
    */
-  sharesOf({ name, does }, of) {
+  sharesOf({ row }, of) {
     const count = this.hosts.length;
-    const row = this.done < count || does > 0 ? -1 : this.row[name];
-    return row < 0 ? this[of].subarray(0, 0) : this[of].subarray(row * count, (row + 1) * count);
+    const place = this.done < count ? -1 : this.place[row];
+    return place < 0 ? this[of].subarray(0, 0) : this[of].subarray(place * count, (place + 1) * count);
   }
 
   /**
@@ -97,7 +97,7 @@ export class HostShares {
    * @returns {Spread | null} null where there are no shares
    */
   spreadOf(method, of) {
-    const known = method.does > 0 ? null : this.known[of].get(method.name);
+    const known = this.known[of].get(method.row);
     const shares = this.sharesOf(method, of);
     if (known || shares.length === 0) return known ?? null;
     const sorted = shares.slice().sort();
@@ -110,7 +110,7 @@ export class HostShares {
       most,
       where: shares.indexOf(most),
     };
-    this.known[of].set(method.name, spread);
+    this.known[of].set(method.row, spread);
     return spread;
   }
 }

@@ -3,6 +3,7 @@
 
 import { outermostOf } from "./methods.js";
 
+/** @import { Attribution } from "./methods.js" */
 /** @import { Numbers } from "./numbers.js" */
 /** @import { Shape } from "./profile.js" */
 /** @typedef {{column: number, weight: number}[]} Columns columns of the page's data, each with its weight */
@@ -37,17 +38,18 @@ export async function inTurns(work, stopped) {
 export class MethodCosts {
   /**
    * @param {Shape} tree
-   * @param {Int32Array | null} [payers] of `payersOf`
+   * @param {Attribution} attribution
    */
-  constructor(tree, payers = null) {
+  constructor(tree, attribution) {
     this.tree = tree;
-    this.payers = payers;
+    this.attribution = attribution;
     this.outermost = outermostOf(tree);
-    /** By name: what it costs itself, and with all it calls. */
-    this.own = new Float64Array(tree.names.length);
-    this.all = new Float64Array(tree.names.length);
-    /** The names with a cost. @type {number[]} */
-    this.names = [];
+    const rows = tree.names.length + attribution.waits.length;
+    /** By row: what it costs itself, and with all it calls. */
+    this.own = new Float64Array(rows);
+    this.all = new Float64Array(rows);
+    /** Those with a cost. @type {number[]} */
+    this.rows = [];
     this.whole = 0;
     /** The sums below the open frame of each depth. */
     this.below = new Float64Array(tree.depth.reduce((deep, one) => Math.max(deep, one), 0) + 1);
@@ -59,16 +61,22 @@ export class MethodCosts {
    * @param {Numbers} numbers
    */
   read(columns, numbers) {
-    const { own, all, names, below, tree, payers } = this;
-    for (const name of names) own[name] = all[name] = 0;
-    names.length = 0;
+    const { own, all, rows, below, tree, attribution: { payers, rows: rowOf } } = this;
+    for (const row of rows) own[row] = all[row] = 0;
+    rows.length = 0;
     for (const { column, weight } of columns) {
       let last = 0;
       numbers.eachEntry(column, (node, value) => {
         if (tree.end[last] <= node) this.close(last, node);
-        below[tree.depth[node]] += value * weight;
-        if (node > 0) own[tree.name[payers ? payers[node] : node]] += value * weight;
+        const cost = value * weight;
+        below[tree.depth[payers ? payers[node] : node]] += cost;
         last = node;
+        if (node === 0) return;
+        const row = rowOf[node];
+        own[row] += cost;
+        if (row < tree.names.length) return;
+        if (all[row] === 0) rows.push(row);
+        all[row] += cost;
       });
       this.close(last, tree.count);
     }
@@ -83,15 +91,15 @@ export class MethodCosts {
    * @param {number} next
    */
   close(last, next) {
-    const { all, below, outermost, names } = this;
+    const { all, below, outermost, rows } = this;
     const { name, parent, depth, end } = this.tree;
     let cost = 0;
     let level = depth[last];
     for (let at = last; at > 0 && end[at] <= next; at = parent[at]) {
       cost += below[level];
       below[level--] = 0;
-      if (outermost[at] !== 1) continue;
-      if (all[name[at]] === 0) names.push(name[at]);
+      if (outermost[at] !== 1 || cost === 0) continue;
+      if (all[name[at]] === 0) rows.push(name[at]);
       all[name[at]] += cost;
     }
     below[level] += cost;

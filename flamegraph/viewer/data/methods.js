@@ -3,52 +3,110 @@
 
 import { once } from "./format.js";
 import { isClass, KERNEL } from "./frame_kinds.js";
-import { countsWaits, knowsWaits, waitsOf } from "./waits.js";
+import { countsWaits, knowsWaits, waitersOf, waitsOf } from "./waits.js";
 
 /** @import { Profile, Shape } from "./profile.js" */
 
 /**
- * `origin` is its heaviest node. `does` is what threads do that wait in it, as a number of `waits.js`: waits have rows of
- * their own; 0 for the method itself.
- * @typedef {{name: number, self: number, total: number, origin: number, does: number}} Method
+ * `row` is that of an attribution, `origin` its heaviest node. `does` is what threads do that wait in it, as a number of
+ * `waits.js`: waits have rows of their own; 0 for the method itself.
+ * @typedef {{row: number, name: number, self: number, total: number, origin: number, does: number}} Method
  */
 
 /**
- * Self and total of every method that the profile has, in the event's unit.
+ * What the costs of nodes count for. `payers` has for each node the frame that they are of, or is null where that is
+ * the node itself; `rows` has for each node the row of their self cost: a number of a name, or one after those for each
+ * of the `waits`.
+ * @typedef {{payers: Int32Array | null, rows: Int32Array, waits: {name: number, does: number}[]}} Attribution
+ */
+
+/**
+ * Where threads wait, a wait is a row of its own, and of the method that waits, not of what serves it.
  * @param {Profile} profile
- * @param {Int32Array | null} [payers] of `payersOf`: without frames that others pay for, wherever they do
+ * @param {Int32Array | null} [payers] of `payersOf`: without frames that others pay for
+ * @returns {Attribution}
+ */
+export function attributionOf({ shape, event }, payers = null) {
+  if (countsWaits(event.type) && knowsWaits(shape)) return attributionOfWaits(shape);
+  return { payers, rows: payers ? payers.map((payer) => shape.name[payer]) : shape.name, waits: [] };
+}
+
+const attributionOfWaits = once((/** @type {Shape} */ shape) => {
+  const { name, names } = shape;
+  const { does } = waitsOf(shape);
+  const payers = waitersOf(shape);
+  /** @type {Attribution["waits"]} */
+  const waits = [];
+  /** By what is done and name. @type {Map<number, number>} */
+  const known = new Map();
+  const rows = payers.map((payer, node) => {
+    if (does[node] === 0) return name[payer];
+    const key = does[node] * names.length + name[payer];
+    const row = known.get(key) ?? names.length + waits.length;
+    if (!known.has(key)) waits.push({ name: name[payer], does: does[node] });
+    known.set(key, row);
+    return row;
+  });
+  return { payers, rows, waits };
+});
+
+/**
+ * Self and total of every method that the profile has, and of every wait, in the event's unit.
+ * @param {Profile} profile
+ * @param {Attribution} [attribution]
  * @returns {Method[]} the highest total first
  */
-export function collectMethods(profile, payers = null) {
-  if (countsWaits(profile.event.type) && knowsWaits(profile.shape)) return collectWaits(profile);
+export function collectMethods(profile, { payers, rows, waits } = attributionOf(profile)) {
   const { count, name, end, self, total } = profile;
   const outermost = outermostOf(profile.shape);
   const names = profile.names.length;
-  const selves = new Float64Array(names);
-  const totals = new Float64Array(names);
-  const origins = new Int32Array(names);
-  const heaviest = new Float64Array(names);
-  const kept = payers ? keptOf(profile, payers) : total;
+  const selves = new Float64Array(names + waits.length);
+  const totals = new Float64Array(names + waits.length);
+  const origins = new Int32Array(names + waits.length);
+  const heaviest = new Float64Array(names + waits.length);
+  const paid = payers ? paidOf(profile, payers) : total;
   for (let node = 1; node < count; ) {
     if (total[node] === 0) {
       node = end[node];
       continue;
     }
     const at = name[node];
-    selves[payers ? name[payers[node]] : at] += self[node];
-    if (outermost[node]) totals[at] += kept[node];
-    if (kept[node] > heaviest[at]) {
-      heaviest[at] = kept[node];
+    const row = rows[node];
+    selves[row] += self[node];
+    if (row >= names) {
+      totals[row] += self[node];
+      if (self[node] > heaviest[row]) {
+        heaviest[row] = self[node];
+        origins[row] = payers ? payers[node] : node;
+      }
+    }
+    if (outermost[node]) totals[at] += paid[node];
+    if (paid[node] > heaviest[at]) {
+      heaviest[at] = paid[node];
       origins[at] = node;
     }
     node++;
   }
   /** @type {Method[]} */
   const methods = [];
-  for (let at = 0; at < names; at++) {
-    if (totals[at] > 0) methods.push({ name: at, self: selves[at], total: totals[at], origin: origins[at], does: 0 });
+  for (const row of totals.keys()) {
+    if (totals[row] === 0) continue;
+    const { name, does } = waits[row - names] ?? { name: row, does: 0 };
+    methods.push({ row, name, self: selves[row], total: totals[row], origin: origins[row], does });
   }
   return methods.sort((a, b) => b.total - a.total || b.self - a.self);
+}
+
+/**
+ * Each node's total where costs count for their payers.
+ * @param {Profile} profile
+ * @param {Int32Array} payers
+ */
+function paidOf({ count, parent, self }, payers) {
+  const paid = new Float64Array(count);
+  for (let node = 1; node < count; node++) paid[payers[node]] += self[node];
+  for (let node = count - 1; node > 0; node--) paid[parent[node]] += paid[node];
+  return paid;
 }
 
 /**
@@ -61,7 +119,7 @@ export function collectClasses({ count, name, kind, self }) {
   const classes = new Map();
   for (let node = 1; node < count; node++) {
     if (self[node] === 0 || !isClass(kind[node])) continue;
-    const one = classes.get(name[node]) ?? { name: name[node], self: 0, total: 0, origin: node, does: 0 };
+    const one = classes.get(name[node]) ?? { row: name[node], name: name[node], self: 0, total: 0, origin: node, does: 0 };
     if (self[node] > self[one.origin]) one.origin = node;
     one.self = one.total += self[node];
     classes.set(name[node], one);
@@ -70,9 +128,9 @@ export function collectClasses({ count, name, kind, self }) {
 }
 
 /**
- * For each node the frame that its own cost counts for, as in the tables of `analysis/attribution.py`: a class is
- * allocated by the method above it, and of what a wait ends in the innermost other frame is who waits. A stack of
- * nothing else keeps its outermost frame.
+ * For each node the frame that its own cost counts for, as in the tables of `analysis/attribution.py`, where stacks end in
+ * what the event is about: classes, and what calls of functions, tracepoints or native memory end in. The frame above
+ * pays; a stack of nothing else keeps its outermost frame. Who waits is decided by `attributionOf`.
  * @param {Profile} profile
  * @returns {Int32Array | null} null where each frame's cost is its own
  */
@@ -96,61 +154,6 @@ export function payersOf(profile) {
     some ||= payers[node] !== node;
   }
   return some ? payers : null;
-}
-
-/**
- * What of each node's total is left where costs count for their payers.
- * @param {Profile} profile
- * @param {Int32Array} payers
- */
-function keptOf({ count, parent, total }, payers) {
-  const kept = new Float64Array(count);
-  for (let node = count - 1; node > 0; node--) {
-    if (payers[node] === node) kept[node] = total[node];
-    const above = parent[node];
-    if (payers[above] !== above) kept[above] += kept[node];
-  }
-  return kept;
-}
-
-/**
- * The same where threads wait: a wait is a row of its own, and of the method that waits, not of what serves it.
- * @param {Profile} profile
- */
-function collectWaits(profile) {
-  const { count, name, parent, self, shape } = profile;
-  const outermost = outermostOf(shape);
-  const { does, above } = waitsOf(shape);
-  const names = profile.names.length;
-  /** By what is done and name. @type {Map<number, Method>} */
-  const methods = new Map();
-  const methodOf = (/** @type {number} */ what, /** @type {number} */ origin) => {
-    const key = what * names + name[origin];
-    const known = methods.get(key) ?? { name: name[origin], self: 0, total: 0, origin, does: what };
-    methods.set(key, known);
-    return known;
-  };
-  const total = new Float64Array(count);
-  for (let node = 1; node < count; node++) {
-    if (self[node] === 0) continue;
-    let at = node;
-    for (let left = above[node]; left > 0; left--) at = parent[at];
-    total[at] += self[node];
-    const method = methodOf(does[node], at);
-    method.self += self[node];
-    if (does[node] > 0) method.total += self[node];
-  }
-  const heaviest = new Float64Array(names);
-  for (let node = count - 1; node > 0; node--) {
-    if (total[node] === 0) continue;
-    total[parent[node]] += total[node];
-    const method = methodOf(0, node);
-    if (outermost[node]) method.total += total[node];
-    if (total[node] < heaviest[name[node]]) continue;
-    heaviest[name[node]] = total[node];
-    method.origin = node;
-  }
-  return [...methods.values()].sort((a, b) => b.total - a.total || b.self - a.self);
 }
 
 /**

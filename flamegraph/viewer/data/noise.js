@@ -8,12 +8,13 @@ import { inTurns, MethodCosts } from "./method_costs.js";
 
 /** @import { Context } from "../controls/context.js" */
 /** @import { Columns } from "./method_costs.js" */
+/** @import { Attribution } from "./methods.js" */
 /** @import { Numbers } from "./numbers.js" */
 
 /** @typedef {"own" | "all"} Which of a method's cost: its own code's, or with all it calls */
-/** Costs by name. @typedef {{names: Iterable<number>, own: ArrayLike<number>, all: ArrayLike<number>, whole: number}} Costs */
+/** Costs by row. @typedef {{rows: Iterable<number>, own: ArrayLike<number>, all: ArrayLike<number>, whole: number}} Costs */
 /**
- * Of one name over processes: its cost, that squared, times its process's whole, times a sample.
+ * Of one row over processes: its cost, that squared, times its process's whole, times a sample.
  * @typedef {{cost: number, squared: number, weighted: number, sampled: number}} Sums
  */
 
@@ -39,17 +40,17 @@ class Kind {
    * @param {number} perSample
    */
   add(costs, perSample) {
-    const { names, whole } = costs;
+    const { rows, whole } = costs;
     this.parts++;
     this.cost += whole;
     this.squared += whole * whole;
     this.sampled += whole * perSample;
     for (const which of /** @type {Which[]} */ (["own", "all"])) {
-      for (const name of names) {
-        const cost = costs[which][name];
+      for (const row of rows) {
+        const cost = costs[which][row];
         if (!cost) continue;
-        const sums = this.sums[which].get(name) ?? { cost: 0, squared: 0, weighted: 0, sampled: 0 };
-        this.sums[which].set(name, sums);
+        const sums = this.sums[which].get(row) ?? { cost: 0, squared: 0, weighted: 0, sampled: 0 };
+        this.sums[which].set(row, sums);
         sums.cost += cost;
         sums.squared += cost * cost;
         sums.weighted += cost * whole;
@@ -120,12 +121,12 @@ export class SideSpread {
   /**
    * A method's cost, and its variances in kinds with several processes.
    * @param {Which} which
-   * @param {number} name
+   * @param {number} row
    */
-  measure(which, name) {
+  measure(which, row) {
     const found = { cost: 0, sampled: 0, chance: 0, between: 0 };
     for (const kind of this.kinds.values()) {
-      const sums = kind.sums[which].get(name);
+      const sums = kind.sums[which].get(row);
       if (!sums) continue;
       found.cost += sums.cost;
       found.sampled += sums.sampled;
@@ -165,11 +166,11 @@ export class Noise {
   /**
    * The noise of a method's change; null if unknown.
    * @param {Which} which
-   * @param {number} name
+   * @param {number} row
    */
-  of(which, name) {
+  of(which, row) {
     if (!this.known) return null;
-    const found = this.sides.map((side) => side.measure(which, name));
+    const found = this.sides.map((side) => side.measure(which, row));
     const own = found.map(({ cost, sampled }, side) => {
       const { total, perSample } = this.sides[side];
       if (this.absolute || !sampled) return sampled;
@@ -177,7 +178,7 @@ export class Noise {
       return Math.max(sampled * (1 - cost / total), perSample ** 2) / total ** 2;
     });
     const [here, there] = found.map(({ cost }, side) => cost / this.wholes[side]);
-    return this.bound(own[0], own[1], here, there, this.times(which, name));
+    return this.bound(own[0], own[1], here, there, this.times(which, row));
   }
 
   /**
@@ -222,11 +223,11 @@ export class Noise {
   /**
    * How many times the sampling variance a method varies on each side, pooled with the ratio of all methods.
    * @param {Which} which
-   * @param {number} name
+   * @param {number} row
    */
-  times(which, name) {
+  times(which, row) {
     return this.sides.map((side) => {
-      const { chance, between } = side.measure(which, name);
+      const { chance, between } = side.measure(which, row);
       if (chance <= 0) return this.pooled;
       return Math.max(1, (POOLED * this.pooled + (side.freedom * between) / chance) / (POOLED + side.freedom));
     });
@@ -260,14 +261,15 @@ const ESTIMATED = new Set(["contentions", "alloc_objects", "inuse_objects", "nat
  * Reads what the processes of both sides cost, in the background.
  * @param {Context} context
  * @param {{columns: Columns, numbers: Numbers}[]} chosen of each side
+ * @param {Attribution} attribution
  * @param {() => boolean} stopped
  * @returns {Promise<SideSpread[] | null>} null where it was stopped
  */
-export async function readSides(context, chosen, stopped) {
+export async function readSides(context, chosen, attribution, stopped) {
   const { page, tree, event } = context;
   const sides = [new SideSpread(), new SideSpread()];
   const work = function* () {
-    const costs = new MethodCosts(tree);
+    const costs = new MethodCosts(tree, attribution);
     for (const [side, { columns, numbers }] of chosen.entries()) {
       /** @type {Map<number, Columns>} */
       const byProcess = new Map();

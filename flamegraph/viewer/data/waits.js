@@ -97,15 +97,24 @@ export function wordsOf(does) {
   return saysOf(does).replace(/ in$/, "");
 }
 
+/** For each node in which stacks end the frame of the method that waits. @type {(shape: Shape) => Int32Array} */
+export const waitersOf = once((/** @type {Shape} */ shape) => {
+  const { count, parent } = shape;
+  const { above } = waitsOf(shape);
+  return Int32Array.from({ length: count }, (_, node) => {
+    let at = node;
+    for (let left = above[node]; left > 0; left--) at = parent[at];
+    return at;
+  });
+});
+
 /**
  * The name of the method that waits where a stack ends.
  * @param {Profile} profile
  * @param {number} node
  */
 export function waiterOf(profile, node) {
-  let at = node;
-  for (let left = waitsOf(profile.shape).above[node]; left > 0; left--) at = profile.parent[at];
-  return profile.nameOf(at);
+  return profile.nameOf(waitersOf(profile.shape)[node]);
 }
 
 /** The codes of the kinds of waiting, in the order of legends. */

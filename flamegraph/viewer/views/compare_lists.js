@@ -3,8 +3,8 @@
 
 import { filled, linkButton, make } from "../controls/dom.js";
 import { grouped, shortName } from "../data/format.js";
-import { saysOf } from "../data/waits.js";
-import { methodButton, nameElement } from "../graph/frame_details.js";
+import { nameElement } from "../graph/frame_details.js";
+import { rowCell, rowName } from "./methods_view.js";
 import { SortedTable } from "./table.js";
 
 /** @import { Context } from "../controls/context.js" */
@@ -70,7 +70,7 @@ export class ChangesTable {
   makeColumns(difference) {
     const { names } = difference.sides.here;
     const largest = this.changes.reduce((most, { change }) => Math.max(most, Math.abs(change)), 0) || 1;
-    const noiseOf = (/** @type {Which} */ which, /** @type {Change} */ one) => (one.does ? null : difference.noise?.of(which, one.name) ?? null);
+    const noiseOf = (/** @type {Which} */ which, /** @type {Change} */ one) => difference.noise?.of(which, one.row) ?? null;
     const bound = (/** @type {number | null} */ size) => (size === null ? this.unknown : `±${difference.size(size)}`);
     const changeText = (/** @type {number} */ change, /** @type {number | null} */ noise) =>
       make("span", noise !== null && Math.abs(change) <= noise ? "soft" : "", difference.change(change));
@@ -110,7 +110,7 @@ export class ChangesTable {
       },
       {
         key: "name", label: "Method", title: "Sort by name", className: "name",
-        value: (one) => names[one.name], cell: (one) => [...(one.does ? [make("span", "says", `${saysOf(one.does)} `)] : []), methodButton(this.context, names[one.name])],
+        value: (one) => rowName(names, one), cell: (one) => rowCell(this.context, names, one),
       },
     ];
   }

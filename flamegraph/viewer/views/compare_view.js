@@ -7,7 +7,7 @@ import { isDark } from "../controls/theme.js";
 import { fillAverage, uniquePaths, methodChanges, kindlessOf, kindlessProfile, sidesOf } from "../data/comparison.js";
 import { percent, quantity } from "../data/format.js";
 import { inTurns } from "../data/method_costs.js";
-import { collectMethods } from "../data/methods.js";
+import { attributionOf, collectMethods } from "../data/methods.js";
 import { Noise, readSides } from "../data/noise.js";
 import { Profile } from "../data/profile.js";
 import { coverageOfBoth } from "../data/scopes.js";
@@ -165,13 +165,14 @@ export class CompareView {
    * @param {Difference} difference
    * @param {Pair} pair
    */
-  async list(difference, { one, another, here, there }) {
+  async list(difference, pair) {
+    const { one, another, here, there } = pair;
     const { context, changes } = this;
     const { event, thread } = context;
     const { sides, normalised } = difference;
     const stopped = () => this.difference !== difference;
     this.setBusy(true);
-    const work = this.makeLists(difference, one.run > another.run);
+    const work = this.makeLists(difference, pair);
     if (sides.here.count < MANY) for (const _ of work);
     else if (!(await inTurns(work, stopped))) return;
     this.setBusy(false);
@@ -181,7 +182,7 @@ export class CompareView {
     const chosen = new Set(columns.map(({ column }) => column));
     const overlap = here.overlaps(there) && others.some(({ column }) => chosen.has(column));
     const chosenSides = [{ columns, numbers: here }, { columns: others, numbers: there }];
-    const spreads = overlap ? null : await readSides(context, chosenSides, stopped);
+    const spreads = overlap ? null : await readSides(context, chosenSides, attributionOf(context.profile), stopped);
     if (stopped()) return;
     const noise = spreads && new Noise(spreads[0], spreads[1], !normalised);
     difference.noise = noise?.known ? noise : null;
@@ -197,16 +198,17 @@ export class CompareView {
   /**
    * The paths that only one side has, and the changes by method; yields so that the page stays responsive.
    * @param {Difference} difference
-   * @param {boolean} later whether the first side is the later run
+   * @param {Pair} pair
    */
-  *makeLists(difference, later) {
-    const { sides } = difference;
-    const here = collectMethods(sides.here);
+  *makeLists(difference, { one, another, here, there }) {
+    const { event, thread } = this.context;
+    // Of the page's tree: what threads do is known of its nodes.
+    const methods = collectMethods(here.profileOf(one, event, thread));
     yield;
-    const there = collectMethods(sides.there);
+    const others = collectMethods(there.profileOf(another, event, thread));
     yield;
-    yield* this.listUnique(difference, later);
-    this.changes.show(difference, methodChanges(here, there, sides));
+    yield* this.listUnique(difference, one.run > another.run);
+    this.changes.show(difference, methodChanges(methods, others, difference.sides));
     this.changes.update(this.context.state);
   }
 

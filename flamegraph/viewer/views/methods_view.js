@@ -5,7 +5,7 @@ import { filled, make } from "../controls/dom.js";
 import { percent, quantity } from "../data/format.js";
 import { FAMILIES } from "../data/frame_kinds.js";
 import { HostShares } from "../data/host_shares.js";
-import { collectClasses, collectMethods, payersOf } from "../data/methods.js";
+import { attributionOf, collectClasses, collectMethods, payersOf } from "../data/methods.js";
 import { saysOf } from "../data/waits.js";
 import { methodButton } from "../graph/frame_details.js";
 import { barOf, SortedTable } from "./table.js";
@@ -36,8 +36,6 @@ export class MethodsView {
     this.classTable = new SortedTable("classes", "Classes", (change) => context.set(change));
     this.ofClasses = filled("section", "", make("h2", "", "Classes"), this.classTable.element);
     panel.replaceChildren(this.table.element, this.ofClasses);
-    /** @type {Int32Array | null} */
-    this.payers = null;
     /** @type {Method[]} */
     this.classes = [];
     /** @type {MethodColumn[]} */
@@ -61,16 +59,15 @@ export class MethodsView {
     const { profile, scopes, numbers, event, thread, scope: { run } } = this.context;
     if (profile !== this.profile) {
       this.profile = profile;
-      this.payers = payersOf(profile);
-      this.methods = collectMethods(profile, this.payers);
+      const attribution = attributionOf(profile, payersOf(profile));
+      this.methods = collectMethods(profile, attribution);
       this.classes = collectClasses(profile);
-      this.classColumns = this.makeClassColumns(profile);
+      this.classColumns = this.makeClassColumns(profile, attribution.payers);
       const key = [event, thread, run, numbers];
       if (key.some((one, at) => one !== this.hostsKey[at])) {
         if (this.hosts) this.hosts.stopped = true;
-        const hosts = new HostShares(
-          this.context, () => collectMethods(numbers.profileOf(scopes.sumOfRun(run), event, thread), this.payers), () => this.payers,
-        );
+        const ofRun = () => collectMethods(numbers.profileOf(scopes.sumOfRun(run), event, thread), attribution);
+        const hosts = new HostShares(this.context, ofRun, attribution);
         this.hostsKey = key;
         this.hosts = hosts.hosts.length < 2 ? null : hosts;
         if (this.hosts) void this.readHosts(hosts);
@@ -116,12 +113,12 @@ export class MethodsView {
 
   /**
    * @param {Profile} profile
+   * @param {Int32Array | null} payers
    * @returns {MethodColumn[]}
    */
-  makeClassColumns(profile) {
+  makeClassColumns(profile, payers) {
     const whole = profile.sum();
     const longest = this.classes[0]?.self ?? 1;
-    const { payers } = this;
     const most = (/** @type {Method} */ { origin }) => profile.names[profile.name[payers ? payers[origin] : origin]] ?? "";
     return [
       {
@@ -170,8 +167,7 @@ export class MethodsView {
       },
       {
         key: "name", label: "Method", title: "Sort by name", className: "name",
-        value: (method) => rowName(profile, method),
-        cell: ({ name, does }) => [...(does ? [make("span", "says", `${saysOf(does)} `)] : []), methodButton(this.context, profile.names[name])],
+        value: (method) => rowName(profile.names, method), cell: (method) => rowCell(this.context, profile.names, method),
       },
     ];
     const { ipc } = this.context;
@@ -232,11 +228,21 @@ export class MethodsView {
 
 /**
  * What a row is sorted by: "sleeps in a/Job.run", "a/Job.run".
- * @param {Profile} profile
- * @param {Method} method
+ * @param {string[]} names
+ * @param {{name: number, does: number}} row
  */
-function rowName({ names }, { name, does }) {
+export function rowName(names, { name, does }) {
   return does ? `${saysOf(does)} ${names[name]}` : names[name];
+}
+
+/**
+ * The same as the cell of a table.
+ * @param {Context} context
+ * @param {string[]} names
+ * @param {{name: number, does: number}} row
+ */
+export function rowCell(context, names, { name, does }) {
+  return [...(does ? [make("span", "says", `${saysOf(does)} `)] : []), methodButton(context, names[name])];
 }
 
 /**

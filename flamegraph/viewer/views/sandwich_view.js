@@ -3,7 +3,7 @@
 
 import { Combobox } from "../controls/combobox.js";
 import { filled, make } from "../controls/dom.js";
-import { percent, quantity, shortName } from "../data/format.js";
+import { percent, quantity, shortName, shownName } from "../data/format.js";
 import { mergedAround } from "../data/merged_tree.js";
 import { collectMethods } from "../data/methods.js";
 import { MergedGraph } from "../graph/merged_graph.js";
@@ -39,7 +39,7 @@ export class SandwichView {
       const { names } = context.tree;
       const whole = this.profile?.sum() ?? 0;
       return this.methods.map(({ name, total }) => {
-        return { id: names[name], label: names[name], section: "By total", note: () => percent(total, whole) };
+        return { id: names[name], label: shownName(names[name]), section: "By total", note: () => percent(total, whole) };
       });
     };
     this.box = new Combobox(choice, "Method", options, (name) => context.openMethod(name));
@@ -71,13 +71,13 @@ export class SandwichView {
       this.callees.update();
       return;
     }
-    if (profile !== this.profile) this.methods = collectMethods(profile);
+    if (profile !== this.profile) this.methods = collectMethods(profile).filter(({ does }) => does === 0);
     this.profile = profile;
     const method = state.method || this.usual();
     this.method = method;
     const name = method ? profile.names.indexOf(method) : -1;
     const merged = name < 0 ? null : mergedAround(profile, name);
-    this.box.show(method, method);
+    this.box.show(method, shownName(method));
     this.graphs.hidden = merged === null;
     this.none.hidden = merged !== null;
     this.cost.textContent = "";
