@@ -228,8 +228,13 @@ class RunFolder:
 def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
     """A file that replaces `path` if the block succeeds, and is deleted if it fails.
 
-    It has the `mode`, reduced by the umask.
+    It has the `mode`, reduced by the umask. What is not a regular file, such as `/dev/null` or a pipe, is
+    written to and stays.
     """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from hprofiler.report import make_report
-from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder import RunFolder, replacing
 from tests.unit.command import hprofiler
 from tests.viewer.made_run import MadeHost, make_run
 
@@ -58,3 +59,15 @@ def test_files_of_a_run_name_its_folder(tmp_path, named):
     assert hprofiler("outliers", folder / named).stdout == hprofiler("outliers", folder).stdout
     compared = hprofiler("diff", folder / named, folder)
     assert (compared.returncode, compared.stdout) == (0, hprofiler("diff", folder, folder).stdout)
+
+
+def test_a_pipe_or_device_is_written_to_and_stays(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with replacing(pipe) as file:
+            file.write(b"page")
+        assert os.read(reader, 9) == b"page" and pipe.is_fifo()
+    finally:
+        os.close(reader)

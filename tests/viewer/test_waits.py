@@ -67,9 +67,12 @@ def test_ranges_that_are_alike_have_no_changes(viewer: Viewer, waits_page: Path)
 
 
 def test_hosts_differ_in_waits(viewer: Viewer, tmp_path: Path) -> None:
-    """The table's spread of a wait has the shares that the table has; sleeping frames are not the method's own."""
+    """The table's spread of a wait has the table's shares; sleeping frames are not the method's own."""
     naps = "app/Main.run;app/Main.rest;java/lang/Thread.sleep;__GI___clock_nanosleep"
-    hosts = {"n1": f"{naps} 30\napp/Main.run;app/Main.work 10\n", "n2": f"{naps} 10\napp/Main.run;app/Main.work 30\n"}
+    hosts = {
+        "n1": f"{naps} 30\napp/Main.run;app/Main.work 10\n",
+        "n2": f"{naps} 10\napp/Main.run;app/Main.work 30\n",
+    }
     made = [MadeHost(name, events={"wall": {7: stacks}}) for name, stacks in hosts.items()]
     viewer.open(run_page(tmp_path, made, "wall"), "view=methods")
     viewer.until_text("methods-panel", "2 of 2")
