@@ -90,8 +90,9 @@ pub fn have_own_files(uid: u32, gid: u32) -> Result<bool, Errno> {
     Ok(true)
 }
 
-/// Become this user for good. Of all rights only that to trace other processes can still be taken (`may_trace`).
-pub fn become_user(uid: u32, gid: u32, groups: &[u32]) -> Result<(), Errno> {
+/// Become this user for good. Of all rights only those can still be taken (`may_trace`) that tracing a process needs which
+/// has these capabilities: the right to trace any, or the same capabilities where the agent lacks that, as in a container.
+pub fn become_user(uid: u32, gid: u32, groups: &[u32], target: CapabilitySet) -> Result<(), Errno> {
     if geteuid().as_raw() == 0 {
         let (user, group) = (Uid::from_raw(uid), Gid::from_raw(gid));
         let groups: Vec<Gid> = groups.iter().map(|&group| Gid::from_raw(group)).collect();
@@ -109,8 +110,20 @@ pub fn become_user(uid: u32, gid: u32, groups: &[u32]) -> Result<(), Errno> {
     set_no_new_privs(true)?;
     // Nobody may trace it, not even that user.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    let held = capabilities(None)?.permitted & CapabilitySet::SYS_PTRACE;
+    let permitted = capabilities(None)?.permitted;
+    let held = match permitted.contains(CapabilitySet::SYS_PTRACE) {
+        true => CapabilitySet::SYS_PTRACE,
+        false => permitted & target,
+    };
     set(CapabilitySet::empty(), held)
+}
+
+/// The capabilities of a process, as its `status` has them; none where that cannot be read.
+pub fn capabilities_of(pid: i32) -> CapabilitySet {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let permitted = status.lines().find_map(|line| line.strip_prefix("CapPrm:"));
+    let bits = permitted.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    CapabilitySet::from_bits_truncate(bits.unwrap_or(0))
 }
 
 /// Take the right to trace other users' processes, or give it up for good.

@@ -84,12 +84,13 @@ fn prepare(order: &Order) -> Result<(Member, Forks), Failure> {
 /// Returns whether this process has files of its own.
 fn give_up_rights(order: &Order) -> Result<bool, Failure> {
     let given_up = || {
+        let target = fence::capabilities_of(order.pid);
         fence::limit(order.memory)?;
         let own_files = match rustix::process::geteuid().is_root() {
             true => fence::have_own_files(order.uid, order.gid)?,
             false => false,
         };
-        fence::become_user(order.uid, order.gid, &order.groups)?;
+        fence::become_user(order.uid, order.gid, &order.groups, target)?;
         fence::end_with(order.agent)?;
         system_calls::only_read()?;
         Ok(own_files)
