@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from hprofiler.analysis.spark_findings import Judged
+from hprofiler.analysis.spark.findings import Judged
 from hprofiler.analysis.trust import Untrusted, untrusted
 from hprofiler.base.time_range import TimeRange
 from hprofiler.model import HERE, HostRecord, Note, Outcome, Process, Recording
 from hprofiler.runfolder import RunRecord
 from hprofiler.spark.facts import SparkFacts
-from hprofiler.spark.replay import Replay
+from hprofiler.spark.replay.schedule import Replay
 
 ASYNC_PROFILER = "async-profiler"
 PERF = "perf"

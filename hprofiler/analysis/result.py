@@ -18,7 +18,7 @@ from hprofiler.analysis.findings import chosen, findings, in_sentence
 from hprofiler.analysis.machines import Machines, read_machines
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
-from hprofiler.analysis.spark_findings import judge, sentence
+from hprofiler.analysis.spark.findings import judge, sentence
 from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
 from hprofiler.analysis.subject import Finding, says
 from hprofiler.analysis.trust import DEBUG_FLAGS, UnsureCallers
@@ -30,7 +30,7 @@ from hprofiler.model.measures import measure_of, size
 from hprofiler.runfolder import RunFolder
 from hprofiler.spark.facts import SparkError, SparkFacts
 from hprofiler.spark.facts import read_facts as read_spark_facts
-from hprofiler.spark.replay import Replay
+from hprofiler.spark.replay.schedule import Replay
 from hprofiler.spark.saved import saved_application
 
 # How many of a host's methods are remembered to say where a method of the cluster is hot.

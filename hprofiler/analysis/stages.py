@@ -16,7 +16,7 @@ from hprofiler.analysis.words import percent
 from hprofiler.model import PARENT, HostRecord, Recording
 from hprofiler.model.measures import duration
 from hprofiler.spark.facts import SparkFacts, Tasks, Waits
-from hprofiler.spark.replay import Gain, Replay
+from hprofiler.spark.replay.schedule import Gain, Replay
 from hprofiler.spark.windows import SEVERAL, Assignment, StageTime, assignment, stage_name, stage_times
 
 # Threads of tasks, by their names or by what they do; while they wait for a task they belong to none.

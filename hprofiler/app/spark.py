@@ -15,14 +15,14 @@ from hprofiler.app.spark_driver import driver_process, is_own, short_name
 from hprofiler.base.errors import HprofilerError
 from hprofiler.base.text import printable
 from hprofiler.model import HERE, HostRecord, Outcome, Status
-from hprofiler.report.spark_words import note_text
+from hprofiler.report.spark.words import note_text
 from hprofiler.resolve import SparkDriver
 from hprofiler.spark.application import Application
-from hprofiler.spark.event_log import read_application
 from hprofiler.spark.facts import LONGEST, ClockOf, DriverClock, SparkError, facts_of, write_facts
-from hprofiler.spark.log_files import local_files
-from hprofiler.spark.rest import Answer, driver_clock
-from hprofiler.spark.rest_application import fetch_application
+from hprofiler.spark.log.files import local_files
+from hprofiler.spark.log.reading import read_application
+from hprofiler.spark.rest.application import fetch_application
+from hprofiler.spark.rest.server import Answer, driver_clock
 from hprofiler.spark.saved import save_application
 
 _log = logging.getLogger(__name__)

@@ -17,11 +17,11 @@ from hprofiler.base.paths import at_home, is_file, is_there
 from hprofiler.resolve import SparkDriver, YarnOptions
 from hprofiler.runfolder import RUN_FILE
 from hprofiler.spark.application import Application, Note
-from hprofiler.spark.event_log import read_application
 from hprofiler.spark.facts import SparkError
-from hprofiler.spark.log_files import LogFile, in_order, local_files
-from hprofiler.spark.rest import Answer, Server, find_application
-from hprofiler.spark.rest_application import fetch_application
+from hprofiler.spark.log.files import LogFile, in_order, local_files
+from hprofiler.spark.log.reading import read_application
+from hprofiler.spark.rest.application import fetch_application
+from hprofiler.spark.rest.server import Answer, Server, find_application
 from hprofiler.spark.saved import saved_application
 
 _HDFS = ("hdfs", "webhdfs", "swebhdfs")

@@ -38,7 +38,7 @@ from hprofiler.report.pictures import (
     write_pictures,
 )
 from hprofiler.report.sections import event_of_page, event_summary, run_record
-from hprofiler.report.spark_job import curves_record, job_record, recorded
+from hprofiler.report.spark.job import curves_record, job_record, recorded
 from hprofiler.report.stages import spark_lanes
 from hprofiler.runfolder import RunFolder, safe_name
 

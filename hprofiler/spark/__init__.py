@@ -1,3 +1,5 @@
-"""What Spark knows of its application: jobs, stages, tasks by executor; from a driver, a history server or an
-event log. `facts.py` describes it; `windows.py` says which stage ran when.
+"""What Spark knows of its application: jobs, stages, tasks by executor.
+
+`log` and `rest` read it; `application.py` describes it whole, `facts.py` what a recording needs of it;
+`figures.py` sums it up; `replay` schedules it again.
 """

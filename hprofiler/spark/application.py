@@ -81,7 +81,7 @@ LOCALITIES = ("PROCESS_LOCAL", "NODE_LOCAL", "RACK_LOCAL", "ANY", "NO_PREF")
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Something that is missing or wrong in what was read. `code` is a key of `report.spark_words.NOTES`."""
+    """Something that is missing or wrong in what was read. `code` is a key of `report.spark.words.NOTES`."""
 
     code: str
     count: int = 0

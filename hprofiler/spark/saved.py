@@ -11,7 +11,7 @@ from hprofiler.base.paths import is_file
 from hprofiler.runfolder import APPLICATION_FILE, replacing
 from hprofiler.spark.application import KILLED, LOCALITIES, Application, Stage, TaskTable
 from hprofiler.spark.facts import SparkError
-from hprofiler.spark.sql import SqlExecution
+from hprofiler.spark.log.sql import SqlExecution
 
 FORMAT = 1
 MOST_BYTES = 256 << 20

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hprofiler.cli.commands.spark import print_answer
-from hprofiler.spark.event_log import read_application
 from hprofiler.spark.figures import figures
-from hprofiler.spark.log_files import LogFile
+from hprofiler.spark.log.files import LogFile
+from hprofiler.spark.log.reading import read_application
 from tests.bench.commands import BenchError
 from tests.bench.table import Row
 from tests.lab import cache

@@ -7,7 +7,7 @@ import time
 from heapq import heapreplace
 
 from hprofiler.spark.application import SUCCESS, Application, Executor, Job, Stage, TaskTable
-from hprofiler.spark.replay import Replay
+from hprofiler.spark.replay.schedule import Replay
 from tests.bench.table import Row, under
 
 _TASKS, _EXECUTORS, _CORES = 1_000_000, 50, 4

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from hprofiler.spark.sql import duration_text
+from hprofiler.spark.log.sql import duration_text
 from tests.lab.spark import logs
 from tests.lab.spark.logs import Logged
 

@@ -7,15 +7,15 @@ import json
 import msgspec
 import pytest
 
-from hprofiler.analysis.spark_findings import judge, sentence
+from hprofiler.analysis.spark.findings import judge, sentence
 from hprofiler.cli.commands.spark import print_answer
 from hprofiler.cli.terminal.lines import print_json
-from hprofiler.report.spark_blocked import blocked_part
-from hprofiler.report.spark_record import blocked_record
+from hprofiler.report.spark.blocked import blocked_part
+from hprofiler.report.spark.record import blocked_record
 from hprofiler.spark.application import FAILED
-from hprofiler.spark.blocked import BlockedTime, blocked_time
 from hprofiler.spark.figures import figures
-from hprofiler.spark.replay import Replay
+from hprofiler.spark.replay.blocked import BlockedTime, blocked_time
+from hprofiler.spark.replay.schedule import Replay
 from tests.unit.spark_application import Made
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hprofiler.spark.application import FAILED, KILLED, Note
-from hprofiler.spark.blocked import blocked_time
-from hprofiler.spark.replay import Replay
+from hprofiler.spark.replay.blocked import blocked_time
+from hprofiler.spark.replay.schedule import Replay
 from hprofiler.spark.windows import whole_stage_name
 from tests.unit.spark_application import Made
 

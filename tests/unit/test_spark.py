@@ -10,8 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from hprofiler.spark import rest, rest_application
-from hprofiler.spark.event_log import read_application
 from hprofiler.spark.facts import (
     DriverClock,
     SparkError,
@@ -21,9 +19,12 @@ from hprofiler.spark.facts import (
     read_facts,
     write_facts,
 )
-from hprofiler.spark.log_files import local_files
-from hprofiler.spark.rest import Answer, driver_clock
-from hprofiler.spark.rest_application import fetch_application
+from hprofiler.spark.log.files import local_files
+from hprofiler.spark.log.reading import read_application
+from hprofiler.spark.rest import application as rest_application
+from hprofiler.spark.rest import server as rest
+from hprofiler.spark.rest.application import fetch_application
+from hprofiler.spark.rest.server import Answer, driver_clock
 from hprofiler.spark.windows import SEVERAL, assignment, stage_times
 from tests.unit.spark_application import ANSWERS, ID, LOG
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from hprofiler.report.blocks import Table
-from hprofiler.report.spark_text import application_part, stage_part
-from hprofiler.report.spark_words import NOTES, note_text
+from hprofiler.report.spark.text import application_part, stage_part
+from hprofiler.report.spark.words import NOTES, note_text
 from hprofiler.spark.application import (
     DERIVED_COLUMNS,
     FAILED,

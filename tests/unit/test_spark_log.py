@@ -14,14 +14,14 @@ import msgspec
 import pytest
 import zstandard
 
-from hprofiler.spark import event_log
 from hprofiler.spark.application import FAILED, KILLED, RUNNING, SUCCESS, Application, TaskTable
-from hprofiler.spark.codecs import Decoded
-from hprofiler.spark.event_log import MASK, read_application, reason_of
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.figures import figures, stage_figures
-from hprofiler.spark.log_files import gaps, in_order, local_files
-from hprofiler.spark.replay import Replay
+from hprofiler.spark.log import reading as event_log
+from hprofiler.spark.log.codecs import Decoded
+from hprofiler.spark.log.files import gaps, in_order, local_files
+from hprofiler.spark.log.reading import MASK, read_application, reason_of
+from hprofiler.spark.replay.schedule import Replay
 from hprofiler.spark.timeline import timeline
 from tests.unit.spark_application import LOG, event, stage_event, task_event
 

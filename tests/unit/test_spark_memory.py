@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from hprofiler.report.spark_words import verdict_text
+from hprofiler.report.spark.words import verdict_text
 from hprofiler.spark.application import Application, Executor, Stage, TaskTable
 from hprofiler.spark.memory import Memory, application_memory, size
 

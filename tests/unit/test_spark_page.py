@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from hprofiler.analysis.spark_findings import judge
+from hprofiler.analysis.spark.findings import judge
 from hprofiler.report.blocks import Column, Lines, Part, Row, Table
-from hprofiler.report.spark_job import page_parts
-from hprofiler.report.spark_page import write_page
+from hprofiler.report.spark.job import page_parts
+from hprofiler.report.spark.page import write_page
 from hprofiler.spark.application import SUCCESS, Application, Executor, Stage, TaskTable
 from hprofiler.spark.figures import figures
-from hprofiler.spark.replay import Replay
-from hprofiler.spark.sql import SqlExecution
+from hprofiler.spark.log.sql import SqlExecution
+from hprofiler.spark.replay.schedule import Replay
 from tests.unit.command import hprofiler
 from tests.unit.spark_application import LOG
 from tests.viewer.block import blocks, described

@@ -22,9 +22,9 @@ from hprofiler.model import HERE as HERE_ADDRESS
 from hprofiler.model import Clock, HostRecord, Outcome, Process, Recording, Samples, Target
 from hprofiler.resolve import Located, SparkDriver, YarnOptions, spark_driver
 from hprofiler.resolve.yarn.locating import locate
-from hprofiler.spark.event_log import read_application
 from hprofiler.spark.facts import DriverClock, SparkFacts, read_facts
-from hprofiler.spark.log_files import local_files
+from hprofiler.spark.log.files import local_files
+from hprofiler.spark.log.reading import read_application
 from hprofiler.spark.saved import saved_application
 from tests.unit.spark_application import ANSWERS, ID, LOG, served
 from tests.unit.test_spark import BEGIN, END

@@ -21,9 +21,9 @@ from hprofiler.resolve.hdfs import HdfsPath, hdfs_path
 from hprofiler.resolve.yarn.rest import Rest
 from hprofiler.spark import export
 from hprofiler.spark.application import TASK_COLUMNS, Application
-from hprofiler.spark.event_log import read_application
 from hprofiler.spark.figures import figures, job_records, stage_records
-from hprofiler.spark.log_files import local_files
+from hprofiler.spark.log.files import local_files
+from hprofiler.spark.log.reading import read_application
 from tests.unit.spark_application import ANSWERS, ID, LOG, served
 from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, remote_exception, site
 

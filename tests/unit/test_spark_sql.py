@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from hprofiler.spark import rest_application, sql
-from hprofiler.spark.events import SQL_PREFIX
-from hprofiler.spark.rest import Answer
-from hprofiler.spark.rest_application import fetch_application
-from hprofiler.spark.sql import SqlLog, bytes_text, duration_text, metric_text, rest_execution
+from hprofiler.spark.log import sql
+from hprofiler.spark.log.events import SQL_PREFIX
+from hprofiler.spark.log.sql import SqlLog, bytes_text, duration_text, metric_text, rest_execution
+from hprofiler.spark.rest import application as rest_application
+from hprofiler.spark.rest.application import fetch_application
+from hprofiler.spark.rest.server import Answer
 
 TIMES = [{"name": "time", "accumulatorId": 1, "metricType": "timing"}]
 ROWS = [{"name": "rows", "accumulatorId": 2, "metricType": "sum"}]

@@ -7,15 +7,15 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from hprofiler.analysis.spark_findings import judge, sentence, spark_findings
-from hprofiler.report.spark_blocked import blocked_part, straggler_part
-from hprofiler.report.spark_record import stragglers_record
-from hprofiler.report.spark_text import headline
+from hprofiler.analysis.spark.findings import judge, sentence, spark_findings
+from hprofiler.report.spark.blocked import blocked_part, straggler_part
+from hprofiler.report.spark.record import stragglers_record
+from hprofiler.report.spark.text import headline
 from hprofiler.spark.application import LOCALITIES, RUNNING
-from hprofiler.spark.blocked import blocked_time
 from hprofiler.spark.figures import figures
-from hprofiler.spark.replay import Gain, Replay
-from hprofiler.spark.stragglers import Stragglers, stragglers
+from hprofiler.spark.replay.blocked import blocked_time
+from hprofiler.spark.replay.schedule import Gain, Replay
+from hprofiler.spark.replay.stragglers import Stragglers, stragglers
 from tests.unit.spark_application import START, Made
 
 Task = tuple[int, int, dict[str, int]]

@@ -18,8 +18,8 @@ from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json
 from hprofiler.cli.terminal.progress import counters
-from hprofiler.report.spark_scaling import scaling_lines, warning_text
-from hprofiler.report.spark_scaling_page import write_scaling_page
+from hprofiler.report.spark.scaling import scaling_lines, warning_text
+from hprofiler.report.spark.scaling_page import write_scaling_page
 from hprofiler.runfolder import RUN_FILE
 from hprofiler.spark.figures import figures
 from hprofiler.spark.scaling import SizedRun, run_of, scaling

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hprofiler.analysis.profiles import Names
 from hprofiler.analysis.result import ProfileSink, analyze_event, open_facts
-from hprofiler.analysis.spark_findings import judge
+from hprofiler.analysis.spark.findings import judge
 from hprofiler.app.spark_source import read_source
 from hprofiler.base.errors import RunFolderError, writing
 from hprofiler.base.paths import at_home, is_file
@@ -18,15 +18,15 @@ from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import print_problems
 from hprofiler.cli.terminal.lines import print_json
-from hprofiler.report.spark_job import WALL, Recorded, answer_parts, page_parts, recorded
-from hprofiler.report.spark_page import write_page
-from hprofiler.report.spark_record import answer_record
-from hprofiler.report.spark_text import headline, stage_part
+from hprofiler.report.spark.job import WALL, Recorded, answer_parts, page_parts, recorded
+from hprofiler.report.spark.page import write_page
+from hprofiler.report.spark.record import answer_record
+from hprofiler.report.spark.text import headline, stage_part
 from hprofiler.runfolder import RUN_FILE
 from hprofiler.spark import export
 from hprofiler.spark.application import Application
 from hprofiler.spark.figures import Figures, figures
-from hprofiler.spark.replay import Replay
+from hprofiler.spark.replay.schedule import Replay
 
 
 def command(options: argparse.Namespace) -> int:

@@ -24,7 +24,7 @@ from hprofiler.model import HostRecord, Recording, Selector
 from hprofiler.model.measures import amount, in_words, measure_of, named_by, no_samples
 from hprofiler.report.counters import counters_text
 from hprofiler.report.machines import machines_record, machines_text
-from hprofiler.report.spark_record import findings_record
+from hprofiler.report.spark.record import findings_record
 from hprofiler.report.stages import stages_record, stages_text
 from hprofiler.report.text import hottest, outliers_record, outliers_table
 from hprofiler.report.work import may_inline, work_record, work_text

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hprofiler.analysis.spark_findings import Judged, SparkFinding
+from hprofiler.analysis.spark.findings import Judged, SparkFinding
 from hprofiler.base.bounded_json import members
-from hprofiler.report.spark_job import Recorded
-from hprofiler.report.spark_words import NEVER_ADD_UP, RESOURCES, note_text, verdict_text
-from hprofiler.spark.blocked import BlockedTime, StageBlocked
+from hprofiler.report.spark.job import Recorded
+from hprofiler.report.spark.words import NEVER_ADD_UP, RESOURCES, note_text, verdict_text
 from hprofiler.spark.figures import (
     Figures,
     application_record,
@@ -21,9 +20,10 @@ from hprofiler.spark.figures import (
     job_records,
     stage_records,
 )
+from hprofiler.spark.log.sql import rest_execution
 from hprofiler.spark.memory import Memory, application_memory
-from hprofiler.spark.sql import rest_execution
-from hprofiler.spark.stragglers import Stragglers
+from hprofiler.spark.replay.blocked import BlockedTime, StageBlocked
+from hprofiler.spark.replay.stragglers import Stragglers
 from hprofiler.spark.timeline import timeline
 
 

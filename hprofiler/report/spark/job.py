@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hprofiler.analysis.facts import RunFacts
-from hprofiler.analysis.spark_findings import Judged
+from hprofiler.analysis.spark.findings import Judged
 from hprofiler.analysis.stages import StageShares
 from hprofiler.report.blocks import MOST_ROWS, Part
-from hprofiler.report.spark_blocked import blocked_part, straggler_part
-from hprofiler.report.spark_text import (
+from hprofiler.report.spark.blocked import blocked_part, straggler_part
+from hprofiler.report.spark.text import (
     Belongs,
     application_part,
     executor_key,
@@ -24,7 +24,7 @@ from hprofiler.report.spark_text import (
     sql_part,
     stage_part,
 )
-from hprofiler.report.spark_timeline import timeline_part
+from hprofiler.report.spark.timeline import timeline_part
 from hprofiler.report.stages import gain_lines
 from hprofiler.spark.application import Application
 from hprofiler.spark.facts import SparkFacts

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hprofiler.spark.application import Application
-from hprofiler.spark.replay import Gain, Replay, Replayed, ReplayStage
+from hprofiler.spark.replay.schedule import Gain, Replay, Replayed, ReplayStage
 
 
 @dataclass(frozen=True)

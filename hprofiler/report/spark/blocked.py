@@ -8,9 +8,9 @@ from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable
 from hprofiler.model.measures import counted, duration, size
 from hprofiler.report.blocks import Cell, Column, Lines, Part, Row, Table
-from hprofiler.report.spark_words import CAUSES, NEVER_ADD_UP, RESOURCES
-from hprofiler.spark.blocked import Blocked, BlockedTime
-from hprofiler.spark.stragglers import StageStragglers, Stragglers
+from hprofiler.report.spark.words import CAUSES, NEVER_ADD_UP, RESOURCES
+from hprofiler.spark.replay.blocked import Blocked, BlockedTime
+from hprofiler.spark.replay.stragglers import StageStragglers, Stragglers
 from hprofiler.spark.windows import stage_name, whole_stage_name
 
 _STAGES_SHOWN = 5

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from hprofiler.base.paths import is_file, is_folder
 from hprofiler.base.text import some
-from hprofiler.spark.codecs import Stream
 from hprofiler.spark.facts import SparkError
+from hprofiler.spark.log.codecs import Stream
 
 _BUFFER = 1 << 20
 _ROLLED = re.compile(r"events_(\d{1,9})_.*")

@@ -10,7 +10,7 @@ from hprofiler.analysis.words import percent, plain
 from hprofiler.model.measures import counted
 from hprofiler.report.blocks import Chart, Mark, Part, Series
 from hprofiler.report.plain_page import write_plain_page
-from hprofiler.report.spark_scaling import scaling_parts
+from hprofiler.report.spark.scaling import scaling_parts
 from hprofiler.report.time_plot import levels
 from hprofiler.spark.scaling import Point, Scaling
 

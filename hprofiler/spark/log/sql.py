@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 from msgspec import field
 
-from hprofiler.spark.events import SQL_PREFIX
 from hprofiler.spark.figures import moment
+from hprofiler.spark.log.events import SQL_PREFIX
 
 MOST_EXECUTIONS = 20_000
 """Executions that are kept, the first ones. A server of queries may run more."""

@@ -11,10 +11,10 @@ from typing import Any
 from hprofiler.base.text import printable
 from hprofiler.model.measures import counted, duration
 from hprofiler.spark.application import READ_COLUMNS, Application
-from hprofiler.spark.blocked import BlockedTime, StageBlocked, blocked_time
-from hprofiler.spark.event_log import reason_of
-from hprofiler.spark.replay import Replay
-from hprofiler.spark.stragglers import Stragglers, stragglers
+from hprofiler.spark.log.reading import reason_of
+from hprofiler.spark.replay.blocked import BlockedTime, StageBlocked, blocked_time
+from hprofiler.spark.replay.schedule import Replay
+from hprofiler.spark.replay.stragglers import Stragglers, stragglers
 from hprofiler.spark.windows import whole_stage_name
 
 _STAGE = 0.2

@@ -15,7 +15,7 @@ from itertools import compress
 from statistics import median, median_low
 
 from hprofiler.spark.application import LOCALITIES, READ_COLUMNS, SUCCESS, Application
-from hprofiler.spark.replay import Gain, Replay, ReplayStage
+from hprofiler.spark.replay.schedule import Gain, Replay, ReplayStage
 
 SLOW = 1.5
 """A straggler's inverse progress rate is more than so many times the median."""

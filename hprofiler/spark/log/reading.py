@@ -16,7 +16,6 @@ import msgspec
 
 from hprofiler.base.passwords import has_secret, hide_values
 from hprofiler.base.text import printable, some
-from hprofiler.spark import events, sql
 from hprofiler.spark.application import (
     FAILED,
     KILLED,
@@ -34,10 +33,11 @@ from hprofiler.spark.application import (
     Note,
     Stage,
 )
-from hprofiler.spark.codecs import Decoded
 from hprofiler.spark.facts import SparkError
-from hprofiler.spark.log_files import LogFile, gaps
-from hprofiler.spark.sql import SqlLog, python_time
+from hprofiler.spark.log import events, sql
+from hprofiler.spark.log.codecs import Decoded
+from hprofiler.spark.log.files import LogFile, gaps
+from hprofiler.spark.log.sql import SqlLog, python_time
 
 _LONGEST_LINE = 64 << 20
 _LONG_LINE = 256 << 10

@@ -26,10 +26,9 @@ from hprofiler.spark.application import (
     Note,
     Stage,
 )
-from hprofiler.spark.event_log import masked, reason_of
 from hprofiler.spark.facts import SparkError
-from hprofiler.spark.rest import Ask, Server, find_application, moment
-from hprofiler.spark.sql import (
+from hprofiler.spark.log.reading import masked, reason_of
+from hprofiler.spark.log.sql import (
     MOST_EXECUTIONS,
     MOST_PACKED,
     Details,
@@ -38,6 +37,7 @@ from hprofiler.spark.sql import (
     SqlExecution,
     pack_details,
 )
+from hprofiler.spark.rest.server import Ask, Server, find_application, moment
 
 _PAGE = 1000
 _QUERIES = {"details": "true", "planDescription": "true", "length": str(_PAGE)}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hprofiler.analysis.spark_findings import SparkFinding, sentence
+from hprofiler.analysis.spark.findings import SparkFinding, sentence
 from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable
 from hprofiler.model.measures import counted, duration, size
 from hprofiler.report.blocks import MOST_ROWS, Block, Cell, Column, Facts, Lines, Part, Row, Table, cell
-from hprofiler.report.spark_words import note_text, verdict_text
+from hprofiler.report.spark.words import note_text, verdict_text
 from hprofiler.spark.application import Application
-from hprofiler.spark.event_log import reason_of
 from hprofiler.spark.figures import Figures, Gap, StageFigures
+from hprofiler.spark.log.reading import reason_of
+from hprofiler.spark.log.sql import SqlExecution
 from hprofiler.spark.memory import Memory
-from hprofiler.spark.sql import SqlExecution
 from hprofiler.spark.windows import stage_name
 
 STAGES_SHOWN = 10

@@ -1,0 +1,1 @@
+"""What matters in a Spark application, in codes and numbers: findings, and where its time went."""

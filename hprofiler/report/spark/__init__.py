@@ -1,0 +1,1 @@
+"""A Spark application in words, tables and pictures."""

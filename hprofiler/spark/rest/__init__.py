@@ -1,0 +1,1 @@
+"""What Spark knows, by its REST interface: of a driver or a history server."""
