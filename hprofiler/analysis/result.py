@@ -18,7 +18,8 @@ from hprofiler.analysis.findings import chosen, findings, in_sentence
 from hprofiler.analysis.machines import Machines, read_machines
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
-from hprofiler.analysis.spark.findings import judge, sentence
+from hprofiler.analysis.spark.findings import judge
+from hprofiler.analysis.spark.words import sentence
 from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
 from hprofiler.analysis.subject import Finding, says
 from hprofiler.analysis.trust import DEBUG_FLAGS, UnsureCallers

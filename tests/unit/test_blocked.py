@@ -7,7 +7,8 @@ import json
 import msgspec
 import pytest
 
-from hprofiler.analysis.spark.findings import judge, sentence
+from hprofiler.analysis.spark.findings import judge
+from hprofiler.analysis.spark.words import sentence
 from hprofiler.cli.commands.spark import print_answer
 from hprofiler.cli.terminal.lines import print_json
 from hprofiler.report.spark.blocked import blocked_part
@@ -131,6 +132,7 @@ def test_sections_of_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer["findings"][0] == {
         "code": "stage-share",
         "parameters": {"stage": 1, "attempts": [0], "share": pytest.approx(2 / 3)},
+        "seconds": 0.0,
         "text": "stage 1.0 takes 67% of the elapsed time",
     }
     print_answer(application, figures(application), as_json=False)

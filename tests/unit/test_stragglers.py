@@ -7,7 +7,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from hprofiler.analysis.spark.findings import judge, sentence, spark_findings
+from hprofiler.analysis.spark.findings import judge, spark_findings
+from hprofiler.analysis.spark.words import sentence
 from hprofiler.report.spark.blocked import blocked_part, straggler_part
 from hprofiler.report.spark.record import stragglers_record
 from hprofiler.report.spark.text import headline
@@ -216,7 +217,7 @@ def test_what_stands_out_is_one_sentence() -> None:
     blocked, found = blocked_time(made.application, replay), stragglers(made.application, replay)
     findings = spark_findings(blocked, found, replay)
     assert [one.code for one in findings] == ["stage-share", "stage-wait", "straggler"]
-    assert findings[1].parameters["what"] == "fetch" and findings[2].parameters["seconds"] == 3
+    assert findings[1].parameters["what"] == "fetch" and findings[2].seconds == 3
     assert sentence(findings) == (
         "Stage 14.0 takes 61% of the elapsed time; 72% of its task time is shuffle fetch; "
         "the straggler on node7 costs 3 s."

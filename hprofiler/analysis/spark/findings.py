@@ -1,21 +1,20 @@
-"""What stands out in an application's blocked time and stragglers: codes with parameters, and sentences made
-from them."""
+"""What stands out in an application, most important first: codes with parameters, and what each costs.
+
+First whether it failed, and why; then the largest part of its time; then what was wasted, and its stages. A
+finding of a group stands behind those of the groups before it, whatever it costs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
 from hprofiler.base.text import printable
-from hprofiler.model.measures import counted, duration
 from hprofiler.spark.application import READ_COLUMNS, Application
 from hprofiler.spark.log.reading import reason_of
 from hprofiler.spark.replay.blocked import BlockedTime, StageBlocked, blocked_time
 from hprofiler.spark.replay.schedule import Replay
 from hprofiler.spark.replay.stragglers import Stragglers, stragglers
-from hprofiler.spark.windows import whole_stage_name
 
 _STAGE = 0.2
 """A stage that takes a smaller part of the job is not worth a sentence."""
@@ -25,49 +24,16 @@ _LEAST_COST = 1000  # milliseconds
 _SKEWED = 5
 _REPLAY = 0.1
 _LONGEST_REASON = 100
-_WAITS = {
-    "fetch": "shuffle fetch",
-    "shuffle-write": "shuffle write",
-    "gc": "garbage collection",
-    "scheduler": "scheduler delay",
-    "python": "Python workers",
-}
-TEXTS = {
-    "job-failed": "{failed} of {jobs} failed{where}",
-    "stage-share": "{stage} takes {share:.0%} of the elapsed time",
-    "stage-wait": "{share:.0%} of its task time is {what}",
-    "data-skew": "its task {task} reads {times:.0f} x the median",
-    "straggler": "the straggler on {host} costs {cost}",
-    "other-straggler": "a straggler of {stage} on {host} costs {cost}",
-    "replay-error": "the replay is {share:.0%} off what was measured: bounds are rough",
-}
-"""The text of each code."""
 
 
 @dataclass(frozen=True)
 class SparkFinding:
-    """Something that stands out. `code` is a key of TEXTS; `parameters` are numbers, names and keys."""
+    """Something that stands out. `code` is a key of `analysis.spark.words.TEXTS`; `parameters` are numbers,
+    names and keys. `seconds` is what it costs of the application's time; 0 where that is not known."""
 
     code: str
     parameters: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def text(self) -> str:
-        shown = dict(self.parameters)
-        if "failed" in shown:
-            shown["jobs"] = counted(shown["jobs"], "jobs")
-            shown["where"] = ""
-        if "stage" in shown:
-            shown["stage"] = whole_stage_name(shown["stage"], shown["attempts"])
-        if "reason" in shown:
-            shown["where"] = f" in {shown['stage']}: {shown['reason']}"
-        if "what" in shown:
-            shown["what"] = _WAITS[shown["what"]]
-        if "seconds" in shown:
-            shown["cost"] = duration(shown["seconds"])
-            shown["host"] = shown["host"] or f"executor {shown['executor']}"
-            shown["host"] += ", still running," if shown["running"] else ""
-        return TEXTS[self.code].format(**shown)
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -121,11 +87,11 @@ def spark_findings(blocked: BlockedTime, found: Stragglers, replay: Replay) -> l
             "attempts": (task.attempt,),
             "host": task.host,
             "executor": task.executor,
-            "seconds": round(cost.time) / 1000,
             "causes": task.causes,
             "running": task.running,
         }
-        stands_out.append(SparkFinding("straggler" if same else "other-straggler", parameters))
+        code = "straggler" if same else "other-straggler"
+        stands_out.append(SparkFinding(code, parameters, round(cost.time) / 1000))
     if abs(blocked.replay.error) > _REPLAY:
         stands_out.append(SparkFinding("replay-error", {"share": abs(blocked.replay.error)}))
     return stands_out
@@ -152,9 +118,3 @@ def _wait(stage: StageBlocked) -> tuple[str, float]:
         "python": stage.share_of("python"),
     }
     return max(waits.items(), key=lambda pair: pair[1])
-
-
-def sentence(found: Sequence[SparkFinding]) -> str:
-    """All findings as one sentence, "" for none."""
-    text = "; ".join(one.text for one in found)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hprofiler.analysis.spark.findings import Judged, SparkFinding
+from hprofiler.analysis.spark.words import finding_text
 from hprofiler.base.bounded_json import members
 from hprofiler.report.spark.job import Recorded
 from hprofiler.report.spark.words import NEVER_ADD_UP, RESOURCES, note_text, verdict_text
@@ -51,7 +52,7 @@ def answer_record(judged: Judged, found: Figures, recorded: Recorded | None = No
 
 
 def findings_record(found: Sequence[SparkFinding]) -> list[dict[str, object]]:
-    return [members(one, "code", "parameters", "text") for one in found]
+    return [{**members(one, "code", "parameters", "seconds"), "text": finding_text(one)} for one in found]
 
 
 def blocked_record(blocked: BlockedTime) -> dict[str, Any]:
