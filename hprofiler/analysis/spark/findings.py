@@ -5,10 +5,11 @@ finding of a group stands behind those of the groups before it, whatever it cost
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.base.text import printable
 from hprofiler.spark.application import READ_COLUMNS, Application
 from hprofiler.spark.log.reading import reason_of
@@ -24,16 +25,6 @@ _LEAST_COST = 1000  # milliseconds
 _SKEWED = 5
 _REPLAY = 0.1
 _LONGEST_REASON = 100
-
-
-@dataclass(frozen=True)
-class SparkFinding:
-    """Something that stands out. `code` is a key of `analysis.spark.words.TEXTS`; `parameters` are numbers,
-    names and keys. `seconds` is what it costs of the application's time; 0 where that is not known."""
-
-    code: str
-    parameters: dict[str, Any] = field(default_factory=dict)
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hprofiler.analysis.spark.findings import SparkFinding
+from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.model.measures import counted, duration
 from hprofiler.spark.windows import whole_stage_name
 

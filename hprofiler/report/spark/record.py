@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hprofiler.analysis.spark.findings import Judged, SparkFinding
+from hprofiler.analysis.spark.finding import SparkFinding
+from hprofiler.analysis.spark.findings import Judged
 from hprofiler.analysis.spark.words import finding_text
 from hprofiler.base.bounded_json import members
 from hprofiler.report.spark.job import Recorded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hprofiler.analysis.spark.findings import SparkFinding
+from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.analysis.spark.words import sentence
 from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable
