@@ -42,7 +42,7 @@ def test_names_are_text(tmp_path: Path) -> None:
     found = written(application, tmp_path, Part("more", [Lines([HOSTILE]), keyed]), Part(HOSTILE))
     assert blocks(found, "table")[-1]["rows"] == [{"cells": [SHOWN], "key": SHOWN, "belongs": [SHOWN]}]
     assert found["title"] == SHOWN and found["headline"] == ["Headline", "what ran"]
-    (row,) = blocks(found, "table")[0]["rows"]
+    (row,) = blocks(found, "table")[1]["rows"]
     assert row["cells"][:4] == [f"stage 0.0 {SHOWN}", ["3 s", 3000], ["100%", 3000], ["1.2 s", 1200]]
     assert {"title": SHOWN[:1].upper() + SHOWN[1:], "about": "", "blocks": []} in found["sections"]
 
@@ -77,7 +77,7 @@ def test_the_timeline_is_the_whole_application(tmp_path: Path) -> None:
     assert lanes["queries"][0][:2] == [2.5, 7.5]
     curves = {one["name"]: one["values"] for one in timeline["curves"]}
     assert max(curves["active tasks"]) == 1 and max(curves["cores of executors"]) == 4
-    belongs = [row["belongs"] for row in blocks(found, "table")[0]["rows"]]
+    belongs = [row["belongs"] for row in blocks(found, "table")[1]["rows"]]
     assert belongs == [["query 5", "executor 1"]] * 2
 
 

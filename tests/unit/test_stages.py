@@ -165,7 +165,10 @@ def test_the_page_has_what_spark_knows(tmp_path: Path) -> None:
         record["hosts"][0]["recordings"][0]["resident_bytes"] = 3 << 29
     report = make_report(tmp_path / "run", slices=True)
     sentence = report.events[0].findings[1].text
-    assert sentence == "Stage 3.0 takes 80% of the elapsed time; 75% of its task time is shuffle fetch."
+    assert sentence == (
+        "Stage 3.0 takes 80% of the time; 75% of its task time is shuffle fetch; "
+        "no stage ran for 1 s of 5 s (20%), before the first."
+    )
     page = described(report.page)
     job, curves = page["job"], page["curves"]
     assert sentence in job["headline"]
@@ -174,7 +177,7 @@ def test_the_page_has_what_spark_knows(tmp_path: Path) -> None:
         ("stage 3.0", ["stage 3.0 collect at A:42", ["8 s", 8000]])
     ]
     titles = [one["title"] for one in job["sections"]]
-    assert titles[:4] == ["Timeline", "Stages by task time", "The application", "Blocked time"]
+    assert titles[:4] == ["Where the time went", "Timeline", "Stages by task time", "The application"]
     assert ["1.5 GiB", 3 << 29] in tables["memory"][0]["cells"]
     active = curves["curves"][0]["values"]
     at = {second: active[int((second + 0.5) / curves["width"])] for second in (0, 1, 4)}

@@ -7,6 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from hprofiler.analysis.spark.account import account
 from hprofiler.analysis.spark.findings import judge, spark_findings
 from hprofiler.analysis.spark.words import sentence
 from hprofiler.report.spark.blocked import blocked_part, straggler_part
@@ -132,7 +133,7 @@ def test_a_task_that_still_runs() -> None:
     assert gain and gain.time == 3000
     assert "executor a on host-a: 4 s so far, still running, 4.0 x" in straggler_part(found).text
     assert "on host-a, still running, costs 3 s" in sentence(
-        spark_findings(blocked_time(made.application, replay), found, replay)
+        spark_findings(account(made.application, replay), found, replay)
     )
     made.application.end = START + 5000
     assert analyzed(made).count == 0, "of an ended application its end was lost"
@@ -215,11 +216,12 @@ def test_what_stands_out_is_one_sentence() -> None:
     made.stage(15, 6100, 10_000, [(6100, 3900)], parents=(14,))
     replay = Replay(made.application)
     blocked, found = blocked_time(made.application, replay), stragglers(made.application, replay)
-    findings = spark_findings(blocked, found, replay)
+    made_account = account(made.application, replay)
+    findings = spark_findings(made_account, found, replay)
     assert [one.code for one in findings] == ["stage-share", "stage-wait", "straggler"]
     assert findings[1].parameters["what"] == "fetch" and findings[2].seconds == 3
     assert sentence(findings) == (
-        "Stage 14.0 takes 61% of the elapsed time; 72% of its task time is shuffle fetch; "
+        "Stage 14.0 takes 61% of the time; 72% of its task time is shuffle fetch; "
         "the straggler on node7 costs 3 s."
     )
     text = blocked_part(blocked).text + straggler_part(found).text
@@ -228,6 +230,6 @@ def test_what_stands_out_is_one_sentence() -> None:
     task, gain = found.worst[0]
     assert gain is not None
     short = replace(found, worst=((task, replace(gain, time=900.0)),))
-    assert len(spark_findings(blocked, short, replay)) == 2, "under a second it is not worth a sentence"
+    assert len(spark_findings(made_account, short, replay)) == 2, "under a second it is not worth a sentence"
     cheap = straggler_part(replace(found, gain=Gain(0.009, 90.0)))
     assert not cheap.blocks and cheap.title.endswith("cost the job at most 90 ms (0.90%)")

@@ -1,37 +1,48 @@
 """What stands out in an application, most important first: codes with parameters, and what each costs.
 
-First whether it failed, and why; then the largest part of its time; then what was wasted, and its stages. A
-finding of a group stands behind those of the groups before it, whatever it costs."""
+First whether it failed, and why. Then the largest part of the account of its time, unless that is plain work;
+then what was wasted, if it is much; then the stage that takes most, and what its tasks wait for. The rest
+follows by cost.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from hprofiler.analysis.spark.account import GROUPS, Account, Part, account
 from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.base.text import printable
 from hprofiler.spark.application import READ_COLUMNS, Application
 from hprofiler.spark.log.reading import reason_of
-from hprofiler.spark.replay.blocked import BlockedTime, StageBlocked, blocked_time
-from hprofiler.spark.replay.schedule import Replay
+from hprofiler.spark.replay.blocked import BlockedTime, blocked_time
+from hprofiler.spark.replay.schedule import Replay, ReplayStage
 from hprofiler.spark.replay.stragglers import Stragglers, stragglers
 
 _STAGE = 0.2
-"""A stage that takes a smaller part of the job is not worth a sentence."""
+"""A stage that takes a smaller part of the time is not worth a sentence."""
+_PART = 0.1
 _WAIT = 0.1
+_NOT_TIMED = 0.25
+"""A smaller part that Spark does not time is usual."""
 _STRAGGLER = 0.02
 _LEAST_COST = 1000  # milliseconds
 _SKEWED = 5
+_FEWEST = 3
+_MOST_DATA = 0.5
 _REPLAY = 0.1
 _LONGEST_REASON = 100
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What an application would gain without waits and stragglers, and what stands out of that."""
+    """Where an application's time went, what it would gain without waits and stragglers, and what stands out
+    of all that."""
 
     application: Application
+    account: Account
     blocked: BlockedTime
     stragglers: Stragglers
     findings: tuple[SparkFinding, ...]
@@ -39,9 +50,33 @@ class Judged:
 
 def judge(application: Application, replay: Replay) -> Judged:
     """What stands out, by the application's replay, of which nothing large is kept."""
+    made = account(application, replay)
     blocked, found = blocked_time(application, replay), stragglers(application, replay)
-    of_failures = failure_findings(application)
-    return Judged(application, blocked, found, (*of_failures, *spark_findings(blocked, found, replay)))
+    findings = ranked(made, failure_findings(application), (), spark_findings(made, found, replay), ())
+    return Judged(application, made, blocked, found, tuple(findings))
+
+
+def ranked(
+    made: Account,
+    failures: Sequence[SparkFinding],
+    waste: Sequence[SparkFinding],
+    stage: Sequence[SparkFinding],
+    advice: Sequence[SparkFinding],
+) -> list[SparkFinding]:
+    """All findings in their order; those of a stage stay together, as they speak of one another."""
+    parts = account_findings(made)
+    largest = [one for one in parts[:1] if one.seconds * 1000 >= made.group("work")]
+    much = [one for one in waste if made.share(one.seconds * 1000) >= _PART]
+    rest = [*parts[len(largest) :], *(one for one in waste if one not in much), *advice]
+    about = [one.parameters.get("stage") for one in largest]
+    caveats = [one for one in stage if one.code == "replay-error"]
+    own = [
+        one
+        for one in stage
+        if one not in caveats and not (one.code == "stage-share" and one.parameters["stage"] in about)
+    ]
+    by_cost = sorted(rest, key=lambda one: -one.seconds)
+    return [*failures, *largest, *sorted(much, key=lambda one: -one.seconds), *own, *by_cost, *caveats]
 
 
 def failure_findings(application: Application) -> list[SparkFinding]:
@@ -58,21 +93,52 @@ def failure_findings(application: Application) -> list[SparkFinding]:
     return [SparkFinding("job-failed", parameters)]
 
 
-def spark_findings(blocked: BlockedTime, found: Stragglers, replay: Replay) -> list[SparkFinding]:
-    """The stage that takes most of the job, what its tasks wait for, and the straggler that costs most."""
-    most = max(blocked.stages, key=lambda one: one.share, default=None)
+def account_findings(made: Account) -> list[SparkFinding]:
+    """The parts of the account that are no work and large enough, the largest first."""
+    found = []
+    for group in ("no-stage", "no-executor", "narrow"):
+        time = made.group(group)
+        if time and made.share(time) >= _PART:
+            parts = [made.part(code) for code in GROUPS[group]]
+            most = max(parts, key=lambda part: part.time)
+            times = {part.code: part.time / 1000 for part in parts if part.time}
+            parameters = {"share": made.share(time), "total": made.total / 1000, "parts": times}
+            found.append(SparkFinding(group, {**parameters, **_longest(most)}, time / 1000))
+    return sorted(found, key=lambda one: -one.seconds)
+
+
+def _longest(part: Part) -> dict[str, Any]:
+    """What a part consists of: the gap or stage that takes most of it."""
+    found: dict[str, Any] = {"part": part.code, "count": part.count}
+    if part.gaps:
+        gap = part.gaps[0]
+        found.update(longest=gap.time / 1000, after=gap.before, before=gap.after, query=gap.query)
+    elif part.stages:
+        stage = part.stages[0]
+        found.update(longest=stage.time / 1000, stage=stage.stage, attempts=stage.attempts)
+        found.update(tasks=stage.tasks, slots=stage.slots)
+    return found
+
+
+def spark_findings(made: Account, found: Stragglers, replay: Replay) -> list[SparkFinding]:
+    """The stage that takes most of the time, what its tasks wait for, and the straggler that costs most."""
+    places = range(len(replay.stages))
+    place = max(places, key=made.of_stages.__getitem__, default=None)
+    most = None if place is None else replay.stages[place]
     stands_out: list[SparkFinding] = []
-    if most is not None and most.share >= _STAGE:
-        parameters: dict[str, Any] = {"stage": most.stage, "attempts": most.attempts, "share": most.share}
-        stands_out.append(SparkFinding("stage-share", parameters))
-        what, share = _wait(most)
-        if share >= _WAIT:
-            stands_out.append(SparkFinding("stage-wait", {"what": what, "share": share}))
-        stands_out += _data_skew(replay, most)
+    if place is not None and most is not None and made.share(made.of_stages[place]) >= _STAGE:
+        time = made.of_stages[place]
+        parameters = {"stage": most.id, "attempts": most.attempt_numbers, "share": made.share(time)}
+        stands_out.append(SparkFinding("stage-share", parameters, time / 1000))
+        stands_out += [*_stage_wait(made, place), *_data_skew(most)]
+    elif made.group("work") and made.share(made.group("work")) >= _PART:
+        work = made.group("work")
+        parameters = {"share": made.share(work), "cpu": made.part("cpu").time / work}
+        stands_out.append(SparkFinding("work", parameters, work / 1000))
     costs = ((gain, task) for task, gain in found.worst if gain is not None)
     cost, task = max(costs, key=lambda pair: pair[0].time, default=(None, None))
     if cost is not None and task is not None and cost.share >= _STRAGGLER and cost.time >= _LEAST_COST:
-        same = most is not None and stands_out and task.stage == most.stage
+        same = most is not None and stands_out and task.stage == most.id
         parameters = {
             "stage": task.stage,
             "attempts": (task.attempt,),
@@ -83,29 +149,36 @@ def spark_findings(blocked: BlockedTime, found: Stragglers, replay: Replay) -> l
         }
         code = "straggler" if same else "other-straggler"
         stands_out.append(SparkFinding(code, parameters, round(cost.time) / 1000))
-    if abs(blocked.replay.error) > _REPLAY:
-        stands_out.append(SparkFinding("replay-error", {"share": abs(blocked.replay.error)}))
+    error = replay.in_short().error
+    if abs(error) > _REPLAY:
+        stands_out.append(SparkFinding("replay-error", {"share": abs(error)}))
     return stands_out
 
 
-def _data_skew(replay: Replay, most: StageBlocked) -> list[SparkFinding]:
-    """The task that read far more than the median of its stage."""
-    stage = next(one for one in replay.stages if one.id == most.stage)
-    read = list(map(sum, zip(*map(stage.column, READ_COLUMNS), strict=True)))
-    usual = median(read) if read else 0
-    if not usual or max(read) <= _SKEWED * usual:
+def _stage_wait(made: Account, place: int) -> list[SparkFinding]:
+    """What takes most of the time of a stage's tasks besides the CPU; what Spark does not time only where it
+    counted the CPU at all."""
+    did = made.did[place]
+    waits = {what: share for what, share in did.items() if what not in ("cpu", "repeated", "other")}
+    if did.get("cpu") and did.get("other", 0.0) >= _NOT_TIMED:
+        waits["other"] = did["other"]
+    what = max(waits, key=waits.__getitem__, default="")
+    if not what or waits[what] < _WAIT:
         return []
-    tid = stage.column("tid")[read.index(max(read))]
-    return [SparkFinding("data-skew", {"task": tid, "times": max(read) / usual})]
+    seconds = waits[what] * made.work[place] / 1000
+    return [SparkFinding("stage-wait", {"what": what, "share": waits[what]}, seconds)]
 
 
-def _wait(stage: StageBlocked) -> tuple[str, float]:
-    """What a stage's tasks wait for most, and its part of their time."""
-    waits = {
-        "fetch": stage.share_of("network"),
-        "shuffle-write": stage.share_of("disk") - stage.share_of("network"),
-        "gc": stage.share_of("gc"),
-        "scheduler": stage.share_of("scheduler"),
-        "python": stage.share_of("python"),
-    }
-    return max(waits.items(), key=lambda pair: pair[1])
+def _data_skew(stage: ReplayStage) -> list[SparkFinding]:
+    """The task that read far more than the median of its stage, or most of what all read, where most read
+    nothing."""
+    read = list(map(sum, zip(*map(stage.column, READ_COLUMNS), strict=True)))
+    largest, usual, whole = max(read, default=0), median(read) if read else 0, sum(read)
+    if not largest or len(read) < _FEWEST or largest <= _SKEWED * usual:
+        return []
+    tid = stage.column("tid")[read.index(largest)]
+    if usual:
+        return [SparkFinding("data-skew", {"task": tid, "times": largest / usual})]
+    if largest < _MOST_DATA * whole:
+        return []
+    return [SparkFinding("one-partition", {"task": tid, "tasks": len(read), "share": largest / whole})]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hprofiler.analysis.spark.finding import SparkFinding
+from hprofiler.analysis.words import and_list
 from hprofiler.model.measures import counted, duration
-from hprofiler.spark.windows import whole_stage_name
+from hprofiler.spark.windows import stage_name, whole_stage_name
 
 _WAITS = {
     "fetch": "shuffle fetch",
@@ -14,21 +16,56 @@ _WAITS = {
     "gc": "garbage collection",
     "scheduler": "scheduler delay",
     "python": "Python workers",
+    "deserialize": "deserialization",
+    "results": "making and fetching results",
+    "other": "what Spark does not time: input, output, spills, locks",
 }
 TEXTS = {
     "job-failed": "{failed} of {jobs} failed{where}",
-    "stage-share": "{stage} takes {share:.0%} of the elapsed time",
+    "no-stage": "no stage ran for {time} of {total} ({share:.0%}){parts}{longest}",
+    "no-executor": "no executor was there for {time} of {total} ({share:.0%}){longest}",
+    "narrow": "fewer than a quarter of the slots had a task for {time} of {total} ({share:.0%}){longest}",
+    "work": "tasks ran at full width for {share:.0%} of the time, {cpu:.0%} of that on a CPU",
+    "stage-share": "{stage} takes {share:.0%} of the time",
     "stage-wait": "{share:.0%} of its task time is {what}",
     "data-skew": "its task {task} reads {times:.0f} x the median",
+    "one-partition": "1 of its {tasks:,} tasks reads {part} of its data",
     "straggler": "the straggler on {host} costs {cost}",
     "other-straggler": "a straggler of {stage} on {host} costs {cost}",
     "replay-error": "the replay is {share:.0%} off what was measured: bounds are rough",
 }
 """The text of each code."""
+_GAPS = {
+    "before-first-stage": "before the first",
+    "between-stages": "between stages",
+    "after-last-stage": "after the last",
+}
+_NARROW = {
+    "no-task": "while {stage} was open and none of its tasks ran",
+    "one-task": "in {stage}, which has 1 task for {slots}",
+    "few-tasks": "in {stage}, which has {tasks} for {slots}",
+    "tail": "while the last of the {tasks} of {stage} ran",
+    "slow-launch": "in {stage}, while more of its {tasks} waited",
+}
+_MANY_NARROW = {
+    "no-task": "in {count}, while none of their tasks ran",
+    "one-task": "in {count} of 1 task",
+    "few-tasks": "in {count} of few tasks",
+    "tail": "in {count}, while their last tasks ran",
+    "slow-launch": "in {count}, while more of their tasks waited",
+}
+_WORTH = 0.05
+_ON_TOP = 4
+_MOST = 0.995
 
 
 def finding_text(finding: SparkFinding) -> str:
     shown = dict(finding.parameters)
+    time = duration(finding.seconds)
+    if finding.code in ("no-stage", "no-executor", "narrow"):
+        shown["longest"] = _longest(finding)
+        shown["parts"] = _parts(finding) if finding.code == "no-stage" else ""
+        shown["total"] = duration(shown["total"])
     if "failed" in shown:
         shown["jobs"] = counted(shown["jobs"], "jobs")
         shown["where"] = ""
@@ -41,10 +78,54 @@ def finding_text(finding: SparkFinding) -> str:
     if "executor" in shown:
         shown["host"] = shown["host"] or f"executor {shown['executor']}"
         shown["host"] += ", still running," if shown["running"] else ""
-    return TEXTS[finding.code].format(**shown, cost=duration(finding.seconds))
+    if finding.code == "one-partition":
+        shown["part"] = "all" if shown["share"] >= _MOST else f"{shown['share']:.0%}"
+    return TEXTS[finding.code].format(**shown, cost=time, time=time)
+
+
+def _parts(finding: SparkFinding) -> str:
+    """How the time without a stage is divided."""
+    parts: Mapping[str, float] = finding.parameters["parts"]
+    worth = {code: time for code, time in parts.items() if time >= _WORTH * finding.seconds}
+    if len(worth) == 1:
+        return f", {_GAPS[next(iter(worth))]}"
+    return f", {and_list([f'{duration(time)} {_GAPS[code]}' for code, time in worth.items()])}"
+
+
+def _longest(finding: SparkFinding) -> str:
+    """What a part of the account mostly consists of."""
+    known = finding.parameters
+    part, time = known["part"], known.get("longest", 0.0)
+    if part == "before-first-executor":
+        return ", before the first came"
+    if part in _GAPS:
+        if part == "before-first-stage" or (part == "after-last-stage" and known["query"] is None):
+            return ""
+        return f", longest {duration(time)} {gap_text(known['after'], known['before'], known['query'])}"
+    stage = whole_stage_name(known["stage"], known["attempts"])
+    if part == "no-executor":
+        return f", while {stage} waited"
+    whole = known["parts"][part]
+    named = 2 * time >= whole
+    words: dict[str, Any] = {"stage": stage, "slots": counted(known["slots"], "slots")}
+    words.update(tasks=counted(known["tasks"], "tasks"), count=counted(known["count"], "stages"))
+    text = (_NARROW if named else _MANY_NARROW)[part].format(**words)
+    if whole >= (1 - _WORTH) * finding.seconds:
+        return f", {text}"
+    return f", {duration(whole)} of it {text}"
+
+
+def gap_text(after: tuple[int, int] | None, before: tuple[int, int] | None, query: int | None) -> str:
+    """Where a time without any stage is."""
+    within = "" if query is None else f"in query {query} "
+    if after and before:
+        return f"{within}between {stage_name(*after)} and {stage_name(*before)}"
+    if after:
+        return f"{within}after {stage_name(*after)}"
+    return f"{within}before {stage_name(*before)}" if before else within.strip()
 
 
 def sentence(found: Sequence[SparkFinding]) -> str:
-    """All findings as one sentence, "" for none."""
-    text = "; ".join(map(finding_text, found))
+    """The first findings as one sentence, "" for none."""
+    text = "; ".join(map(finding_text, found[:_ON_TOP]))
     return f"{text[:1].upper()}{text[1:]}." if text else ""

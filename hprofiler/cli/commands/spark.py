@@ -18,6 +18,7 @@ from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import print_problems
 from hprofiler.cli.terminal.lines import print_json
+from hprofiler.report.spark.account import account_part
 from hprofiler.report.spark.job import WALL, Recorded, answer_parts, page_parts, recorded
 from hprofiler.report.spark.page import write_page
 from hprofiler.report.spark.record import answer_record
@@ -74,7 +75,8 @@ def print_answer(
     else:
         parts = answer_parts(judged, found, recorded)
         first, *others = (part.text for part in parts)
-        print("\n\n".join(filter(None, ["\n".join(head), first, stage_part(found).text, *others])))
+        account = account_part(judged.account, judged.findings).text
+        print("\n\n".join(filter(None, ["\n".join(head), account, first, stage_part(found).text, *others])))
 
 
 def _export(options: argparse.Namespace, application: Application, found: Figures) -> None:

@@ -9,6 +9,7 @@ from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.spark.findings import Judged
 from hprofiler.analysis.stages import StageShares
 from hprofiler.report.blocks import MOST_ROWS, Part
+from hprofiler.report.spark.account import account_part
 from hprofiler.report.spark.blocked import blocked_part, straggler_part
 from hprofiler.report.spark.text import (
     Belongs,
@@ -73,7 +74,8 @@ def page_parts(judged: Judged, found: Figures, recorded: Recorded | None = None)
     """The parts below the headline of a page."""
     application = judged.application
     stages = stage_part(found, _belongs(application, found))
-    parts = [timeline_part(application), stages, *answer_parts(judged, found, recorded)]
+    first = account_part(judged.account, judged.findings)
+    parts = [first, timeline_part(application), stages, *answer_parts(judged, found, recorded)]
     return [part for part in parts if part.title]
 
 
@@ -98,7 +100,7 @@ def _belongs(application: Application, found: Figures) -> Belongs:
 
 
 def answer_parts(judged: Judged, found: Figures, recorded: Recorded | None = None) -> list[Part]:
-    """The parts of the answer below its headline and its table of stages."""
+    """The parts of the answer below its headline, its account and its table of stages."""
     application = judged.application
     parts = [
         application_part(application, found),

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from hprofiler.analysis.spark.account import Account
 from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.analysis.spark.findings import Judged
 from hprofiler.analysis.spark.words import finding_text
 from hprofiler.base.bounded_json import members
+from hprofiler.report.spark.account import account_record
 from hprofiler.report.spark.job import Recorded
 from hprofiler.report.spark.words import NEVER_ADD_UP, RESOURCES, note_text, verdict_text
 from hprofiler.spark.figures import (
@@ -40,7 +42,8 @@ def answer_record(judged: Judged, found: Figures, recorded: Recorded | None = No
         "findings": findings_record(judged.findings),
         "stages": stage_records(found),
         "jobs": job_records(application, found),
-        "blocked": blocked_record(judged.blocked),
+        "account": account_record(judged.account),
+        "blocked": blocked_record(judged.blocked, judged.account),
         "byStacks": gains
         and {rule: {"upperBound": one.time, "upperBoundShare": one.share} for rule, one in gains.items()},
         "stragglers": stragglers_record(judged.stragglers),
@@ -56,7 +59,7 @@ def findings_record(found: Sequence[SparkFinding]) -> list[dict[str, object]]:
     return [{**members(one, "code", "parameters", "seconds"), "text": finding_text(one)} for one in found]
 
 
-def blocked_record(blocked: BlockedTime) -> dict[str, Any]:
+def blocked_record(blocked: BlockedTime, made: Account) -> dict[str, Any]:
     """The section of `--json`, its stages an iterator. Times are milliseconds, shares parts of one."""
     replay, use = blocked.replay, blocked.use
     return {
@@ -80,7 +83,7 @@ def blocked_record(blocked: BlockedTime) -> dict[str, Any]:
             for one in blocked.resources
         ],
         "neverAddUp": NEVER_ADD_UP,
-        "stages": map(_stage_record, blocked.stages),
+        "stages": map(_stage_record, blocked.stages, map(made.share, made.of_stages)),
         "gcPauses": blocked.gc_pauses,
         "use": {
             "diskBytes": use.disk,
@@ -96,11 +99,11 @@ def blocked_record(blocked: BlockedTime) -> dict[str, Any]:
     }
 
 
-def _stage_record(stage: StageBlocked) -> dict[str, Any]:
+def _stage_record(stage: StageBlocked, share: float) -> dict[str, Any]:
     return {
         "stageId": stage.stage,
         "attemptIds": list(stage.attempts),
-        "share": stage.share,
+        "share": share,
         "taskTime": stage.task_time,
         "blocked": stage.waits,
     }

@@ -12,15 +12,13 @@ from hprofiler.model.measures import counted, duration, size
 from hprofiler.report.blocks import MOST_ROWS, Block, Cell, Column, Facts, Lines, Part, Row, Table, cell
 from hprofiler.report.spark.words import note_text, verdict_text
 from hprofiler.spark.application import Application
-from hprofiler.spark.figures import Figures, Gap, StageFigures
+from hprofiler.spark.figures import Figures, StageFigures
 from hprofiler.spark.log.reading import reason_of
 from hprofiler.spark.log.sql import SqlExecution
 from hprofiler.spark.memory import Memory
 from hprofiler.spark.windows import stage_name
 
 STAGES_SHOWN = 10
-_GAPS_SHOWN = 3
-_GAP_WORTH = 0.02  # of the elapsed time
 _REASONS_SHOWN = 5
 _EXECUTORS_SHOWN = 10
 _QUERIES_SHOWN = 10
@@ -34,7 +32,7 @@ NOTHING_BELONGS: Belongs = {}
 
 
 def headline(application: Application, found: Figures, findings: Sequence[SparkFinding]) -> list[str]:
-    """What ran, for how long, and what stands out: the findings, else the stage with most task time."""
+    """What ran, for how long, and the first of what stands out, else the stage with most task time."""
     ran = [one for one in found.stages if one.stage.status in ("COMPLETE", "FAILED", "ACTIVE")]
     name = application.id + (f" attempt {application.attempt}" if application.attempt else "")
     version = f"Spark {application.version}" if application.version else "unknown version of Spark"
@@ -67,7 +65,7 @@ def headline(application: Application, found: Figures, findings: Sequence[SparkF
 
 
 def application_part(application: Application, found: Figures) -> Part:
-    """Sums over all succeeded tasks; what failed and was killed; times without a stage."""
+    """Sums over all succeeded tasks; what failed and was killed."""
     good = found.work["succeeded"]
     sums = good.sums
     run, cpu = sums["executorRunTime"], sums["executorCpuTime"] / 1e6
@@ -110,18 +108,7 @@ def application_part(application: Application, found: Figures) -> Part:
         if work.tasks:
             lost = duration(work.sums["taskTime"] / 1e3)
             rows.append((status, f"{counted(work.tasks, 'tasks')}, which took {lost}"))
-    if found.idle:
-        rows.append(
-            ("no stage", f"{duration(found.idle / 1e3)} ({_share(found.idle, found.elapsed)} of elapsed)")
-        )
-    worth = [gap for gap in found.gaps if gap.end - gap.start > _GAP_WORTH * found.elapsed]
-    gaps = [_gap_text(gap) for gap in worth[:_GAPS_SHOWN]]
-    return Part("the application", [Facts(rows), *([Lines(gaps, 4, True)] if gaps else [])])
-
-
-def _gap_text(gap: Gap) -> str:
-    around = [stage_name(*one) for one in (gap.before, gap.after) if one]
-    return f"{duration((gap.end - gap.start) / 1e3)} between {' and '.join(around)}"
+    return Part("the application", [Facts(rows)])
 
 
 _IN_TERMINAL = (

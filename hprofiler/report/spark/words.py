@@ -89,6 +89,62 @@ RESOURCES = {
     "locks": ("", "needs stacks: record the executors with -e wall"),
 }
 """What is counted of the waits for each resource, and what is not."""
+PARTS = {
+    "before-first-stage": "no stage: before the first",
+    "between-stages": "no stage: between stages",
+    "after-last-stage": "no stage: after the last",
+    "before-first-executor": "no executor: before the first came",
+    "no-executor": "no executor: a stage waits",
+    "no-task": "few tasks: a stage is open, none runs",
+    "one-task": "few tasks: stages of 1 task",
+    "few-tasks": "few tasks: stages of few tasks",
+    "tail": "few tasks: the last of a stage",
+    "slow-launch": "few tasks: more wait to be launched",
+    "cpu": "tasks at full width: CPU",
+    "fetch": "tasks at full width: shuffle fetch",
+    "gc": "tasks at full width: garbage collection",
+    "shuffle-write": "tasks at full width: shuffle write",
+    "python": "tasks at full width: Python workers",
+    "deserialize": "tasks at full width: deserialization",
+    "results": "tasks at full width: making and fetching results",
+    "scheduler": "tasks at full width: scheduler delay",
+    "repeated": "tasks at full width: failed, killed or run again",
+    "other": "tasks at full width: not timed by Spark",
+}
+"""Name of each part of the account."""
+REMEDIES = {
+    "no-stage/before-first-stage": "see what the driver does before its first job: listing files, inferring "
+    "schemas, loading, planning; record it with hprofiler run -j driver",
+    "no-stage/between-stages": "see what the driver does there: collected data, planning, broadcasts, "
+    "listing and committing files, code of its own; record it with hprofiler run -j driver. Jobs that do "
+    "not depend on each other can run at the same time, from several threads",
+    "no-stage/after-last-stage": "see what the driver does at the end: commits and renames of many files, "
+    "results, cleaning up; end the session once the work is done",
+    "no-executor": "ask for executors earlier or keep some (spark.dynamicAllocation.minExecutors, "
+    "executorIdleTimeout), or look at the queue and quota of the cluster",
+    "narrow/no-task": "see what the driver does before it launches tasks and after they ended: large "
+    "closures and broadcasts, waits for locality (spark.locality.wait), results",
+    "narrow/one-task": "give the stage more partitions: input that can be split, no coalesce(1), no "
+    "global sort or window without PARTITION BY; or use fewer slots",
+    "narrow/few-tasks": "give the stage more partitions (spark.sql.shuffle.partitions, repartition, smaller "
+    "input splits); or use fewer slots",
+    "narrow/tail": "spread the data of the slow tasks: salt or broadcast skewed keys, "
+    "spark.sql.adaptive.skewJoin.enabled, more partitions; if only a host is slow, spark.speculation",
+    "narrow/slow-launch": "see why tasks wait though slots are free: spark.locality.wait, a busy driver, "
+    "resources of a task (GPUs) that bound the slots",
+    "stage-wait/fetch": "shuffle less (filter and aggregate earlier, broadcast small tables), or use larger "
+    "blocks: fewer partitions on both sides",
+    "stage-wait/gc": "give more memory to a task: fewer cores or a larger heap for each executor",
+    "stage-wait/shuffle-write": "write less in shuffles, and to faster local disks (spark.local.dir)",
+    "stage-wait/python": "replace Python functions by those of SQL, or use pandas (Arrow) functions",
+    "stage-wait/deserialize": "make tasks smaller and fewer: large closures and tables should be broadcast",
+    "stage-wait/scheduler": "launch fewer and longer tasks; look at the load of the driver",
+    "stage-wait/results": "collect less at the driver",
+    "stage-wait/other": "record the executors with -e wall to see what tasks wait for",
+    "data-skew": "salt or broadcast the keys that most rows have, or spark.sql.adaptive.skewJoin.enabled",
+    "one-partition": "the rows have one key, or one partition holds them all: choose another key, or salt it",
+}
+"""What to do, by the code of a finding, or by that and its `part` or `what`."""
 NEVER_ADD_UP = (
     "These never add up: a pause of the collector may fall into a wait for the network, a remote read is "
     "network and disk at once, and without one wait another may take its place."

@@ -64,18 +64,14 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class StageBlocked:
-    """A stage with all its attempts: its part of the application's time, the time of its tasks, and what they
-    waited for, by resource; milliseconds."""
+    """A stage with all its attempts: the time of its tasks, and what they waited for, by resource;
+    milliseconds."""
 
     stage: int
     attempts: tuple[int, ...]
     name: str
-    share: float
     task_time: float
     waits: dict[str, float]
-
-    def share_of(self, resource: str) -> float:
-        return self.waits.get(resource, 0.0) / self.task_time if self.task_time else 0.0
 
 
 @dataclass(frozen=True)
@@ -164,12 +160,10 @@ def blocked_time(application: Application, replay: Replay) -> BlockedTime:
 
 def _of_stage(replay: Replay, number: int, waits: dict[str, list[float]]) -> StageBlocked:
     stage = replay.stages[number]
-    share = (stage.end - stage.start) / replay.measured if replay.measured else 0.0
     return StageBlocked(
         stage.id,
         stage.attempt_numbers,
         stage.name,
-        min(share, 1.0),  # A running stage is known a moment longer than its job.
         sum(stage.duration),
         {name: times[number] for name, times in waits.items()},
     )

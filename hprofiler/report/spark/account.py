@@ -1,0 +1,126 @@
+"""The account of an application's time: a table of its parts, what to do about the largest; its record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hprofiler.analysis.spark.account import GROUPS, Account, Gap, Part, StageTime
+from hprofiler.analysis.spark.finding import SparkFinding
+from hprofiler.analysis.spark.words import finding_text, gap_text
+from hprofiler.analysis.words import percent, plain
+from hprofiler.model.measures import duration
+from hprofiler.report import blocks
+from hprofiler.report.blocks import Column, Lines, Row, Table
+from hprofiler.report.spark.words import PARTS, REMEDIES
+from hprofiler.spark.windows import stage_name, whole_stage_name
+
+_WORTH = 0.005
+_NAMED = 2
+
+
+def account_part(made: Account, findings: Sequence[SparkFinding]) -> blocks.Part:
+    """The account, from the application's start to its end."""
+    if not made.total:
+        return blocks.Part()
+    worth = [part for part in made.parts if made.share(part.time) >= _WORTH]
+    rows = [_row(made, PARTS[part.code], part.time, _most_of(part), _key(part)) for part in worth]
+    rest = made.total - sum(part.time for part in worth)
+    if rest:
+        rows.append(_row(made, "the rest", rest, "", ""))
+    columns = (
+        Column("time"),
+        Column("share", name="of the whole time"),
+        Column("part", number=False),
+        Column("most of it", number=False),
+    )
+    table = Table("account", columns, rows)
+    todo = [f"{_subject(one)}: {remedy}" for one in findings if (remedy := remedy_of(one))]
+    more = [Lines(["what to do:"]), Lines(todo, 4, True)] if todo else []
+    about = "Every moment from the application’s start to its end is in one part."
+    return blocks.Part(
+        f"where its {duration(made.total / 1e3)} went", [table, *more], "Where the time went", about
+    )
+
+
+def _row(made: Account, name: str, time: int, most: str, key: str) -> Row:
+    share = (plain(percent(time, made.total)), made.share(time))
+    return Row([(duration(time / 1e3), time), share, name, most], key)
+
+
+def _key(part: Part) -> str:
+    """The key of the stage that takes most of it."""
+    if part.stages and len(part.stages[0].attempts) == 1:
+        return stage_name(part.stages[0].stage, part.stages[0].attempts[0])
+    return ""
+
+
+def _most_of(part: Part) -> str:
+    named = [*map(_gap, part.gaps), *map(_stage, part.stages)][:_NAMED]
+    if part.count > _NAMED:
+        named.append(f"{part.count - _NAMED:,} more")
+    if part.in_queries and part.count > 1:
+        named.append(f"in all {duration(part.in_queries / 1e3)} while SQL queries ran")
+    return ", ".join(named)
+
+
+def _gap(gap: Gap) -> str:
+    return f"{duration(gap.time / 1e3)} {gap_text(gap.before, gap.after, gap.query)}"
+
+
+def _stage(one: StageTime) -> str:
+    return f"{duration(one.time / 1e3)} {whole_stage_name(one.stage, one.attempts)}"
+
+
+def _subject(finding: SparkFinding) -> str:
+    return PARTS.get(finding.parameters.get("part", "")) or finding_text(finding)
+
+
+def remedy_of(finding: SparkFinding) -> str:
+    """What to do about it, "" where that is not known."""
+    part = finding.parameters.get("part") or finding.parameters.get("what") or ""
+    return REMEDIES.get(f"{finding.code}/{part}", REMEDIES.get(finding.code, ""))
+
+
+def account_record(made: Account) -> dict[str, Any]:
+    """The section of `--json`. Times are milliseconds, shares parts of one."""
+    return {
+        "start": made.start,
+        "total": made.total,
+        "groups": {name: made.group(name) for name in GROUPS},
+        "parts": [
+            _part_record(made, group, made.part(code)) for group, codes in GROUPS.items() for code in codes
+        ],
+        "slotTime": made.slot_time,
+        "idleSlotTime": made.idle,
+    }
+
+
+def _part_record(made: Account, group: str, part: Part) -> dict[str, Any]:
+    gaps = (
+        {"gaps": [_gap_record(one) for one in part.gaps], "inQueries": part.in_queries} if part.gaps else {}
+    )
+    stages = {"stages": [_stage_record(one) for one in part.stages]} if part.stages else {}
+    return {
+        "name": part.code,
+        "group": group,
+        "time": part.time,
+        "share": made.share(part.time),
+        "count": part.count,
+        **gaps,
+        **stages,
+    }
+
+
+def _gap_record(gap: Gap) -> dict[str, Any]:
+    return {
+        "from": gap.start,
+        "to": gap.end,
+        "afterStage": gap.before,
+        "beforeStage": gap.after,
+        "sql": gap.query,
+    }
+
+
+def _stage_record(one: StageTime) -> dict[str, Any]:
+    return {"stageId": one.stage, "attemptIds": one.attempts, "time": one.time}

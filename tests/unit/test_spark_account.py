@@ -1,0 +1,153 @@
+"""Where an application's time went: parts that add up, of applications worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from hprofiler.analysis.spark.account import GROUPS, Account, account
+from hprofiler.analysis.spark.findings import account_findings, judge
+from hprofiler.analysis.spark.words import finding_text
+from hprofiler.report.spark.account import account_part, account_record
+from hprofiler.spark.application import FAILED
+from hprofiler.spark.log.sql import SqlExecution
+from hprofiler.spark.replay.schedule import Replay
+from tests.unit.spark_application import START, Made
+
+
+def of(made: Made, end: int) -> Account:
+    made.application.end = START + end
+    return account(made.application, Replay(made.application))
+
+
+def parts(found: Account) -> dict[str, int]:
+    assert sum(part.time for part in found.parts) == found.total
+    return {part.code: part.time for part in found.parts if part.time}
+
+
+def test_no_stage_before_between_and_after() -> None:
+    made = Made()
+    made.executor("a", 1, added=1000)
+    made.job(0, 2000, 8000, (0, 1))
+    made.stage(0, 2000, 4000, [(2000, 2000, {"cpu_time": 2_000_000_000})])
+    made.stage(1, 7000, 8000, [(7000, 1000, {"cpu_time": 1_000_000_000})])
+    made.application.sql[7] = SqlExecution(7, 7, start=START + 3000, end=START + 9000)
+    found = of(made, 10_000)
+    assert parts(found) == {
+        "before-first-executor": 1000,
+        "before-first-stage": 1000,
+        "between-stages": 3000,
+        "after-last-stage": 2000,
+        "cpu": 3000,
+    }
+    between, after = found.part("between-stages"), found.part("after-last-stage")
+    (gap,) = between.gaps
+    assert (gap.before, gap.after, gap.query, between.in_queries) == ((0, 0), (1, 0), 7, 3000)
+    assert (after.gaps[0].before, after.gaps[0].after, after.in_queries) == ((1, 0), None, 1000)
+    first, second, *_ = account_findings(found)
+    assert (first.code, first.seconds, second.code) == ("no-stage", 6, "no-executor")
+    assert finding_text(first) == (
+        "no stage ran for 6 s of 10 s (60%), 1 s before the first, 3 s between stages and 2 s after "
+        "the last, longest 3 s in query 7 between stage 0.0 and stage 1.0"
+    )
+
+
+def test_a_stage_that_waits_for_executors() -> None:
+    made = Made()
+    made.executor("a", 1, added=9000)
+    made.job(0, 1000, 10_000, (0,))
+    made.stage(0, 1000, 10_000, [(9000, 1000)])
+    assert parts(of(made, 10_000)) == {"before-first-stage": 1000, "no-executor": 8000, "other": 1000}
+
+
+Task = tuple[int, int, dict[str, int]]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "expected"),
+    [
+        ([(0, 1000)], {"one-task": 1000}),
+        ([(0, 1000), (0, 1000)], {"few-tasks": 1000}),
+        ([(0, 400)] * 11 + [(0, 1000)], {"other": 400, "tail": 600}),
+        ([(0, 400)] + [(500, 500)] * 11, {"slow-launch": 400, "no-task": 100, "other": 500}),
+        # What is done again is no launch that others waited for.
+        ([(0, 400)] * 11 + [(0, 500), (500, 500, {"attempt": 1})], {"other": 400, "tail": 600}),
+    ],
+)
+def test_few_tasks_on_many_slots(tasks: list[Task], expected: dict[str, int]) -> None:
+    made = Made(a=12)
+    made.job(0, 0, 1000, (0,))
+    made.stage(0, 0, 1000, tasks)  # type: ignore[arg-type]
+    assert parts(of(made, 1000)) == expected
+
+
+def test_what_tasks_did_never_counts_twice() -> None:
+    """Of 1000 ms: 100 of the scheduler, 50 deserialization; the pauses that the collector counts are more
+    than is left of the run time."""
+    made = Made(a=1)
+    made.job(0, 0, 2000, (0,))
+    did = {
+        "run_time": 850,
+        "deserialize_time": 50,
+        "cpu_time": 400_000_000,
+        "fetch_wait": 200,
+        "gc_time": 5000,
+    }
+    made.stage(0, 0, 2000, [(0, 1000, {"status": FAILED}), (1000, 1000, {**did, "index": 0, "attempt": 1})])
+    assert parts(of(made, 2000)) == {
+        "repeated": 1000,
+        "scheduler": 100,
+        "deserialize": 50,
+        "cpu": 400,
+        "fetch": 200,
+        "gc": 250,
+    }
+
+
+def test_a_moment_belongs_to_the_stage_that_has_the_slots() -> None:
+    made = Made(a=4)
+    made.job(0, 0, 9000, (0,))
+    made.job(1, 0, 10_000, (1,))
+    made.stage(0, 0, 9000, [(0, 9000)] * 4)
+    made.stage(1, 0, 10_000, [(9000, 1000)] * 4, job=1)
+    found = of(made, 10_000)
+    assert list(found.of_stages) == [9000, 1000] and parts(found) == {"other": 10_000}
+    stage = judge(made.application, Replay(made.application)).findings[0]
+    assert (stage.code, stage.parameters["stage"], stage.parameters["share"]) == ("stage-share", 0, 0.9)
+
+
+def test_damaged_applications() -> None:
+    """Without a stage, without executors, with an end before the start, of which nothing has a time."""
+    assert parts(of(Made(), 1000)) == {"before-first-stage": 1000}
+    made = Made()
+    made.stage(0, 100, 900, [(100, 800)])
+    assert parts(of(made, 1000)) == {"before-first-stage": 100, "other": 800, "after-last-stage": 100}
+    made.application.last_event = START + 900
+    assert parts(of(made, -5000)) == {"before-first-stage": 100, "other": 800}
+    nothing = Made()
+    nothing.application.start = 0
+    found = account(nothing.application, Replay(nothing.application))
+    assert parts(found) == {} and not account_part(found, ()).title
+
+
+def test_the_record_and_the_table_have_all_of_it() -> None:
+    made = Made(a=4)
+    made.job(0, 1000, 10_000, (0,))
+    made.stage(0, 1000, 10_000, [(1000, 9000)])
+    judged = judge(made.application, Replay(made.application))
+    record = account_record(judged.account)
+    assert record["total"] == sum(record["groups"].values()) == sum(part["time"] for part in record["parts"])
+    assert [part["name"] for part in record["parts"]] == [code for codes in GROUPS.values() for code in codes]
+    text = account_part(judged.account, judged.findings).text
+    assert "90.0%  tasks at full width: not timed by Spark" in text and "10.0%  no stage: before" in text
+
+
+def test_sparklens_says_the_same_of_driver_and_executors() -> None:
+    """Its test application: 15,975 ms, of which 483 in jobs by its definition (3.0 %)."""
+    made = Made(driver=4)
+    made.job(0, 12_265, 12_734, (0,))
+    made.job(1, 13_953, 13_967, (1,))
+    made.stage(0, 12_288, 12_729, [(12_454, 265), *[(12_474, 248)] * 3])
+    made.stage(1, 13_954, 13_966, [(13_958, 7), *[(13_959, 6)] * 3], job=1)
+    found = of(made, 15_975)
+    driver = found.group("no-stage") + found.group("no-executor")
+    assert abs(found.share(driver) - (1 - 483 / 15_975)) < 0.01
