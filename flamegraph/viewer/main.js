@@ -24,9 +24,9 @@ async function start() {
     // The page of two runs begins with the comparison.
     if (page.runs.length > 1) INITIAL.view = "compare";
     const folds = new Folds();
-    const summaries = new Summaries(page, folds);
+    const summaries = new Summaries(page);
     const { event } = parseHash(location.hash);
-    summaries.show(Math.max(0, page.events.findIndex(({ name }) => name === event)), true);
+    summaries.show(Math.max(0, page.events.findIndex(({ name }) => name === event)));
     try {
       if (page.data) {
         root.classList.add("live");

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from hprofiler.analysis.trust import BROKEN_PATTERN, MOST_BROKEN
 from hprofiler.analysis.waits import LOCKS, OTHER_WAITS, RUNNING, Wait
 from hprofiler.analysis.words import and_list, short_name, shown_name
 from hprofiler.model.event_names import is_function, is_method, is_tracepoint
-from hprofiler.model.measures import ends_in_classes, measure_of
+from hprofiler.model.measures import measure_of
 
 _EVERYTHING = 2**31 - 1
 # Events, and values of files, of threads that run or wait.
@@ -64,7 +64,8 @@ class Attribution:
     `original` is the profile as it is drawn. `idle` is the value of idle threads, which are left out, and
     `profiler` that of the profiler's own work: `profile` is without it, but it counts for who was interrupted
     for it, as in the picture (`interrupted`). With `only_profiler` there is nothing else, and it stays.
-    Stacks of threads that wait end in a frame for that, which `waits` explains.
+    Stacks of threads that wait end in a frame for that, which `waits` explains. What is left out of the
+    profiler's own work has one of the `profiler_frames`, which are patterns.
     `broken` is the value of processes whose stacks are not trusted. If that is more than `MOST_BROKEN` of
     what is left, all stays, and only self costs are right (`self_only`); else these processes are left out.
     """
@@ -79,6 +80,7 @@ class Attribution:
     broken: int = 0
     self_only: bool = False
     waits: Mapping[str, Wait] = field(default_factory=dict)
+    profiler_frames: Sequence[str] = ()
 
     @cached_property
     def methods(self) -> tuple[Method, ...]:
@@ -104,19 +106,6 @@ class Attribution:
     def knows_waits(self) -> bool:
         """Whether the event counts threads that may wait."""
         return counts_waits(self.event)
-
-    @cached_property
-    def allocators(self) -> tuple[Method, ...]:
-        """Where stacks end in classes: methods with what they allocate themselves."""
-        if not ends_in_classes(self.event):
-            return ()
-        own: Counter[str] = Counter()
-        nodes = self.profile.nodes()
-        for node in nodes[1:]:
-            if node.self_value:
-                own[nodes[node.parent].name] += node.self_value
-        found = [one._replace(self_value=own[one.name]) for one in self.methods if one.name in own]
-        return tuple(sorted(found, key=lambda one: -one.self_value))
 
     @cached_property
     def attributed(self) -> int:
@@ -187,6 +176,7 @@ def _attribute(event: str, profile: Profile, ends: _Ends, profiler: list[str]) -
         broken=broken,
         self_only=self_only,
         waits=waits,
+        profiler_frames=profiler if others is not known else (),
     )
 
 

@@ -87,8 +87,7 @@ class EventAnalysis:
     by value name, empty without one sample. `total` is the sum of the value that is shown
     (`measures.Measure`), `whole` what it was before trimming.
     `methods` are parts of `attributed`, hottest by self first. Where stacks end in classes these are among
-    them, and have all of the self cost; `allocators` are the methods above them, which have it there.
-    `besides` says what was left out of that.
+    them, and have all of the self cost. `besides` says what was left out of that.
     `findings` has the answer first, and `second` is the line below it. `short` says for how much of the time
     processes were recorded that were not for all of it. `busy` is what each process has without idle threads,
     by host and pid, and `names` say how names were read. With `self_only` too many stacks are broken for
@@ -105,7 +104,6 @@ class EventAnalysis:
     whole: int = 0
     totals: Mapping[str, int] = field(default_factory=dict)
     methods: tuple[Method, ...] = ()
-    allocators: tuple[Method, ...] = ()
     attributed: int = 0
     share_of: str = ""
     besides: str = ""
@@ -366,7 +364,6 @@ def analyze_event(
             total=cluster.total(),
             totals=totals_of(cluster),
             methods=of_cluster.methods,
-            allocators=of_cluster.allocators,
             attributed=of_cluster.attributed,
             share_of=of_cluster.share_of,
             besides=of_cluster.besides,

@@ -37,7 +37,7 @@ from hprofiler.report.pictures import (
     subtitle,
     write_pictures,
 )
-from hprofiler.report.sections import event_of_page, event_summary, run_record
+from hprofiler.report.sections import event_of_page, event_summary, run_record, with_left_out
 from hprofiler.report.spark.job import curves_record, job_record, recorded
 from hprofiler.report.stages import spark_lanes
 from hprofiler.runfolder import RunFolder, safe_name
@@ -188,6 +188,8 @@ class _Writer(ProfileSink):
             title = picture_title(facts, scope)
             write_pictures(attribution.original, measure_of(facts.event), folder, file_name, title, words)
         number = self._event(facts)
+        if cluster is not None:
+            self.data.change_event(number, with_left_out(event_of_page(facts), cluster))
         self.data.summaries[number] = event_summary(self.data, analysis)
         self.data.coverage[number] = {
             "runs": [f"{analysis.coverage.interrupted} · {sampled(facts)}"],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile
-from hprofiler.analysis.attribution import attribute_file, ends_of_file
+from hprofiler.analysis.attribution import Attribution, attribute_file, ends_of_file
 from hprofiler.analysis.findings import findings_of_file
 from hprofiler.report.page import PageData, PageEvent, PageProcess
-from hprofiler.report.sections import file_summary
+from hprofiler.report.sections import file_summary, with_left_out
 
 _BEFORE_AND_AFTER = ("before", "after")
 
@@ -24,19 +25,20 @@ def write_page(profile: Profile, out: Path, title: str) -> None:
         event = data.event(PageEvent("samples", title, "samples", profile.values[0][1], "samples"))
         for run, name in enumerate(_BEFORE_AND_AFTER):
             data.add_value(event, PageProcess(data.host(name, run), 0), profile, run)
-        _summarize(data, event, profile.select(values[-1]))
+        data.summaries[event] = _summary(attribute_file(profile.select(values[-1])))
     else:
         data = PageData(title, (title,))
         everything = PageProcess(data.host(title), 0)
         start = profile.times.start if profile.times else None
         for value in values:
             name, unit = profile.values[value]
-            event = data.event(PageEvent(name, name, name, unit, name, 0.0, None, *ends_of_file(name)))
+            shown = PageEvent(name, name, name, unit, name, 0.0, None, *ends_of_file(name))
+            attribution = attribute_file(profile.select(value))
+            event = data.event(with_left_out(shown, attribution))
             data.add_value(event, everything, profile, value, start)
-            _summarize(data, event, profile.select(value))
+            data.summaries[event] = _summary(attribution)
     data.write(out, title)
 
 
-def _summarize(data: PageData, event: int, profile: Profile) -> None:
-    attribution = attribute_file(profile)
-    data.summaries[event] = file_summary(attribution, findings_of_file(attribution))
+def _summary(attribution: Attribution) -> Mapping[str, object]:
+    return file_summary(attribution, findings_of_file(attribution))

@@ -37,7 +37,8 @@ class PageEvent:
 
     `second` is another value in proportion: its type, its unit, and how much of it goes with 1. `ends` are
     patterns of what its stacks end in, with `kernel_ends` also the kernel's frames: what these cost is their
-    callers'.
+    callers'. Tables leave out stacks with one of the `profiler`'s frames, which are patterns, and those below
+    the frame `broken`; with `self_only` only self costs are known.
     """
 
     name: str
@@ -49,6 +50,9 @@ class PageEvent:
     second: tuple[str, str, float] | None = None
     ends: Sequence[str] = ()
     kernel_ends: bool = False
+    profiler: Sequence[str] = ()
+    broken: str = ""
+    self_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,9 @@ class PageData:
         """Add an event; its number."""
         self._events.append(event)
         return len(self._events) - 1
+
+    def change_event(self, number: int, event: PageEvent) -> None:
+        self._events[number] = event
 
     def add(self, event: int, process: PageProcess, profile: Profile, start: int | None = None) -> None:
         """A process's profile of an event, its first value; `[group]` frames at the root are its threads.

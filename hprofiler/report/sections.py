@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hprofiler._flamegraph import Distance
-from hprofiler.analysis.attribution import Attribution, Method, ends_of_run
+from hprofiler._flamegraph import BROKEN_STACKS, Distance
+from hprofiler.analysis.attribution import Attribution, ends_of_run
 from hprofiler.analysis.coverage import coverage_of_host, interrupted, others_missing, sampled, times_in_words
 from hprofiler.analysis.facts import PERF, RunFacts
 from hprofiler.analysis.outliers import what_differs, who
@@ -20,10 +20,8 @@ from hprofiler.analysis.result import (
     HostAnalysis,
     methods_that_follow,
     reasons_without_samples,
-    stands_out,
 )
 from hprofiler.analysis.subject import Finding
-from hprofiler.analysis.waits import Wait
 from hprofiler.analysis.words import SEE_WHAT_IS_THERE, moment
 from hprofiler.base.bounded_json import members
 from hprofiler.model import HostRecord, Outcome, Recording, Status
@@ -48,8 +46,6 @@ from hprofiler.runfolder import safe_name
 
 Record = dict[str, object]
 
-_LISTED = 12
-_CELLS = "Each cell is a host; a stronger colour means a larger share."
 _CPU_HEADS = ["Samples", "Expected", "Lost", "CPU time"]
 _ODD_SHOWN = 20
 _HOSTS_NAMED = 5
@@ -68,6 +64,13 @@ def event_of_page(facts: RunFacts) -> PageEvent:
     return PageEvent(
         facts.event, measure.title, *measure.column, measure.wider, seconds, second, *ends_of_run(facts.event)
     )
+
+
+def with_left_out(event: PageEvent, attribution: Attribution) -> PageEvent:
+    """The event with what its tables leave out, as those in the terminal do."""
+    broken = BROKEN_STACKS if attribution.broken and not attribution.self_only else ""
+    frames = attribution.profiler_frames
+    return replace(event, profiler=frames, broken=broken, self_only=attribution.self_only)
 
 
 def event_summary(data: PageData, analysis: EventAnalysis) -> Record:
@@ -89,7 +92,7 @@ def event_summary(data: PageData, analysis: EventAnalysis) -> Record:
         chips,
         analysis.second,
         None if analysis.total else _empty(analysis),
-        _hottest(data, analysis) if analysis.total else None,
+        _lead(analysis.event, analysis) if analysis.total else "",
         _hosts(data, analysis),
         work_rows(data, analysis) if analysis.total else None,
     )
@@ -102,12 +105,7 @@ def file_summary(attribution: Attribution, findings: Sequence[Finding]) -> Recor
         [finding_record(one) for one in findings],
         [chip(amount(attribution.original.total(), column))],
         methods_that_follow(attribution, findings[0]),
-        hottest=_methods(
-            attribution.methods,
-            attribution.attributed,
-            _lead(attribution.event, attribution),
-            attribution.self_only,
-        ),
+        lead=_lead(attribution.event, attribution),
     )
 
 
@@ -120,7 +118,7 @@ def summary(
     chips: Sequence[Record],
     second: str = "",
     empty: Record | None = None,
-    hottest: Record | None = None,
+    lead: str = "",
     hosts: Record | None = None,
     work: Sequence[Record] | None = None,
 ) -> Record:
@@ -130,7 +128,7 @@ def summary(
         "second": second,
         "chips": chips,
         "empty": empty,
-        "hottest": hottest,
+        "lead": lead,
         "hosts": hosts,
         "work": work,
     }
@@ -175,62 +173,15 @@ def _reason(hosts: Sequence[str], text: str, remedy: str = "") -> Record:
     return {"hosts": named, "more": len(where) - len(named), "text": text, "remedy": remedy}
 
 
-def _hottest(data: PageData, analysis: EventAnalysis) -> Record:
-    """The methods with the most self value, with each host's share; those by total."""
-    record = _methods(
-        analysis.methods, analysis.attributed, _lead(analysis.event, analysis), analysis.self_only
-    )
-    if analysis.allocators:
-        record |= _allocators(analysis.allocators)
-    if len(analysis.hosts) < 2:
-        return record
-    by_self = [one for one in analysis.methods[:_LISTED] if one.self_value > 0]
-    hosts = analysis.hosts
-    shares = [[host.share(one.name) for host in hosts] for one in by_self]
-    record["lead"] = f"{record['lead']} {_CELLS}"
-    record["hosts"] = [{"host": data.number_of_host(host.name), "forgot": host.forgot} for host in hosts]
-    record["shares"] = shares
-    record["stands_out"] = [
-        stands_out(max(of_hosts), one.self_value / analysis.attributed)
-        for one, of_hosts in zip(by_self, shares, strict=True)
-    ]
-    return record
-
-
-def _allocators(methods: Sequence[Method]) -> dict[str, object]:
-    return {
-        "allocators": [
-            [one.name, one.self_value, one.total_value] for one in methods[:_LISTED] if one.self_value
-        ],
-        "by_total": [],
-    }
-
-
 def _lead(event: str, attributed: EventAnalysis | Attribution) -> str:
-    lead = "Self is the cost of a method’s own code; total includes everything it calls."
-    if ends_in_classes(event):
-        lead = "Self is what a method allocates by itself; total includes everything it calls."
+    """What the columns of methods mean."""
     if attributed.self_only:
         return "Self is the cost of a method’s own code. Totals are not known: too many stacks are broken."
+    if ends_in_classes(event):
+        return "Self is what a method allocates by itself; total includes everything it calls."
     if is_method(event):
-        lead = (
-            "Self counts the calls made by a method itself; total counts those by everything it calls, too."
-        )
-    return lead + (f" Shares are of {attributed.share_of}." if attributed.besides else "")
-
-
-def _methods(methods: Sequence[Method], total: int, lead: str, self_only: bool) -> dict[str, object]:
-    by_total = [] if self_only else sorted(methods, key=lambda one: -one.total_value)[:_LISTED]
-    rows = ([one for one in methods[:_LISTED] if one.self_value > 0], by_total)
-    by_self, widest = (
-        [[one.name, one.self_value, None if self_only else one.total_value, *_wait(one.wait)] for one in some]
-        for some in rows
-    )
-    return {"lead": lead, "total": total, "by_self": by_self, "by_total": widest, "hosts": []}
-
-
-def _wait(wait: Wait | None) -> Sequence[str]:
-    return (wait.doing.says, wait.method) if wait else ()
+        return "Self counts the calls made by a method; total counts those by everything it calls, too."
+    return "Self is the cost of a method’s own code; total includes everything it calls."
 
 
 def _hosts(data: PageData, analysis: EventAnalysis) -> Record:

@@ -157,14 +157,3 @@ def test_idle_threads_make_no_process_heavy(tmp_path: Path) -> None:
     found = heaviest(run, event, 2)
     assert [(one.process.pid, one.cost, one.hottest.name) for one in found] == [(9, 3, "y"), (8, 1, "x")]
     assert sum(one.cost for one in found) == event.attributed
-
-
-def test_an_allocator_has_all_that_it_allocates_on_however_many_paths() -> None:
-    """Each path by itself is small: what allocates most is on the most paths."""
-    paths = [f"run_[j];visit{one}_[j];start{one}_[j];a/Hot.make_[j];byte[]_[i] 100" for one in range(13_000)]
-    text = "\n".join([*paths, "run_[j];a/Cold.make_[j];byte[]_[i] 100000"])
-    made = of_run("alloc", Profile.from_bytes(text.encode(), "folded"))
-    assert [(one.name, one.self_value) for one in made.allocators[:2]] == [
-        ("a/Hot.make", 1_300_000),
-        ("a/Cold.make", 100_000),
-    ]

@@ -139,15 +139,6 @@ def test_the_keyboard_goes_where_a_row_leads_and_back(viewer: Viewer, page: Path
     assert viewer.focused() == "methods-sort-self"
 
 
-def test_tab_skips_the_cells_of_hosts(viewer: Viewer, page: Path) -> None:
-    """Of a hundred hosts a dozen methods would have more than a thousand."""
-    viewer.open(page)
-    links = "document.querySelectorAll('section.hottest .name a')"
-    viewer.driver.execute_script(f"{links}[0].focus()")
-    viewer.press(Keys.TAB)
-    assert viewer.driver.execute_script(f"return document.activeElement === {links}[1]")
-
-
 def test_all_keys_are_listed_and_obeyed_only_outside_of_fields(viewer: Viewer, page: Path) -> None:
     viewer.open(page)
     viewer.press("?")

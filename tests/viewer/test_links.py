@@ -54,7 +54,8 @@ def test_a_spoilt_address_still_shows_the_page(viewer: Viewer, small_page: Path)
 
 def test_a_cell_of_the_table_leads_to_its_host(viewer: Viewer, spark_page: Path) -> None:
     viewer.open(spark_page)
-    viewer.first(".hottest .strip a:last-child").click()
+    viewer.until_text("hottest", "43.1")
+    viewer.first("#hottest .most b a").click()
     viewer.until_text("search-result", "43.1 % matched")
     assert viewer.element("scope-input").get_attribute("value") == "worker08.prod.example"
     viewer.element("back").click()

@@ -178,8 +178,6 @@ def test_a_link_restores_the_range_and_other_views_follow(viewer: Viewer, page: 
     assert {name_at(viewer, 0.25, 1), name_at(viewer, 0.75, 1)} == {"odd", "steady"}
     # What was written with the page is of the whole recording, and says so.
     assert viewer.first(".of-all").text == "Whole run:"
-    hottest = viewer.all("section.hottest")
-    assert not any(section.is_displayed() for section in hottest)
 
 
 def test_files_are_of_the_range_and_say_so(viewer: Viewer, page: Path, downloads: Path) -> None:

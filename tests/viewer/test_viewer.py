@@ -219,7 +219,6 @@ def test_damage_is_reported_and_undamaged_tables_remain(
     assert viewer.text("failure").startswith("This page cannot be shown")
     assert not viewer.element("search").is_displayed()
     if part == "data":
-        assert "43.1" in viewer.first(".hottest").text
         for section in ("section.of-event h1", "section.hosts", "#ledger"):
             assert viewer.first(section).is_displayed(), section
 

@@ -224,18 +224,41 @@ def test_the_hottest_methods_lead_to_the_sandwich(viewer: Viewer, tmp_path: Path
     viewer.open(run_page(tmp_path, [host], "cpu", "alloc"))
     viewer.element("events").find_elements(By.TAG_NAME, "button")[1].click()
     viewer.until("return location.hash.includes('event=alloc')")
-    row = next(row for row in viewer.all(".hottest tbody tr") if row.is_displayed() and "make" in row.text)
+    viewer.until_text("hottest", "make")
+    row = next(row for row in viewer.all("#hottest tbody tr") if "make" in row.text)
     row.find_element(By.CSS_SELECTOR, ".self .bar").click()
     viewer.until("return !document.getElementById('sandwich-panel').hidden")
     assert box(viewer, "sandwich-method") == "make" and "event=alloc" in viewer.state()
 
 
-def test_the_hottest_methods_are_hidden_for_other_scopes(viewer: Viewer, page: Path) -> None:
-    viewer.open(page)
-    assert viewer.first("section.hottest").is_displayed()
-    for state in ("scope=host:0", "scope=mean", "view=reversed", "view=methods"):
-        viewer.follow(state)
-        assert not viewer.first("section.hottest").is_displayed(), state
+def test_the_hottest_methods_are_those_of_the_view_of_methods(viewer: Viewer, page: Path) -> None:
+    """In any scope."""
+    for scope in ("", "scope=host:0", "scope=mean"):
+        viewer.open(page, f"{scope}&view=methods")
+        listed = [row[:3] for row in table(viewer, "methods")]
+        assert not viewer.element("hottest").is_displayed()
+        viewer.element("view-graph").click()
+        viewer.until("return document.getElementById('hottest').hidden === false")
+        assert [row[:3] for row in table(viewer, "hottest-methods")] == listed, scope
+
+
+def test_methods_leave_out_what_sentences_do(viewer: Viewer, tmp_path: Path) -> None:
+    """Broken stacks do not count; the profiler's work counts for who was interrupted, and has no row."""
+    show(viewer, folded_page(tmp_path, "(broken stacks);lost 10\nrun;a 30\nrun;b 60\n"), "methods")
+    assert [row[:3] for row in table(viewer, "methods")] == [
+        ["66.7 %", "66.7 %", "b"],
+        ["33.3 %", "33.3 %", "a"],
+        ["0 %", "100 %", "run"],
+    ]
+    assert "without broken stacks" in viewer.text("methods-panel")
+    stacks = "run;a 30\nrun;b 60\nrun;b;Profiler::runInternal;walk 10\n"
+    show(viewer, run_page(tmp_path, [MadeHost("n1", {7: stacks})]), "methods")
+    assert [row[:3] for row in table(viewer, "methods")] == [
+        ["60.0 %", "70.0 %", "b"],
+        ["30.0 %", "30.0 %", "a"],
+        ["0 %", "100 %", "run"],
+    ]
+    assert "The profiler’s own work, 10.0 %" in viewer.text("methods-panel")
 
 
 def test_methods_have_instructions_per_cycle_where_both_are_recorded(viewer: Viewer, tmp_path: Path) -> None:
@@ -359,14 +382,14 @@ def head(viewer: Viewer, label: str) -> WebElement:
 def test_methods_have_what_they_allocate_and_classes_a_table_of_their_own(
     viewer: Viewer, tmp_path: Path
 ) -> None:
-    """The first view says the same; names are written with dots."""
+    """Names are written with dots."""
     stacks = "app/Main.run;app/Main.make;byte[]_[i] 300\napp/Main.run;java/lang/Object_[i] 100\n"
     viewer.open(run_page(tmp_path, [MadeHost("n1", events={"alloc": {7: stacks}})], "alloc"))
-    first = viewer.texts("section.hottest > .scroll td")
-    assert first == ["75.0 %", "75.0 %", "app.Main.make", "25.0 %", "100 %", "app.Main.run"]
-    assert viewer.texts("section.hottest section td") == ["75.0 %", "byte[]", "25.0 %", "java.lang.Object"]
     viewer.element("view-methods").click()
-    assert [row[:3] for row in table(viewer, "methods")] == [first[:3], first[3:]]
+    assert [row[:3] for row in table(viewer, "methods")] == [
+        ["75.0 %", "75.0 %", "app.Main.make"],
+        ["25.0 %", "100 %", "app.Main.run"],
+    ]
     assert table(viewer, "classes") == [
         ["75.0 %", "byte[]", "app.Main.make"],
         ["25.0 %", "java.lang.Object", "app.Main.run"],
@@ -379,8 +402,6 @@ def test_waits_are_those_of_who_waits(viewer: Viewer, tmp_path: Path) -> None:
         "app/Main.run;app/Main.work 10\n"
     )
     viewer.open(run_page(tmp_path, [MadeHost("n1", events={"wall": {7: stacks}})], "wall"))
-    first = viewer.texts("section.hottest > .scroll td")
     viewer.element("view-methods").click()
     listed = [row[:3] for row in table(viewer, "methods")]
     assert listed[0][0] == "75.0 %" and "app.Main.rest" in listed[0][2].replace("sleeps in ", "")
-    assert [row[0] for row in listed[:2]] == [first[0], first[3]]

@@ -2,13 +2,14 @@
 /** Ties the page together: the state says what to show, the views say what the user did. */
 
 import { ALL_PARTS, ALL_TIME, INITIAL, parseHash, UNZOOMED } from "../data/state.js";
+import { pictureDrawn } from "../data/method_costs.js";
 import { collectMethods } from "../data/methods.js";
 import { formatTransforms } from "../data/transforms.js";
 import { categoryCode, isWork } from "../data/work.js";
 import { startExport } from "../export/export_menu.js";
 import { Coloring, showLegend } from "../graph/colors.js";
 import { copyName, copyStack, hideTooltip, showFrame, showTooltip } from "../graph/frame_details.js";
-import { followRow } from "../views/table.js";
+import { MethodsView } from "../views/methods_view.js";
 import { VIEWS_BY_NAME } from "../views/views.js";
 import { Context } from "./context.js";
 import { part } from "./dom.js";
@@ -55,6 +56,8 @@ export class Explorer {
     this.legend = [];
     /** Between the events beforeprint and afterprint. */
     this.onPaper = false;
+    /** @type {MethodsView | null} */
+    this.hottest = null;
     this.walk = new MatchWalk(context);
     this.search = new SearchBox((change) => store.set(change), (step) => this.walk.go(step));
     this.scopes = new ScopeBox(context);
@@ -109,7 +112,6 @@ export class Explorer {
    */
   follow(event) {
     if (!(event.target instanceof Element) || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    if (event.target.closest("section.hottest tbody")) followRow(event.target);
     const link = event.target.closest('a[href^="#"]');
     if (!(link instanceof HTMLAnchorElement)) return;
     event.preventDefault();
@@ -217,13 +219,32 @@ export class Explorer {
     this.walk.update();
     this.notes.update();
     for (const id of ["match-before", "match-next"]) part(id, HTMLButtonElement).hidden = !context.matches || !context.active;
-    // What the page says first, and the table of the hottest methods, are of the whole run.
+    // What the page says first is of the whole run.
     const scoped = scope.key !== scopes.whole.key || thread >= 0 || (state.view === "compare" && state.with !== "");
-    this.summaries.show(event, state.view === INITIAL.view, scoped || context.part !== "");
+    this.summaries.show(event, scoped || context.part !== "");
+    void this.showHottest(name === "graph" && scopes.hasEvent(event));
     const ordered = name === "graph" && this.isOrdered;
     part("wider", HTMLSpanElement).textContent = ordered ? "time on the clock" : context.page.events[event].wider;
     this.recolor();
     if (within instanceof HTMLElement && within.hidden) this.enter();
+  }
+
+  /**
+   * The hottest methods of what is shown, below the flame graph; they come after the picture.
+   * @param {boolean} wanted
+   */
+  async showHottest(wanted) {
+    const section = part("hottest", HTMLElement);
+    if (!wanted) section.hidden = true;
+    await pictureDrawn();
+    if (!wanted || this.view !== "graph") return;
+    try {
+      this.hottest ??= new MethodsView(this.context, part("hottest-tables", HTMLDivElement), "hottest-methods");
+      this.hottest.update(this.store.state);
+      section.hidden = false;
+    } catch (error) {
+      this.fail("The hottest methods cannot be shown", error);
+    }
   }
 
   /**

@@ -61,18 +61,20 @@ export class MethodCosts {
    * @param {Numbers} numbers
    */
   read(columns, numbers) {
-    const { own, all, rows, below, tree, attribution: { payers, rows: rowOf } } = this;
+    const { own, all, rows, below, tree, attribution: { payers, rows: rowOf, left } } = this;
     for (const row of rows) own[row] = all[row] = 0;
     rows.length = 0;
     for (const { column, weight } of columns) {
       let last = 0;
       numbers.eachEntry(column, (node, value) => {
+        if (left?.[node]) return;
         if (tree.end[last] <= node) this.close(last, node);
         const cost = value * weight;
         below[tree.depth[payers ? payers[node] : node]] += cost;
         last = node;
         if (node === 0) return;
         const row = rowOf[node];
+        if (row < 0) return;
         own[row] += cost;
         if (row < tree.names.length) return;
         if (all[row] === 0) rows.push(row);

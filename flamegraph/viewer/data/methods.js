@@ -16,8 +16,14 @@ import { countsWaits, knowsWaits, waitersOf, waitsOf } from "./waits.js";
 /**
  * What the costs of nodes count for. `payers` has for each node the frame that they are of, or is null where that is
  * the node itself; `rows` has for each node the row of their self cost: a number of a name, or one after those for each
- * of the `waits`.
- * @typedef {{payers: Int32Array | null, rows: Int32Array, waits: {name: number, does: number}[]}} Attribution
+ * of the `waits`; -1 for none. Nodes that are `left` do not count; those of the `profiler` count for who was
+ * interrupted.
+ * @typedef {object} Attribution
+ * @property {Int32Array | null} payers
+ * @property {Int32Array} rows
+ * @property {{name: number, does: number}[]} waits
+ * @property {Uint8Array} [left]
+ * @property {Uint8Array} [profiler]
  */
 
 /**
@@ -51,12 +57,47 @@ const attributionOfWaits = once((/** @type {Shape} */ shape) => {
 });
 
 /**
+ * The same without what tables leave out: broken stacks, and the profiler's own work.
+ * @param {Attribution} attribution
+ * @param {Profile} profile
+ * @returns {Attribution}
+ */
+export function withoutLeftOut(attribution, { shape: { names, name, parent, count }, event }) {
+  const patterns = (event.profiler ?? []).map((pattern) => new RegExp(pattern, "s"));
+  if (!event.broken && patterns.length === 0) return attribution;
+  const [broken, ofProfiler] = [(/** @type {string} */ one) => one === event.broken, (/** @type {string} */ one) => patterns.some((pattern) => pattern.test(one))];
+  const [left, profiler] = [broken, ofProfiler].map((is) => {
+    const known = names.map(is);
+    const marked = new Uint8Array(count);
+    for (let node = 1; node < count; node++) marked[node] = marked[parent[node]] || Number(known[name[node]] ?? false);
+    return marked;
+  });
+  return { ...attribution, rows: attribution.rows.map((row, node) => (profiler[node] ? -1 : row)), left, profiler };
+}
+
+/**
+ * What tables of a profile are shares of, and how much of that is the profiler's own work.
+ * @param {Profile} profile
+ * @param {Attribution} attribution
+ */
+export function baseOf({ count, self, total }, { left, profiler }) {
+  const base = { whole: total[0], profiler: 0, left: 0 };
+  if (!left || !profiler) return base;
+  for (let node = 1; node < count; node++) {
+    if (left[node]) base.left += self[node];
+    else if (profiler[node]) base.profiler += self[node];
+  }
+  base.whole -= base.left;
+  return base;
+}
+
+/**
  * Self and total of every method that the profile has, and of every wait, in the event's unit.
  * @param {Profile} profile
  * @param {Attribution} [attribution]
  * @returns {Method[]} the highest total first
  */
-export function collectMethods(profile, { payers, rows, waits } = attributionOf(profile)) {
+export function collectMethods(profile, { payers, rows, waits, left, profiler } = attributionOf(profile)) {
   const { count, name, end, self, total } = profile;
   const outermost = outermostOf(profile.shape);
   const names = profile.names.length;
@@ -64,15 +105,17 @@ export function collectMethods(profile, { payers, rows, waits } = attributionOf(
   const totals = new Float64Array(names + waits.length);
   const origins = new Int32Array(names + waits.length);
   const heaviest = new Float64Array(names + waits.length);
-  const paid = payers ? paidOf(profile, payers) : total;
+  const listed = profiler ? new Uint8Array(names + waits.length) : null;
+  const paid = payers || left ? paidOf(profile, payers, left) : total;
   for (let node = 1; node < count; ) {
-    if (total[node] === 0) {
+    if (total[node] === 0 || left?.[node]) {
       node = end[node];
       continue;
     }
     const at = name[node];
     const row = rows[node];
-    selves[row] += self[node];
+    if (row >= 0) selves[row] += self[node];
+    if (listed && row >= 0) listed[at] = listed[row] = 1;
     if (row >= names) {
       totals[row] += self[node];
       if (self[node] > heaviest[row]) {
@@ -90,7 +133,7 @@ export function collectMethods(profile, { payers, rows, waits } = attributionOf(
   /** @type {Method[]} */
   const methods = [];
   for (const row of totals.keys()) {
-    if (totals[row] === 0) continue;
+    if (totals[row] === 0 || listed?.[row] === 0) continue;
     const { name, does } = waits[row - names] ?? { name: row, does: 0 };
     methods.push({ row, name, self: selves[row], total: totals[row], origin: origins[row], does });
   }
@@ -98,13 +141,14 @@ export function collectMethods(profile, { payers, rows, waits } = attributionOf(
 }
 
 /**
- * Each node's total where costs count for their payers.
+ * Each node's total where costs count for their payers, or do not count.
  * @param {Profile} profile
- * @param {Int32Array} payers
+ * @param {Int32Array | null} payers
+ * @param {Uint8Array} [left]
  */
-function paidOf({ count, parent, self }, payers) {
+function paidOf({ count, parent, self }, payers, left) {
   const paid = new Float64Array(count);
-  for (let node = 1; node < count; node++) paid[payers[node]] += self[node];
+  for (let node = 1; node < count; node++) if (!left?.[node]) paid[payers ? payers[node] : node] += self[node];
   for (let node = count - 1; node > 0; node--) paid[parent[node]] += paid[node];
   return paid;
 }

@@ -17,6 +17,9 @@ import { readTree } from "./tree.js";
  * @property {number} seconds length of the recording
  * @property {string[]} [ends] regular expressions of what its stacks end in; what that costs is its callers'
  * @property {boolean} [kernel_ends] whether the kernel's frames are of it
+ * @property {string[]} [profiler] regular expressions of frames of the profiler's own work, which tables do not name
+ * @property {string} [broken] the frame above stacks that tables leave out
+ * @property {boolean} [self_only] whether too many stacks are broken for totals
  */
 
 /** @typedef {{name: string, run: number}} HostInfo */
@@ -41,25 +44,6 @@ import { readTree } from "./tree.js";
  */
 /** Why an event has no samples. @typedef {{answer: string, why: string, reasons: Reason[], remedy: string}} Empty */
 /** `more` is the number of hosts that are not named. @typedef {{hosts: string[], more: number, text: string, remedy: string}} Reason */
-
-/**
- * Name, self, total, which is null if it is not known. Of a wait, also how it is said ("sleeps in"), and the method that
- * waits; the name has both.
- * @typedef {[name: string, self: number, total: number | null, says?: string, method?: string]} MethodNumbers
- */
-/**
- * The hottest methods as parts of `total`; none in `by_total` if too many stacks are broken. With several hosts: `shares` by method and host, `stands_out` if the largest
- * is far above the cluster's. A host without a share may still have up to `forgot` of the method.
- * @typedef {object} Hottest
- * @property {string} lead
- * @property {number} total
- * @property {MethodNumbers[]} by_self
- * @property {MethodNumbers[]} by_total
- * @property {MethodNumbers[]} [allocators] methods, where `by_self` are classes
- * @property {{host: number, forgot: number}[]} hosts
- * @property {number[][]} [shares]
- * @property {boolean[]} [stands_out]
- */
 
 /** A host's distance from the others (docs/outliers.md); methods with their share here, and usually. */
 /** @typedef {{divergence: number, noise: number, cosine: number, moved: number, outlier: boolean, methods: [string, number, number][]}} Distance */
@@ -87,7 +71,7 @@ import { readTree } from "./tree.js";
  * @property {string} second the line below the first finding, or ""
  * @property {{text: string, partial: boolean}[]} chips short facts; `partial` if something is missing
  * @property {Empty | null} empty
- * @property {Hottest | null} hottest
+ * @property {string} lead what the columns of methods mean
  * @property {Hosts | null} hosts null for a file
  * @property {WorkRow[] | null} work the whole first; null for a file
  */

@@ -1,13 +1,14 @@
 // @ts-check
-/** The table of all methods of a scope: their costs, and how these spread over hosts. */
+/** The table of a scope's methods: their costs, and how these spread over hosts. Below the flame graph it is shorter. */
 
 import { filled, make } from "../controls/dom.js";
 import { percent, quantity } from "../data/format.js";
 import { FAMILIES } from "../data/frame_kinds.js";
 import { HostShares } from "../data/host_shares.js";
-import { attributionOf, collectClasses, collectMethods, payersOf } from "../data/methods.js";
+import { attributionOf, baseOf, collectClasses, collectMethods, payersOf, withoutLeftOut } from "../data/methods.js";
 import { saysOf } from "../data/waits.js";
 import { methodButton } from "../graph/frame_details.js";
+import { linkTo, queryOf } from "./summary.js";
 import { barOf, SortedTable } from "./table.js";
 
 /** @import { Context } from "../controls/context.js" */
@@ -22,20 +23,29 @@ const STRIP = 96;
 /** The hottest host is bold if it has this many times the median's share, and at least this share. */
 const STANDS_OUT = 2;
 const WORTH_TELLING = 0.01;
+/** Methods that are shown below the flame graph. */
+const HOTTEST = 12;
 
 export class MethodsView {
   /**
    * @param {Context} context
    * @param {HTMLElement} panel
+   * @param {"methods" | "hottest-methods"} [id] of the table
    */
-  constructor(context, panel) {
+  constructor(context, panel, id = "methods") {
     this.context = context;
+    const short = id === "hottest-methods";
+    const first = short ? HOTTEST : undefined;
+    /** The view that it is a part of. */
+    this.view = short ? "graph" : "methods";
+    /** What the columns mean, and what shares are of. */
+    this.lead = make("p", "lead");
     /** @type {SortedTable<Method>} */
-    this.table = new SortedTable("methods", "Methods", (change) => context.set(change));
+    this.table = new SortedTable(id, short ? "Hottest methods" : "Methods", (change) => context.set(change), first);
     /** What was allocated, or locked. @type {SortedTable<Method>} */
-    this.classTable = new SortedTable("classes", "Classes", (change) => context.set(change));
+    this.classTable = new SortedTable(short ? "hottest-classes" : "classes", "Classes", (change) => context.set(change), first);
     this.ofClasses = filled("section", "", make("h2", "", "Classes"), this.classTable.element);
-    panel.replaceChildren(this.table.element, this.ofClasses);
+    panel.replaceChildren(this.lead, this.table.element, this.ofClasses);
     /** @type {Method[]} */
     this.classes = [];
     /** @type {MethodColumn[]} */
@@ -44,6 +54,8 @@ export class MethodsView {
     this.profile = null;
     /** @type {Method[]} */
     this.methods = [];
+    /** What shares are of. */
+    this.whole = 0;
     /** The event, threads, run and numbers of the hosts' shares. @type {unknown[]} */
     this.hostsKey = [];
     /** @type {HostShares | null} */
@@ -59,7 +71,10 @@ export class MethodsView {
     const { profile, scopes, numbers, event, thread, scope: { run } } = this.context;
     if (profile !== this.profile) {
       this.profile = profile;
-      const attribution = attributionOf(profile, payersOf(profile));
+      const attribution = withoutLeftOut(attributionOf(profile, payersOf(profile)), profile);
+      const base = baseOf(profile, attribution);
+      this.whole = base.whole;
+      this.lead.textContent = this.leadOf(base);
       this.methods = collectMethods(profile, attribution);
       this.classes = collectClasses(profile);
       this.classColumns = this.makeClassColumns(profile, attribution.payers);
@@ -80,11 +95,11 @@ export class MethodsView {
   async readHosts(hosts) {
     const { context } = this;
     try {
-      if ((await hosts.read()) && context.state.view === "methods") this.render(context.state);
+      if ((await hosts.read()) && context.state.view === this.view) this.render(context.state);
     } catch (error) {
       if (hosts !== this.hosts) return;
       this.hosts = null;
-      if (context.state.view === "methods") {
+      if (context.state.view === this.view) {
         this.render(context.state);
         context.failed(error);
       }
@@ -99,7 +114,7 @@ export class MethodsView {
     if (!profile) return;
     const { matches } = this.context;
     const listed = matches ? methods.filter((method) => matches[method.name]) : methods;
-    const of = /total|hosts/.test(state.sort) ? "total" : "self";
+    const of = /total|hosts/.test(state.sort) && !profile.event.self_only ? "total" : "self";
     // Columns are kept while they show the same.
     const madeFor = [profile, of, this.hosts, this.hosts?.done];
     if (madeFor.some((one, at) => one !== this.madeFor[at])) this.columns = this.makeColumns(profile, of);
@@ -112,12 +127,25 @@ export class MethodsView {
   }
 
   /**
+   * What the columns mean, what shares are of, and what of that is in no row.
+   * @param {{whole: number, profiler: number, left: number}} base
+   */
+  leadOf({ whole, profiler, left }) {
+    const { page, event, idleHidden } = this.context;
+    const { title } = page.events[event];
+    const hidden = [idleHidden && "idle threads", left > 0 && "broken stacks"].filter(Boolean);
+    const without = hidden.length ? ` without ${hidden.join(" and ")}` : "";
+    const own = profiler > 0 ? ` The profiler’s own work, ${percent(profiler, whole)}, is in no row of its own.` : "";
+    return `${page.summaries[event].lead} Shares are of all ${title} shown${without}.${own}`;
+  }
+
+  /**
    * @param {Profile} profile
    * @param {Int32Array | null} payers
    * @returns {MethodColumn[]}
    */
   makeClassColumns(profile, payers) {
-    const whole = profile.sum();
+    const { whole } = this;
     const longest = this.classes[0]?.self ?? 1;
     const most = (/** @type {Method} */ { origin }) => profile.names[profile.name[payers ? payers[origin] : origin]] ?? "";
     return [
@@ -148,7 +176,7 @@ export class MethodsView {
    */
   makeColumns(profile, of) {
     const longest = this.methods.reduce((most, method) => Math.max(most, method.self), 1);
-    const whole = profile.sum();
+    const { whole } = this;
     const amountCell = (/** @type {number} */ amount, /** @type {number} */ full) => {
       const [text, bar] = barOf(percent(amount, whole), amount / full);
       text.title = quantity(amount, profile.event);
@@ -170,9 +198,10 @@ export class MethodsView {
         value: (method) => rowName(profile.names, method), cell: (method) => rowCell(this.context, profile.names, method),
       },
     ];
+    if (profile.event.self_only) columns.splice(1, 1);
     const { ipc } = this.context;
     if (ipc) {
-      columns.splice(2, 0, {
+      columns.splice(-1, 0, {
         key: "ipc", label: "IPC", title: "Sort by instructions per cycle of the method itself", className: "number",
         value: (method) => ipc.get(method.name) ?? -1,
         cell: (method) => [make("span", "", ipc.get(method.name)?.toFixed(2) ?? "")],
@@ -218,8 +247,11 @@ export class MethodsView {
           const found = spread(method);
           if (!found || found.most === 0) return [];
           const far = found.most > STANDS_OUT * found.median && found.most >= WORTH_TELLING;
-          const name = make("bdi", "", this.context.page.hosts[hosts[found.where]].name);
-          return [filled(far ? "b" : "span", far ? "" : "soft", name), make("span", far ? "" : "soft", ` ${percent(found.most, 1)}`)];
+          const { page, event } = this.context;
+          const host = hosts[found.where];
+          const query = queryOf(this.context.tree.names[method.name]);
+          const link = linkTo({ event: page.events[event].name, scope: `host:${host}`, q: query }, make("bdi", "", page.hosts[host].name));
+          return [filled(far ? "b" : "span", far ? "" : "soft", link), make("span", far ? "" : "soft", ` ${percent(found.most, 1)}`)];
         },
       },
     ];
