@@ -15,6 +15,8 @@ from typing import Any
 import msgspec
 from msgspec import field
 
+from hprofiler.spark.causes import Cause
+
 MOST_JOBS = 200_000
 MOST_STAGES = 200_000
 MOST_EXECUTORS = 100_000
@@ -287,7 +289,7 @@ class Executor(msgspec.Struct):
 
 
 class Job(msgspec.Struct):
-    """A job. `status` is SUCCEEDED, FAILED, RUNNING or UNKNOWN.
+    """A job. `status` is SUCCEEDED, FAILED, RUNNING or UNKNOWN; `failure` is Spark's reason of a failed one.
 
     `sql` is the id of its SQL execution, if it has one. `stage_ids` hold the stages that it skipped, too.
     `num_tasks` are those of stages that had not ended when it began.
@@ -305,13 +307,16 @@ class Job(msgspec.Struct):
     num_tasks: int = 0
     num_skipped_tasks: int = 0
     sql: int | None = None
+    failure: str = ""
 
 
 class Stage(msgspec.Struct):
     """One attempt of a stage. `status` is ACTIVE, COMPLETE, FAILED, PENDING or SKIPPED.
 
     `failures` count its failed tasks by reason, `kills` its killed ones; `resubmitted` are tasks that were
-    done, and lost with their executor. `jobs` are those that waited for it.
+    done, and lost with their executor. `causes` are those of the task that failed too often, oldest first;
+    `lost_blocks` are executors whose shuffle blocks its tasks could not fetch. `jobs` are those that waited
+    for it.
     """
 
     id: int
@@ -334,6 +339,8 @@ class Stage(msgspec.Struct):
     failures: dict[str, int] = field(default_factory=dict)
     kills: dict[str, int] = field(default_factory=dict)
     resubmitted: int = 0
+    causes: tuple[Cause, ...] = ()
+    lost_blocks: tuple[str, ...] = ()
     packed_peaks: bytes = b""
 
     @property

@@ -20,7 +20,7 @@ from hprofiler.spark.figures import figures, stage_figures
 from hprofiler.spark.log import reading as event_log
 from hprofiler.spark.log.codecs import Decoded
 from hprofiler.spark.log.files import gaps, in_order, local_files
-from hprofiler.spark.log.reading import MASK, read_application, reason_of
+from hprofiler.spark.log.reading import MASK, read_application
 from hprofiler.spark.replay.schedule import Replay
 from hprofiler.spark.timeline import timeline
 from tests.unit.spark_application import LOG, event, stage_event, task_event
@@ -358,30 +358,6 @@ def test_what_is_beyond_the_limits_is_counted(tmp_path: Path, monkeypatch: pytes
     infos = [{"Stage ID": number, "Stage Attempt ID": 0} for number in range(2)]
     job = event("JobStart", Job_ID=0, Stage_IDs=[0, 1], Stage_Infos=infos)
     assert notes(read(tmp_path, START, job))["stages-not-kept"] == 1
-
-
-_TRACE = 'Traceback (most recent call last):\n  File "a.py", line 7, in f\n    raise X\nValueError: {}\n'
-
-
-@pytest.mark.parametrize(
-    ("failure", "reason"),
-    [
-        ("Job 0 cancelled by etl", "Job 0 cancelled by etl"),
-        (_TRACE.format("bad row"), "ValueError: bad row"),
-        (_TRACE.format("token=hunter2 is bad"), f"ValueError: {MASK}"),
-        ("a.Refused: Authorization: Bearer hunter2", "a.Refused: Authorization: *** ***"),
-        ("Authorization: Bearer hunter2", "Authorization: Bearer ***"),
-        ("a.NotFound: s3://b/t/key=5/part-0 missing", "a.NotFound: s3://b/t/key=5/part-0 missing"),
-        (
-            "Job aborted: Task 1 failed 3 times, most recent failure: Lost task 1.2 in stage 1.0 (TID 11) "
-            f"(n1 executor 2): org.apache.spark.PythonException: {_TRACE.format('bad row')}\n\tat a.b(C:1)\n",
-            "ValueError: bad row",
-        ),
-        ("… most recent failure: Lost task 0.3 in stage 2.0 (TID 3, n1): a.Lost: it\n\tat x", "a.Lost: it"),
-    ],
-)
-def test_the_reason_of_a_failure_is_one_line(failure: str, reason: str) -> None:
-    assert reason_of(failure) == reason
 
 
 def test_the_launch_of_a_task_is_an_event(tmp_path: Path) -> None:

@@ -13,10 +13,9 @@ from statistics import median
 from typing import Any
 
 from hprofiler.analysis.spark.account import GROUPS, Account, Part, account
+from hprofiler.analysis.spark.failures import Failures, failure_findings, find_failures
 from hprofiler.analysis.spark.finding import SparkFinding
-from hprofiler.base.text import printable
 from hprofiler.spark.application import READ_COLUMNS, Application
-from hprofiler.spark.log.reading import reason_of
 from hprofiler.spark.replay.blocked import BlockedTime, blocked_time
 from hprofiler.spark.replay.schedule import Replay, ReplayStage
 from hprofiler.spark.replay.stragglers import Stragglers, stragglers
@@ -33,18 +32,18 @@ _SKEWED = 5
 _FEWEST = 3
 _MOST_DATA = 0.5
 _REPLAY = 0.1
-_LONGEST_REASON = 100
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Where an application's time went, what it would gain without waits and stragglers, and what stands out
-    of all that."""
+    """Where an application's time went, what it would gain without waits and stragglers, what failed, and
+    what stands out of all that."""
 
     application: Application
     account: Account
     blocked: BlockedTime
     stragglers: Stragglers
+    failures: Failures
     findings: tuple[SparkFinding, ...]
 
 
@@ -52,8 +51,9 @@ def judge(application: Application, replay: Replay) -> Judged:
     """What stands out, by the application's replay, of which nothing large is kept."""
     made = account(application, replay)
     blocked, found = blocked_time(application, replay), stragglers(application, replay)
-    findings = ranked(made, failure_findings(application), (), spark_findings(made, found, replay), ())
-    return Judged(application, made, blocked, found, tuple(findings))
+    failures = find_failures(application)
+    findings = ranked(made, failure_findings(failures), (), spark_findings(made, found, replay), ())
+    return Judged(application, made, blocked, found, failures, tuple(findings))
 
 
 def ranked(
@@ -77,20 +77,6 @@ def ranked(
     ]
     by_cost = sorted(rest, key=lambda one: -one.seconds)
     return [*failures, *largest, *sorted(much, key=lambda one: -one.seconds), *own, *by_cost, *caveats]
-
-
-def failure_findings(application: Application) -> list[SparkFinding]:
-    """Whether jobs failed, and why the last one of them did."""
-    failed = {job.id for job in application.jobs.values() if job.status == "FAILED"}
-    if not failed:
-        return []
-    parameters: dict[str, Any] = {"failed": len(failed), "jobs": len(application.jobs)}
-    stages = [one for one in application.stages.values() if one.failure and not failed.isdisjoint(one.jobs)]
-    if stages:
-        last = max(stages, key=lambda one: one.end)
-        reason = printable(reason_of(last.failure)[:_LONGEST_REASON])
-        parameters.update(stage=last.id, attempts=(last.attempt,), reason=reason)
-    return [SparkFinding("job-failed", parameters)]
 
 
 def account_findings(made: Account) -> list[SparkFinding]:

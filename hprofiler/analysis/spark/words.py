@@ -7,6 +7,7 @@ from typing import Any
 
 from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.analysis.words import and_list
+from hprofiler.base.text import printable
 from hprofiler.model.measures import counted, duration
 from hprofiler.spark.windows import stage_name, whole_stage_name
 
@@ -20,8 +21,12 @@ _WAITS = {
     "results": "making and fetching results",
     "other": "what Spark does not time: input, output, spills, locks",
 }
+_LONGEST_REASON = 500
 TEXTS = {
-    "job-failed": "{failed} of {jobs} failed{where}",
+    "job-failed": "{failed} of {jobs} failed{where}{because}{more}",
+    "query-failed": "{queries} failed in the driver{because}{more}",
+    "jobs-cut-off": "{failed} of {jobs} ended only because SparkContext was shut down{because}",
+    "exit-code": "the application ended with exit code {exit_code}, and its log does not say why",
     "no-stage": "no stage ran for {time} of {total} ({share:.0%}){parts}{longest}",
     "no-executor": "no executor was there for {time} of {total} ({share:.0%}){longest}",
     "narrow": "fewer than a quarter of the slots had a task for {time} of {total} ({share:.0%}){longest}",
@@ -66,13 +71,10 @@ def finding_text(finding: SparkFinding) -> str:
         shown["longest"] = _longest(finding)
         shown["parts"] = _parts(finding) if finding.code == "no-stage" else ""
         shown["total"] = duration(shown["total"])
-    if "failed" in shown:
-        shown["jobs"] = counted(shown["jobs"], "jobs")
-        shown["where"] = ""
     if "stage" in shown:
         shown["stage"] = whole_stage_name(shown["stage"], shown["attempts"])
-    if "reason" in shown:
-        shown["where"] = f" in {shown['stage']}: {shown['reason']}"
+    if "failed" in shown:
+        shown |= _of_failure(shown)
     if "what" in shown:
         shown["what"] = _WAITS[shown["what"]]
     if "executor" in shown:
@@ -123,6 +125,31 @@ def gap_text(after: tuple[int, int] | None, before: tuple[int, int] | None, quer
     if after:
         return f"{within}after {stage_name(*after)}"
     return f"{within}before {stage_name(*before)}" if before else within.strip()
+
+
+def _of_failure(shown: Mapping[str, Any]) -> dict[str, str]:
+    query, consequences, others = (shown.get(name) for name in ("query", "consequences", "others"))
+    where = f" in {shown['stage']}" if "stage" in shown else ""
+    more = []
+    if consequences:
+        more.append(f"{counted(consequences, 'more jobs')} ended only because the application did")
+    if others:
+        more.append(f"{counted(others, 'other causes')}")
+    reason = reason_text(shown["reason"])
+    return {
+        "jobs": counted(shown.get("jobs", 0), "jobs"),
+        "queries": f"query {query}" if shown["failed"] == 1 else counted(shown["failed"], "queries"),
+        "where": where + (f" of query {query}" if query is not None else ""),
+        "because": f": {reason}" if reason else "",
+        "more": f" ({', '.join(more)})" if more else "",
+    }
+
+
+def reason_text(reason: str) -> str:
+    """A cause for a sentence: cut only where it is very long."""
+    if len(reason) > _LONGEST_REASON:
+        reason = reason[:_LONGEST_REASON].rstrip() + "…"
+    return printable(reason).rstrip(".")
 
 
 def sentence(found: Sequence[SparkFinding]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hprofiler.analysis.spark.account import Account
+from hprofiler.analysis.spark.failures import Failures
 from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.analysis.spark.findings import Judged
 from hprofiler.analysis.spark.words import finding_text
@@ -17,6 +18,7 @@ from hprofiler.base.bounded_json import members
 from hprofiler.report.spark.account import account_record
 from hprofiler.report.spark.job import Recorded
 from hprofiler.report.spark.words import NEVER_ADD_UP, RESOURCES, note_text, verdict_text
+from hprofiler.spark.causes import Cause
 from hprofiler.spark.figures import (
     Figures,
     application_record,
@@ -40,6 +42,7 @@ def answer_record(judged: Judged, found: Figures, recorded: Recorded | None = No
     return {
         "application": {**record, "figures": found.record(), "properties": application.properties},
         "findings": findings_record(judged.findings),
+        "failures": _failures_record(judged.failures),
         "stages": stage_records(found),
         "jobs": job_records(application, found),
         "account": account_record(judged.account),
@@ -53,6 +56,37 @@ def answer_record(judged: Judged, found: Figures, recorded: Recorded | None = No
         "timeline": timeline(application).record(),
         "notes": [{**members(one, "code", "count", "detail"), "text": text} for one, text in notes],
     }
+
+
+def _failures_record(failures: Failures) -> dict[str, Any]:
+    cut_off = failures.cut_off
+    return {
+        "exitCode": failures.exit_code,
+        "jobIds": failures.jobs,
+        "queryIds": failures.queries,
+        "stages": failures.stages,
+        "repeatedStages": failures.repeated,
+        "endedWithApplication": failures.consequences,
+        "cancelledJobs": failures.cancelled,
+        "recoveredJobs": failures.recovered,
+        "causes": [
+            {
+                **_cause_record(one.cause),
+                "time": one.time,
+                "stage": one.stage,
+                "queryId": one.query,
+                "jobIds": one.jobs,
+                "queryIds": one.queries,
+            }
+            for one in failures.causes
+        ],
+        "lossBeforeEnd": cut_off and _cause_record(cut_off),
+    }
+
+
+def _cause_record(cause: Cause) -> dict[str, Any]:
+    executor = cause.executor or None
+    return {"exception": cause.kind, "message": cause.message, "executorId": executor, "text": cause.text}
 
 
 def findings_record(found: Sequence[SparkFinding]) -> list[dict[str, object]]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hprofiler.analysis.spark.failures import Failure, Failures
 from hprofiler.analysis.spark.finding import SparkFinding
-from hprofiler.analysis.spark.words import sentence
+from hprofiler.analysis.spark.words import reason_text, sentence
 from hprofiler.analysis.words import percent, plain
-from hprofiler.base.text import printable
+from hprofiler.base.text import printable, some
 from hprofiler.model.measures import counted, duration, size
 from hprofiler.report.blocks import MOST_ROWS, Block, Cell, Column, Facts, Lines, Part, Row, Table, cell
 from hprofiler.report.spark.words import note_text, verdict_text
 from hprofiler.spark.application import Application
+from hprofiler.spark.causes import cause_of
 from hprofiler.spark.figures import Figures, StageFigures
-from hprofiler.spark.log.reading import reason_of
 from hprofiler.spark.log.sql import SqlExecution
 from hprofiler.spark.memory import Memory
 from hprofiler.spark.windows import stage_name
@@ -210,24 +211,50 @@ def _stage_cells(one: StageFigures, whole: int) -> list[Cell]:
     ]
 
 
-def failure_part(found: Figures) -> Part:
-    """Stages that failed, and why tasks did."""
-    lines = []
-    failed = [one.stage for one in found.stages if one.stage.failure]
-    for stage in failed[:_REASONS_SHOWN]:
-        reason = printable(reason_of(stage.failure)[:_LONGEST_REASON])
-        lines.append(f"stage {stage.id}.{stage.attempt} failed: {reason}")
+def failure_part(failures: Failures, found: Figures) -> Part:
+    """What failed and why, oldest first; then why tasks did."""
+    lines = [_failure_text(one) for one in failures.causes[:_REASONS_SHOWN]]
+    more = len(failures.causes) - len(lines)
+    if more > 0:
+        lines.append(f"{counted(more, 'more causes')}")
+    if failures.cut_off:
+        lines.append(reason_text(failures.cut_off.text))
+    for count, what in (
+        (failures.consequences, "ended only because SparkContext was shut down"),
+        (failures.cancelled, "cancelled"),
+        (failures.recovered, "failed, though its query completed"),
+    ):
+        lines += [f"{counted(count, 'jobs')} {what}"] if count else []
+    if failures.exit_code:
+        lines.append(f"the application ended with exit code {failures.exit_code}")
+    stages = {one.stage.key: one.stage for one in found.stages}
+    for key in failures.repeated[:_REASONS_SHOWN]:
+        reason = reason_text(cause_of(stages[key].failure).text)
+        lines.append(f"{stage_name(*key)} failed and was repeated: {reason}")
     for word, attribute in (("failed", "failures"), ("killed", "kills")):
         reasons: dict[str, int] = {}
         for one in found.stages:
             for reason, count in getattr(one.stage, attribute).items():
                 reasons[reason] = reasons.get(reason, 0) + count
         for reason, count in sorted(reasons.items(), key=lambda pair: -pair[1])[:_REASONS_SHOWN]:
-            lines.append(f"{counted(count, 'tasks')} {word}: {printable(reason[:_LONGEST_REASON])}")
+            lines.append(f"{counted(count, 'tasks')} {word}: {reason_text(reason)}")
     resubmitted = sum(one.stage.resubmitted for one in found.stages)
     if resubmitted:
         lines.append(f"{counted(resubmitted, 'tasks')} ran again, because their output was lost")
     return Part("failures", [Lines(lines, list=True)]) if lines else Part()
+
+
+def _failure_text(one: Failure) -> str:
+    what = []
+    if one.stage:
+        what.append(stage_name(*one.stage))
+    if one.query is not None:
+        what.append(f"query {one.query}")
+    if len(one.jobs) > 1 or (one.jobs and not what):
+        what.append(f"job {some([str(job) for job in one.jobs], 5)}")
+    reason = reason_text(one.cause.text)
+    within = f" (within {reason_text(one.cause.within)})" if one.cause.within not in reason else ""
+    return f"{', '.join(what)} failed: {reason}{within}"
 
 
 def locality_part(found: Figures) -> Part:

@@ -110,8 +110,13 @@ class JobStart(msgspec.Struct):
     properties: dict[str, Any] | None = field(default=None, name="Properties")
 
 
+class JobException(msgspec.Struct):
+    message: str | None = field(default=None, name="Message")
+
+
 class JobResult(msgspec.Struct):
     result: str = field(default="", name="Result")
+    exception: JobException | None = field(default=None, name="Exception")
 
 
 class JobEnd(msgspec.Struct):
@@ -144,11 +149,17 @@ class TaskStart(msgspec.Struct):
 
 
 class TaskEndReason(msgspec.Struct):
+    """`message` is that of FetchFailed, `address` is where the blocks were."""
+
     reason: str = field(default="", name="Reason")
     kind: str | None = field(default=None, name="Class Name")
     description: str | None = field(default=None, name="Description")
+    stack: str | None = field(default=None, name="Full Stack Trace")
     kill: str | None = field(default=None, name="Kill Reason")
     loss: str | None = field(default=None, name="Loss Reason")
+    executor: str | None = field(default=None, name="Executor ID")
+    message: str | None = field(default=None, name="Message")
+    address: BlockManager | None = field(default=None, name="Block Manager Address")
 
 
 class ShuffleRead(msgspec.Struct):

@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 
 import msgspec
 
-from hprofiler.base.passwords import has_secret, hide_values
+from hprofiler.base.passwords import has_secret
 from hprofiler.base.text import printable, some
 from hprofiler.spark.application import (
     FAILED,
@@ -33,6 +33,7 @@ from hprofiler.spark.application import (
     Note,
     Stage,
 )
+from hprofiler.spark.causes import EXECUTOR_LOST, MASK, Cause, cause_of
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.log import events, sql
 from hprofiler.spark.log.codecs import Decoded
@@ -50,6 +51,11 @@ _LONGEST_MESSAGE = 20_000
 _MOST_MESSAGES = 2000
 """Different call stacks, descriptions and reasons that are kept as they are."""
 _MOST_REASONS = 50
+_LONGEST_REASON = 300
+_LONGEST_CAUSE = 4000
+_MOST_CAUSES = 5000
+"""Causes of failed tasks of stages that have not ended, each kept for its task."""
+_MOST_LOST = 20
 _MOST_RUNNING = 200_000
 _MOST_PENDING = 20_000
 _LONGEST_JOB = 100_000
@@ -73,9 +79,7 @@ _NO_INPUT = events.Input()
 _NO_OUTPUT = events.Output()
 DRIVERS = ("driver", "<driver>")
 """The driver's id among executors; Spark 1 wrote it with brackets."""
-MASK = "*********(redacted)"
-_LOST_TASK = re.compile(r"^Lost task .*?\): ")
-_TRACEBACK = "Traceback (most recent call last):"
+_FAILED_TASK = re.compile(r"Task (\d{1,9}) in stage ")
 
 
 def read_application(files: Iterable[LogFile]) -> Application:
@@ -122,6 +126,9 @@ class EventReader:
         self._messages: dict[str, str] = {}
         self._peaks: dict[tuple[int, int], dict[str, tuple[int, str]]] = {}
         self._no_peaks = b""
+        # By stage and the index of a task.
+        self._causes: dict[tuple[int, int], dict[int, list[Cause]]] = {}
+        self._causes_kept = 0
         self._loose: dict[tuple[int, int], Stage] = {}
         self._loose_tasks = 0
         self._tasks = 0
@@ -339,8 +346,11 @@ class EventReader:
         return number
 
     def _message(self, text: object) -> str:
-        """A text with its line breaks. Each is kept once; where there are too many, only its beginning."""
-        kept = text[:_LONGEST_MESSAGE] if isinstance(text, str) else ""
+        """A text with its line breaks, without its middle if it is long. Each is kept once; where there are
+        too many, only its beginning."""
+        kept = text if isinstance(text, str) else ""
+        if len(kept) > _LONGEST_MESSAGE:  # the first cause of an exception stands at its end
+            kept = f"{kept[: _LONGEST_MESSAGE // 2]}\n…\n{kept[-_LONGEST_MESSAGE // 2 :]}"
         if kept in self._messages:
             return self._messages[kept]
         if len(self._messages) >= _MOST_MESSAGES:
@@ -406,6 +416,8 @@ class EventReader:
             return
         job.end = event.time
         job.status = "SUCCEEDED" if event.result.result == "JobSucceeded" else "FAILED"
+        if event.result.exception is not None:
+            job.failure = self._message(event.result.exception.message)
         self._sql.job_ended(job.id, job.status == "SUCCEEDED")
         skipped = []
         for id_ in job.stage_ids:
@@ -446,6 +458,10 @@ class EventReader:
         stage.failure = self._message(info.failure)
         # Spark's rule: a stage that was never submitted was skipped.
         stage.status = "FAILED" if info.failure is not None else "COMPLETE" if stage.start else "SKIPPED"
+        causes = self._causes.pop(stage.key, {})
+        self._causes_kept -= sum(map(len, causes.values()))
+        if failed := _FAILED_TASK.search(stage.failure):
+            stage.causes = tuple(causes.get(int(failed.group(1)), ()))
         stage.tasks.pack()
         self._loose.pop(stage.key, None)
         self._pack_peaks(stage.key)
@@ -602,15 +618,30 @@ class EventReader:
         info = event.info
         if not reason:
             return KILLED if info.killed else FAILED if info.failed else SUCCESS
-        killed = reason in ("TaskKilled", "TaskCommitDenied")
-        counts = stage.kills if killed else stage.failures
-        known = (event.reason.kill if killed else event.reason.kind or event.reason.loss) or reason
-        if known.endswith(".PythonException") and event.reason.description:
-            known = reason_of(event.reason.description)
-        key = self._message(known)
-        if key in counts or len(counts) < _MOST_REASONS:
+        if reason in ("TaskKilled", "TaskCommitDenied"):
+            self._add_reason(stage.kills, event.reason.kill or reason, reason)
+            return KILLED
+        cause = _task_cause(event.reason)
+        reason = f"executor lost: {cause.message}" if cause.executor else cause.text
+        self._add_reason(stage.failures, reason[:_LONGEST_REASON], cause.kind)
+        self._add_cause(stage, info.index, cause)
+        if event.reason.address is not None and len(stage.lost_blocks) < _MOST_LOST:
+            id_ = _short(event.reason.address.id)
+            stage.lost_blocks += () if id_ in stage.lost_blocks else (id_,)
+        return FAILED
+
+    def _add_reason(self, counts: dict[str, int], reason: str, kind: str) -> None:
+        """Count a task by its reason; by the kind of it, where there are too many."""
+        key = reason if reason in counts or len(counts) < _MOST_REASONS else kind
+        if key in counts or len(counts) < 2 * _MOST_REASONS:
+            key = self._message(key)
             counts[key] = counts.get(key, 0) + 1
-        return KILLED if killed else FAILED
+
+    def _add_cause(self, stage: Stage, index: int, cause: Cause) -> None:
+        if self._causes_kept < _MOST_CAUSES:
+            self._causes_kept += 1
+            kept = Cause(*(text[:_LONGEST_CAUSE] for text in cause))
+            self._causes.setdefault(stage.key, {}).setdefault(index, []).append(kept)
 
     # Memory
 
@@ -685,18 +716,13 @@ def masked(name: str, value: str) -> str:
     return MASK if has_secret(f"{name}={value}") else value
 
 
-def reason_of(failure: str) -> str:
-    """What went wrong, in one line: of a stage what its last task says, of Python the exception."""
-    last = failure.rpartition("most recent failure: ")[2]
-    line = _LOST_TASK.sub("", last.partition("\n")[0])
-    if line.endswith(_TRACEBACK):
-        line = last.partition("\n\tat ")[0].rstrip().rpartition("\n")[2]
-    kind, colon, message = line.partition(": ")
-    if not colon:
-        return hide_values(line)
-    # A value may have blanks.
-    masked_all = "=" in message and has_secret(message)
-    return f"{kind}: {MASK if masked_all else hide_values(message)}"
+def _task_cause(reason: events.TaskEndReason) -> Cause:
+    """Why a task failed."""
+    if reason.loss is not None or reason.reason == EXECUTOR_LOST:
+        return Cause(EXECUTOR_LOST, cause_of(reason.loss or "").text, _short(reason.executor) or "unknown")
+    described = f"{reason.kind}: {reason.description}" if reason.kind else reason.message or reason.reason
+    stack = reason.stack if reason.kind and (reason.stack or "").startswith(reason.kind) else None
+    return cause_of(stack or described)
 
 
 def _holds_too_much(name: bytes, line: bytes) -> bool:

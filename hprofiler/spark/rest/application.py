@@ -26,8 +26,9 @@ from hprofiler.spark.application import (
     Note,
     Stage,
 )
+from hprofiler.spark.causes import cause_of
 from hprofiler.spark.facts import SparkError
-from hprofiler.spark.log.reading import masked, reason_of
+from hprofiler.spark.log.reading import masked
 from hprofiler.spark.log.sql import (
     MOST_EXECUTIONS,
     MOST_PACKED,
@@ -240,7 +241,7 @@ def _add_queries(found: Application, server: Server, path: str) -> None:
 
 def _query(found: Application, one: dict[str, Any]) -> SqlExecution:
     start, id_ = moment(one, "submissionTime"), number(one, "id")
-    status, message = text(one, "status", limit=20), text(one, "errorMessage")
+    status, message = text(one, "status", limit=20), _raw(one, "errorMessage")
     root = number(one, "rootExecutionId") if "rootExecutionId" in one else id_
     query = SqlExecution(id_, root, text(one, "description"), start)
     query.query = text(one, "queryId")
@@ -292,7 +293,7 @@ def _stage(one: dict[str, Any]) -> Stage:
         end=moment(one, "completionTime"),
         status=text(one, "status", limit=20),
         num_tasks=number(one, "numTasks"),
-        failure=text(one, "failureReason"),
+        failure=_raw(one, "failureReason"),
         resource_profile=number(one, "resourceProfileId"),
         first_task_launched=moment(one, "firstTaskLaunchedTime"),
         kills={printable(name[:_LONGEST]): number(kills, name) for name in list(kills)[:50]},
@@ -325,7 +326,7 @@ def _row(found: Application, stage: Stage, task: object, numbers: dict[str, int]
     locality = text(task, "taskLocality", limit=20)
     metrics = member(task, "taskMetrics")
     if status == FAILED:
-        reason = printable(reason_of(_raw(task, "errorMessage"))[:_LONGEST]) or "unknown"
+        reason = cause_of(_raw(task, "errorMessage")).text[:_LONGEST] or "unknown"
         if reason in stage.failures or len(stage.failures) < 50:
             stage.failures[reason] = stage.failures.get(reason, 0) + 1
     row = {

@@ -1,0 +1,235 @@
+"""What failed in an application, and why: the earliest cause first.
+
+A job that was cancelled has not failed, nor one that ended only because the application did, nor one whose
+query completed all the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hprofiler.analysis.spark.finding import SparkFinding
+from hprofiler.spark.application import Application, Executor, Job, Stage
+from hprofiler.spark.causes import EXECUTOR_LOST, FETCH_FAILED, Cause, cause_of, is_cancelled, is_shut_down
+from hprofiler.spark.log.sql import SqlExecution
+from hprofiler.spark.losses import EXPECTED, UNEXPLAINED, loss_code
+
+MOST_CAUSES = 20
+_NO_REASON = EXPECTED | UNEXPLAINED
+_AFTER_OTHERS = ("FileAlreadyExistsException", "FileExistsError", "CommitDeniedException", FETCH_FAILED)
+"""Exceptions of a task that follow from an earlier failure of it."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What failed for one cause: `time` is when first, by the driver's clock. `stage` is the attempt that
+    failed, and `query` the SQL execution, where that is known. `jobs` and `queries` are those that failed for
+    it."""
+
+    cause: Cause
+    time: int
+    stage: tuple[int, int] | None = None
+    query: int | None = None
+    jobs: tuple[int, ...] = ()
+    queries: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Failures:
+    """What failed of `all_jobs` and all queries, in ids; `causes` are oldest first, up to MOST_CAUSES.
+
+    `consequences` are jobs that ended only because the application did, `cancelled` those that somebody
+    cancelled, `recovered` those that failed though their query completed. `repeated` are attempts of stages
+    that failed, and were followed by another one. `cut_off` is a loss of executors before jobs were cut off
+    without any other cause.
+    """
+
+    jobs: tuple[int, ...]
+    queries: tuple[int, ...]
+    stages: tuple[tuple[int, int], ...]
+    repeated: tuple[tuple[int, int], ...]
+    consequences: int
+    cancelled: int
+    recovered: int
+    causes: tuple[Failure, ...]
+    cut_off: Cause | None
+    exit_code: int | None
+    all_jobs: int
+
+
+def find_failures(application: Application) -> Failures:
+    found: list[Failure] = []
+    counts: Counter[str] = Counter()
+    failed_jobs, failed_stages = [], []
+    by_job = _failed_stages(application)
+    for job in application.jobs.values():
+        kind = _kind_of_job(application, job)
+        counts[kind] += 1
+        if kind == "failed":
+            failed_jobs.append(job.id)
+            failure = _of_job(application, job, by_job.get(job.id, []))
+            found.append(failure)
+            failed_stages += [failure.stage] if failure.stage else []
+    failed_queries = {
+        query.id: query
+        for query in application.sql.values()
+        if query.error and not is_cancelled(query.error) and not is_shut_down(query.error)
+    }
+    for query in failed_queries.values():
+        found += _of_query(query, found)
+    queries = [
+        id_ for id_, one in failed_queries.items() if one.root == id_ or one.root not in failed_queries
+    ]
+    causes = _by_cause(found, application)
+    last = _last_attempts(application)
+    repeated = tuple(
+        stage.key
+        for stage in application.stages.values()
+        if stage.failure and stage.attempt < last[stage.id] and stage.key not in failed_stages
+    )
+    cut_off = None if causes or not counts["consequence"] else _loss_before_the_end(application)
+    return Failures(
+        tuple(failed_jobs),
+        tuple(queries),
+        tuple(dict.fromkeys(failed_stages)),
+        repeated,
+        counts["consequence"],
+        counts["cancelled"],
+        counts["recovered"],
+        causes,
+        cut_off,
+        application.exit_code,
+        len(application.jobs),
+    )
+
+
+def failure_findings(found: Failures) -> list[SparkFinding]:
+    """Whether the application failed, and its earliest cause."""
+    parameters: dict[str, Any] = {}
+    if found.causes:
+        first = found.causes[0]
+        parameters = {
+            "reason": first.cause.text,
+            "exception": first.cause.kind,
+            "message": first.cause.message,
+            "query": first.query,
+            "others": len(found.causes) - 1,
+            "consequences": found.consequences,
+        }
+        if first.stage:
+            parameters.update(stage=first.stage[0], attempts=(first.stage[1],))
+    if found.jobs:
+        return [SparkFinding("job-failed", {"failed": len(found.jobs), "jobs": found.all_jobs, **parameters})]
+    if found.queries:
+        return [SparkFinding("query-failed", {"failed": len(found.queries), **parameters})]
+    if found.consequences:
+        reason = found.cut_off.text if found.cut_off else ""
+        parameters = {"failed": found.consequences, "jobs": found.all_jobs, "reason": reason}
+        return [SparkFinding("jobs-cut-off", parameters)]
+    return [SparkFinding("exit-code", {"exit_code": found.exit_code})] if found.exit_code else []
+
+
+def _kind_of_job(application: Application, job: Job) -> str:
+    if job.status != "FAILED":
+        return "running" if job.status == "RUNNING" else "succeeded"
+    if is_shut_down(job.failure):
+        return "consequence"
+    if is_cancelled(job.failure):
+        return "cancelled"
+    query = application.sql.get(job.sql) if job.sql is not None else None
+    return "recovered" if query is not None and query.error == "" else "failed"
+
+
+def _failed_stages(application: Application) -> dict[int, list[Stage]]:
+    """Stages that failed by themselves, by job."""
+    found: dict[int, list[Stage]] = {}
+    for stage in application.stages.values():
+        if stage.failure and not is_cancelled(stage.failure) and not is_shut_down(stage.failure):
+            for job in stage.jobs:
+                found.setdefault(job, []).append(stage)
+    return found
+
+
+def _of_job(application: Application, job: Job, stages: list[Stage]) -> Failure:
+    """By the last of its failed stages: attempts before it were repeated."""
+    last = max(stages, key=lambda stage: (stage.end, stage.key), default=None)
+    if last is None:
+        return Failure(cause_of(job.failure), job.end, None, job.sql, (job.id,))
+    cause = _of_stage(last)
+    lost = _lost_before(application, last, cause)
+    time = lost.removed if lost else last.end
+    return Failure(_of_executor(lost) if lost else cause, time, last.key, job.sql, (job.id,))
+
+
+def _of_stage(stage: Stage) -> Cause:
+    """The cause that most attempts of the task had that failed too often, without those that follow from
+    others; the first one of several."""
+    causes = [cause for cause in stage.causes if not _is_weak(cause)]
+    kinds = Counter(cause.kind for cause in causes)
+    if not kinds:
+        return cause_of(stage.failure)
+    most = max(kinds, key=lambda kind: kinds[kind])  # the first one of several
+    return next(cause for cause in causes if cause.kind == most)
+
+
+def _is_weak(cause: Cause) -> bool:
+    if cause.kind == EXECUTOR_LOST:
+        return loss_code(cause.message) in UNEXPLAINED | {"heap"}
+    return cause.kind.rpartition(".")[2] in _AFTER_OTHERS
+
+
+def _lost_before(application: Application, stage: Stage, cause: Cause) -> Executor | None:
+    """The executor that had the blocks that a stage could not fetch, or ran its task, if the log says better
+    why it ended."""
+    ids: tuple[str, ...] = ()
+    if FETCH_FAILED in stage.failure:
+        ids = stage.lost_blocks
+    elif cause.executor and loss_code(cause.message) in UNEXPLAINED:
+        ids = (cause.executor,)
+    lost = (application.executors[id_] for id_ in ids if id_ in application.executors)
+    known = [one for one in lost if 0 < one.removed <= stage.end and loss_code(one.reason) not in _NO_REASON]
+    return min(known, key=lambda one: one.removed, default=None)
+
+
+def _of_executor(executor: Executor) -> Cause:
+    return Cause(EXECUTOR_LOST, cause_of(executor.reason).text, executor.id)
+
+
+def _of_query(query: SqlExecution, found: list[Failure]) -> Iterator[Failure]:
+    """The failure of a query that has none of its jobs or sub-executions: it failed in the driver."""
+    error = cause_of(query.error or "")
+    for at, one in enumerate(found):
+        of_jobs = not set(one.jobs).isdisjoint(query.jobs)
+        if of_jobs or one.query in (query.id, query.root) or (error.kind, error.message) == one.cause[:2]:
+            found[at] = replace(one, queries=(*one.queries, query.id))
+            return
+    yield Failure(error, query.end, None, query.id, (), (query.id,))
+
+
+def _by_cause(found: list[Failure], application: Application) -> tuple[Failure, ...]:
+    """Failures with the same cause are one."""
+    by_cause: dict[Cause, Failure] = {}
+    for one in sorted(found, key=lambda one: one.time or application.until):
+        first = by_cause.get(one.cause)
+        if first is not None:
+            one = replace(first, jobs=(*first.jobs, *one.jobs), queries=(*first.queries, *one.queries))
+        if first is not None or len(by_cause) < MOST_CAUSES:
+            by_cause[one.cause] = one
+    return tuple(by_cause.values())
+
+
+def _last_attempts(application: Application) -> dict[int, int]:
+    last: dict[int, int] = {}
+    for id_, attempt in application.stages:
+        last[id_] = max(attempt, last.get(id_, 0))
+    return last
+
+
+def _loss_before_the_end(application: Application) -> Cause | None:
+    """The first executor whose end has a reason that may have ended the application."""
+    lost = [one for one in application.workers if one.removed and loss_code(one.reason) not in EXPECTED]
+    first = min(lost, key=lambda one: one.removed, default=None)
+    return _of_executor(first) if first else None

@@ -1,0 +1,123 @@
+"""The cause in a message of Spark: the exception at the bottom of what wraps it."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from hprofiler.base.passwords import hide_in_word, hide_values
+from hprofiler.base.text import printable
+
+MASK = "*********(redacted)"
+_RECENT = re.compile(r"most recent failure(?: reason)?:\s*", re.IGNORECASE)
+_BARRIER = re.compile(r"Stage failed because barrier task .{1,200}? finished unsuccessfully\.\n")
+_LOST_TASK = re.compile(r"Lost task .{1,300}?\): ")
+_LOST_EXECUTOR = re.compile(r"ExecutorLostFailure \(executor (\S+) .{1,200}?\)\s*(?:Reason:\s*)?")
+_ABORTED = re.compile(r"(?:[\w.$]+: )?Job aborted(?: due to stage failure)?: ")
+_DRIVER_STACK = "\nDriver stacktrace:"
+_CAUSED_BY = re.compile(r"^Caused by: ", re.MULTILINE)
+_FRAME = re.compile(r"\n\s+(?:at \S|\.\.\. \d+ (?:more|common))")
+_TRACEBACK = "Traceback (most recent call last):"
+_AFTER_PYTHON = re.compile(
+    r"^(?:\tat |\t\.\.\. | ?SQLSTATE: |Driver stacktrace:|During handling of the|The above exception was)"
+)
+_SQL_STATE = re.compile(r"\s*\bSQLSTATE: \w{5}\s*$")
+_KIND = re.compile(r"([A-Za-z_][\w$]*(?:\.[\w$]+)*)(?::\s+|:?\s*$)")
+_EXCEPTION = re.compile(r"\.|(?:Exception|Error|Exit|Interrupt|Iteration|Warning|Lost\w*)$")
+_CONNECT = re.compile(r"\(([a-z_][\w$]*(?:\.[\w$]+)+)\) ")
+_WORKER_DIED = re.compile(r"Python worker exited unexpectedly \([^)]{1,100}\)[^\n]*")
+_CANCELLED = re.compile(
+    r"(?:[\w.$]+: )?(?:\[\w+\] )?(?:Job|Stage)(?: \d+)? (?:was )?cancell?ed\b|\[?OPERATION_CANCELED\b"
+)
+_SHUT_DOWN = re.compile(r"SparkContext (?:was shut down|has been shutdown)")
+EXECUTOR_LOST = "ExecutorLostFailure"
+FETCH_FAILED = "FetchFailedException"
+
+
+class Cause(NamedTuple):
+    """`kind` is the exception's class, "" if none is named; `message` all of its text, on one line.
+
+    `executor` is the one that was lost, "" for other causes; `within` the outermost exception that this one
+    caused, which may say where it was.
+    """
+
+    kind: str
+    message: str
+    executor: str = ""
+    within: str = ""
+
+    @property
+    def text(self) -> str:
+        if self.executor:
+            return f"executor {self.executor} was lost" + (f": {self.message}" if self.message else "")
+        if self.within and not self.message:
+            return f"{self.within}: caused by {self.kind}"
+        return f"{self.kind}: {self.message}" if self.kind and self.message else self.kind or self.message
+
+
+def cause_of(message: str) -> Cause:
+    """What went wrong, by what Spark says of a task, stage, job, query or executor."""
+    text = message
+    found = list(_RECENT.finditer(text))
+    if found:
+        text = text[found[-1].end() :]
+    text = _ABORTED.sub("", text.partition(_DRIVER_STACK)[0].strip("\n"), count=1)
+    text = _BARRIER.sub("", text, count=1)
+    text = _LOST_TASK.sub("", text, count=1) if text.startswith("Lost task ") else text
+    if lost := _LOST_EXECUTOR.match(text):
+        return Cause(EXECUTOR_LOST, _line(text[lost.end() :]), lost.group(1))
+    if _TRACEBACK in text and (of_python := _python_exception(text)):
+        return _exception(of_python)
+    if died := _WORKER_DIED.search(text):
+        return Cause("org.apache.spark.SparkException", died.group())
+    chain = [_FRAME.split(part, maxsplit=1)[0] for part in _CAUSED_BY.split(text)]
+    within = _exception(chain[0]).text if len(chain) > 1 else ""
+    return _exception(chain[-1])._replace(within=within)
+
+
+def is_cancelled(message: str) -> bool:
+    """Whether somebody cancelled it, Spark's adaptive execution included."""
+    return bool(_CANCELLED.match(message))
+
+
+def is_shut_down(message: str) -> bool:
+    """Whether it ended only because the application did."""
+    return bool(_SHUT_DOWN.search(message))
+
+
+def _python_exception(text: str) -> str:
+    """The exception that stands below the last Python traceback; "" if that is cut."""
+    lines = iter(text.rpartition(_TRACEBACK)[2].split("\n")[1:])
+    kept: list[str] = []
+    for line in lines:
+        if kept and _AFTER_PYTHON.match(line):
+            break
+        if kept or (not line[:1].isspace() and line):
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _exception(text: str) -> Cause:
+    """Of `class: message`."""
+    text = text.strip()
+    kind, message = "", text
+    if (found := _KIND.match(text)) and _EXCEPTION.search(found.group(1)):
+        kind, message = found.group(1), text[found.end() :]
+        if of_server := _CONNECT.match(message):  # Spark Connect's client names that of the server
+            kind, message = of_server.group(1), message[of_server.end() :]
+    return Cause(printable(kind), _line(message))
+
+
+def _line(text: str) -> str:
+    """On one line, without secrets."""
+    lines = [_masked(line.strip()) for line in _SQL_STATE.sub("", text).split("\n")]
+    return printable(" ".join(line for line in lines if line.strip("^")))
+
+
+def _masked(line: str) -> str:
+    shown = hide_values(line)
+    if "=" not in line:
+        return shown
+    shown = hide_in_word(shown, None)
+    same = next((at for at, (one, other) in enumerate(zip(shown, line, strict=False)) if one != other), None)
+    return line if same is None and len(shown) == len(line) else f"{line[:same]}{MASK}"  # it may have blanks

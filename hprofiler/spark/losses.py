@@ -1,0 +1,39 @@
+"""Why executors ended, by the reason that Spark logs."""
+
+from __future__ import annotations
+
+import re
+
+_EXIT = r"\bexit(?:ed)?\b\D{0,30}?"
+# What Spark guesses of every SIGKILL.
+_GUESS = "possible container OOM"
+_REASONS = {
+    # Spark's own exit code for an OutOfMemoryError is 52.
+    "heap": rf"Java heap space|GC overhead limit|OutOfMemoryError|{_EXIT}52\b",
+    "memory": r"memory|\boom",
+    "preemption": r"preempt",
+    "decommission": r"decommission|\bspot\b|node is draining",
+    "sigkill": rf"{_EXIT}137\b|SIGKILL|\bsignal 9\b",
+    "sigterm": rf"{_EXIT}143\b|SIGTERM|\bsignal 15\b",
+    "idle": r"explicit termination request|killed by driver|idle",
+    "heartbeat": r"heartbeat",
+    "driver-end": r"driver (?:has )?(?:exited|stopped|shut|disconnected)|command exited with code 0|"
+    r"SparkContext was shut down|application (?:has )?(?:finished|ended)",
+    "host-lost": r"lost\W{1,3}node|node\b.{0,80}\b(?:lost|unhealthy)|worker (?:lost|removed|shutting down)|"
+    r"host .{0,80}(?:lost|removed)",
+    "exit": rf"{_EXIT}[1-9-]\d*",
+    "disconnected": r"disassociated|disconnected|connection|RPC",
+}
+_PATTERNS = {code: re.compile(pattern, re.IGNORECASE) for code, pattern in _REASONS.items()}
+CODES = (*_REASONS, "unknown")
+"""heap: it was full. memory: outside of the heap. sigkill, sigterm: nobody says who sent the signal.
+idle: dynamic allocation, or another wish of the driver. exit: it ended itself, with another code."""
+UNEXPLAINED = {"unknown", "disconnected", "exit"}
+EXPECTED = {"idle", "driver-end"}
+"""The driver wanted it."""
+
+
+def loss_code(reason: str) -> str:
+    """One of CODES: only what the reason says. The first that matches counts."""
+    text = reason.replace(_GUESS, "")
+    return next((code for code, pattern in _PATTERNS.items() if pattern.search(text)), "unknown")

@@ -1,0 +1,177 @@
+"""What failed in an application, and why: small logs made for this, and messages as Spark writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hprofiler.analysis.spark.failures import Failures, failure_findings, find_failures
+from hprofiler.analysis.spark.words import sentence
+from hprofiler.spark.causes import MASK, cause_of
+from hprofiler.spark.log.files import local_files
+from hprofiler.spark.log.reading import read_application
+from tests.unit.spark_application import event, stage_event, task_event
+
+CASES = Path(__file__).with_name("spark") / "cases"
+
+
+@pytest.mark.parametrize(
+    ("case", "begin", "failed"),
+    [
+        (
+            "root-cause",
+            "1 of 3 jobs failed in stage 1.0: java.lang.OutOfMemoryError: Java heap space (2 more jobs",
+            ((1,), (), 2, 0),
+        ),
+        ("aqe-cancelled", "", ((), (), 0, 1)),
+        (
+            "caused-by",
+            "1 of 1 job failed in stage 0.0: java.io.IOException: No space left on device.",
+            ((0,), (), 0, 0),
+        ),
+        (
+            "lost-executor-reason",
+            "1 of 1 job failed in stage 0.0: executor 1 was lost: Container killed by YARN for exceeding "
+            "physical memory limits. 9.1 GB of 9 GB physical memory used.",
+            ((0,), (), 0, 0),
+        ),
+        ("python-sqlstate", "1 of 1 job failed in stage 0.0: ValueError: bad record 17.", ((0,), (), 0, 0)),
+        (
+            "sql-failed-in-driver",
+            "Query 0 failed in the driver: org.apache.spark.SparkException: Could not execute broadcast in "
+            "300 secs.",
+            ((), (0,), 0, 0),
+        ),
+    ],
+)
+def test_the_earliest_cause_is_named(case: str, begin: str, failed: tuple[Any, ...]) -> None:
+    found = find_failures(read_application(local_files(CASES / case)))
+    assert sentence(failure_findings(found)).startswith(begin) and bool(begin) == bool(found.causes)
+    assert (found.jobs, found.queries, found.consequences, found.cancelled) == failed
+
+
+_TRACE = 'Traceback (most recent call last):\n  File "a.py", line 7, in f\n    raise X\nValueError: {}\n'
+_LOST = "Task 1 failed 3 times, most recent failure: Lost task 1.2 in stage 1.0 (TID 11) (n1 executor 2): "
+_STACK = "\n\tat a.b(C:1)\n"
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("Job 0 cancelled by etl", "Job 0 cancelled by etl"),
+        (_TRACE.format("bad row"), "ValueError: bad row"),
+        (_TRACE.format("line 1\nline 2"), "ValueError: line 1 line 2"),
+        (_TRACE.format("token=hunter2 is bad"), f"ValueError: token={MASK}"),
+        ("a.Refused: Authorization: Bearer hunter2", "a.Refused: Authorization: *** ***"),
+        ("Authorization: Bearer hunter2", "Authorization: *** ***"),
+        ("a.NotFound: s3://b/t/key=5/part-0 missing", "a.NotFound: s3://b/t/key=5/part-0 missing"),
+        (f"Job aborted: {_LOST}a.PythonException: {_TRACE.format('bad row')}{_STACK}", "ValueError: bad row"),
+        ("… most recent failure: Lost task 0.3 in stage 2.0 (TID 3, n1): a.Lost: it\n\tat x", "a.Lost: it"),
+        (
+            f"{_LOST}a.B: no{_STACK}\t... 3 more\nCaused by: c.D: more{_STACK}Caused by: e.F: full{_STACK}"
+            "\n\nDriver stacktrace:\n\tat g.h",
+            "e.F: full",
+        ),
+        (f"a.B: cannot read f.parquet{_STACK}Caused by: java.io.EOFException{_STACK}",
+         "a.B: cannot read f.parquet: caused by java.io.EOFException"),
+        (f"a.B: no{_STACK}\tSuppressed: c.D: also{_STACK}\tCaused by: e.F: not this{_STACK}", "a.B: no"),
+        (
+            "ShuffleMapStage 3 (collect at A.scala:1) has failed the maximum allowable number of "
+            f"times: 4. Most recent failure reason:\na.FetchFailedException: no connection to n3{_STACK}",
+            "a.FetchFailedException: no connection to n3",
+        ),
+        (
+            "Job aborted due to stage failure: Could not recover from a failed barrier ResultStage. Most "
+            "recent failure reason: Stage failed because barrier task T(1, 0) finished unsuccessfully.\n"
+            f"a.RuntimeException: not today{_STACK}",
+            "a.RuntimeException: not today",
+        ),
+        (
+            f"{_LOST}ExecutorLostFailure (executor 2 exited caused by one of the running tasks) Reason: "
+            "Command exited with code 137\nDriver stacktrace:",
+            "executor 2 was lost: Command exited with code 137",
+        ),
+        (
+            f"{_LOST}a.SparkException: Python worker exited unexpectedly (crashed){_STACK}Caused by: "
+            f"java.io.EOFException{_STACK}",
+            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
+        ),
+        ("p.ConnectGrpcException: (a.ArithmeticException) / by zero", "a.ArithmeticException: / by zero"),
+        ("Job aborted due to stage failure: Task serialization failed: a.NotSerializableException: b.C",
+         "Task serialization failed: a.NotSerializableException: b.C"),
+    ],
+)  # fmt: skip
+def test_the_cause_in_a_message(message: str, cause: str) -> None:
+    assert cause_of(message).text == cause
+
+
+BEGIN = event("ApplicationStart", App_ID="app-1", Timestamp=1000)
+JOB = event("JobStart", Job_ID=0, Stage_IDs=[0], Stage_Infos=[{"Stage ID": 0, "Number of Tasks": 1}])
+SUBMITTED = stage_event("StageSubmitted", 0, **{"Submission Time": 1000})
+
+
+def failures_of(tmp_path: Path, *lines: bytes) -> Failures:
+    log = tmp_path / "log"
+    log.write_bytes(b"\n".join([BEGIN, *lines, b""]))
+    return find_failures(read_application(local_files(log)))
+
+
+def failed(message: str) -> list[bytes]:
+    """The end of stage 0 and of its job."""
+    ended = stage_event("StageCompleted", 0, **{"Completion Time": 5000, "Failure Reason": message})
+    result = {"Result": "JobFailed", "Exception": {"Message": message}}
+    return [ended, event("JobEnd", Job_ID=0, Completion_Time=5000, Job_Result=result)]
+
+
+def attempt(tid: int, **reason: Any) -> bytes:
+    return task_event("TaskEnd", tid, Index=0).replace(
+        b'"Reason":"Success"', ",".join(f'"{key}":"{value}"' for key, value in reason.items()).encode()
+    )
+
+
+def test_attempts_that_failed_because_of_the_first_do_not_hide_it(tmp_path: Path) -> None:
+    def exception(tid: int, kind: str, said: str) -> bytes:
+        return attempt(tid, Reason="ExceptionFailure", **{"Class Name": kind, "Description": said})
+
+    tasks = [exception(0, "java.io.IOException", "disk full")]
+    tasks += [exception(tid, "a.FileAlreadyExistsException", "part-0") for tid in (1, 2, 3)]
+    end = failed("Task 0 in stage 0.0 failed 4 times, most recent failure: Lost task 0.3 in stage 0.0 "
+                 "(TID 3) (n): a.FileAlreadyExistsException: part-0")  # fmt: skip
+    found = failures_of(tmp_path, JOB, SUBMITTED, *tasks, *end)
+    assert [one.cause.text for one in found.causes] == ["java.io.IOException: disk full"]
+
+
+def test_a_failed_fetch_is_the_end_of_the_executor_that_had_the_blocks(tmp_path: Path) -> None:
+    address = '{"Executor ID":"7","Host":"n7","Port":1}'
+    fetch = attempt(0, Reason="FetchFailed", Message="Failed to connect to n7").replace(
+        b'"Message"', b'"Block Manager Address":' + address.encode() + b',"Message"'
+    )
+    added = event(
+        "ExecutorAdded", Executor_ID="7", Timestamp=1000, Executor_Info={"Host": "n7", "Total Cores": 1}
+    )
+    removed = event("ExecutorRemoved", Executor_ID="7", Timestamp=3000,
+                    Removed_Reason="Container killed by YARN for exceeding memory limits.")  # fmt: skip
+    end = failed("ResultStage 0 has failed the maximum allowable number of times: 4. Most recent failure "
+                 "reason:\na.FetchFailedException: Failed to connect to n7")  # fmt: skip
+    (cause,) = failures_of(tmp_path, JOB, added, SUBMITTED, removed, fetch, *end).causes
+    assert (cause.cause.executor, cause.time, cause.stage) == ("7", 3000, (0, 0))
+    assert cause.cause.text.startswith("executor 7 was lost: Container killed by YARN")
+
+
+def test_an_application_that_gives_up_after_executors_were_lost(tmp_path: Path) -> None:
+    reason = "Command exited with code 137"
+    removed = event("ExecutorRemoved", Executor_ID="7", Timestamp=3000, Removed_Reason=reason)
+    job = failed("Job 0 cancelled because SparkContext was shut down")
+    end = event("ApplicationEnd", Timestamp=6000, ExitCode=11)
+    found = failures_of(tmp_path, JOB, SUBMITTED, removed, *job, end)
+    assert sentence(failure_findings(found)) == (
+        f"1 of 1 job ended only because SparkContext was shut down: executor 7 was lost: {reason}."
+    )
+    assert (found.jobs, found.exit_code) == ((), 11)
+
+
+def test_an_exit_code_alone_is_a_failure(tmp_path: Path) -> None:
+    found = failures_of(tmp_path, event("ApplicationEnd", Timestamp=6000, ExitCode=1))
+    assert sentence(failure_findings(found)).startswith("The application ended with exit code 1")
