@@ -21,7 +21,7 @@ from typing import NamedTuple
 from hprofiler._flamegraph import Profile, category_patterns
 from hprofiler.analysis.facts import ASYNC_PROFILER, RunFacts, root_patterns
 from hprofiler.analysis.trust import BROKEN_PATTERN, MOST_BROKEN
-from hprofiler.analysis.waits import LOCKS, OTHER_WAITS, RUNNING, Wait
+from hprofiler.analysis.waits import LOCKS, OTHER_WAITS, RUNNING, SLEEP, Wait
 from hprofiler.analysis.words import and_list, short_name, shown_name
 from hprofiler.model.event_names import is_function, is_method, is_tracepoint
 from hprofiler.model.measures import measure_of
@@ -50,6 +50,11 @@ class Method(NamedTuple):
     def short(self) -> str:
         """The name without the package."""
         return self.wait.short if self.wait else short_name(self.name)
+
+    @property
+    def is_sleep(self) -> bool:
+        """Whether it is a sleep, which is deliberate: somebody wrote for how long."""
+        return self.wait is not None and self.wait.code == SLEEP
 
     @property
     def method(self) -> str:

@@ -23,6 +23,8 @@ PYSPY = "pyspy"
 """The engines of recordings."""
 # The roots of the job's stacks if the selector names none.
 ANY_ROOT = ("*.run", "*.main")
+# Less of a CPU is hardly any.
+_FEW_CORES = 0.05
 _PLAIN = frozenset(string.ascii_letters + string.digits + "_")
 _MOST_LABELS = 20
 _LONGEST_LABEL = 500
@@ -91,6 +93,25 @@ class RunFacts:
     def is_mixed(self) -> bool:
         """Whether several engines sampled CPU time, which miss different parts of it."""
         return self.event == "cpu" and len({one.engine for one in self.recordings}) > 1
+
+    @cached_property
+    def hardly_used_cpu(self) -> bool:
+        """Whether CPU time was recorded, and no process used more than a small part of a CPU."""
+        recordings = [one for host in self.hosts for one in _only(host, "cpu").recordings]
+        return any(one.cpu_seconds for one in recordings) and not any(
+            one.cpu_seconds > _FEW_CORES * one.seconds for one in recordings
+        )
+
+    @property
+    def waits_recorded(self) -> list[str]:
+        """Recorded events that say what threads wait for."""
+        return [event for event in ("wall", "offcpu") if self.recorded.get(event)]
+
+    @property
+    def in_order(self) -> list[str]:
+        """The events, as asked for; what threads wait for goes first where hardly any CPU time was used."""
+        first = self.waits_recorded if self.hardly_used_cpu else []
+        return sorted(self.events, key=lambda event: event not in first)
 
     @property
     def expected(self) -> int:

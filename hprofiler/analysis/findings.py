@@ -18,7 +18,7 @@ from hprofiler.analysis.coverage import CoverageText
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.faults import Faults
 from hprofiler.analysis.outliers import Compared, Unlike, shares_of, who
-from hprofiler.analysis.subject import Finding, Part, Subject, Work, says, share_of_work
+from hprofiler.analysis.subject import WORTH_A_HEADLINE, Finding, Part, Subject, Work, says, share_of_work
 from hprofiler.analysis.trust import NO_FRAME_POINTERS, broken_share
 from hprofiler.analysis.waits import KINDS, LOCKS, RUNNING
 from hprofiler.analysis.words import percent, short_name
@@ -34,7 +34,6 @@ MOST = 5
 _LONGEST = 500
 # With fewer samples no share is worth a headline.
 _FEWEST = 10
-_WORTH_A_HEADLINE = 0.03
 # So many methods are alike if each takes this part of the hottest's share, and chance explains the rest.
 _SEVERAL = 3
 _ALIKE = 0.8
@@ -57,7 +56,6 @@ _GARBAGE = 0.1
 _COMPILERS = 0.15
 _KERNEL = 0.4
 _LEFT_OUT = "left out of sentences and tables, not of the graph"
-_CORES = 0.05
 # A host's share of the JVM's own work that explains why it is unlike the others.
 _TIMES = 2.0
 _POINTS = 0.05
@@ -153,11 +151,11 @@ def answer(subject: Subject) -> Finding:
         return says("own-method", share, takes, _name(name), points, method=name, with_calls=True)
     share = _share(hottest.self_value, subject)
     alike = _alike(subject)
-    if alike >= _SEVERAL and hottest.self_value >= _WORTH_A_HEADLINE * subject.total:
+    if alike >= _SEVERAL and hottest.self_value >= WORTH_A_HEADLINE * subject.total:
         what = "waits" if hottest.wait else "classes" if subject.of_classes else "methods"
         such_as = f", such as {hottest.wait.doing.spent} " if hottest.wait else ", such as "
         return about("alike", hottest, f"{alike} {what} are alike{such_as}", ": ", share, f"{_of(subject)}.")
-    if hottest.self_value < _WORTH_A_HEADLINE * subject.total:
+    if hottest.self_value < WORTH_A_HEADLINE * subject.total:
         flat = "No method stands out: the hottest, "
         if hottest.wait:
             flat = f"No wait stands out: the longest, {hottest.wait.doing.spent} "
@@ -182,7 +180,8 @@ def _alike(subject: Subject) -> int:
     most = subject.hottest.self_value / subject.total
     chance = _ALIKE_SIGMAS * math.sqrt(2 * most / subject.samples) if subject.samples else 0.0
     least = subject.total * max(_ALIKE * most, most - chance)
-    return sum(one.self_value >= least for one in subject.methods.values())
+    sleeps = subject.hottest.is_sleep
+    return sum(one.self_value >= least for one in subject.methods.values() if one.is_sleep == sleeps)
 
 
 def _for_whom(subject: Subject) -> str:
@@ -225,7 +224,7 @@ def hottest_itself(subject: Subject) -> list[Finding]:
     hottest = subject.hottest
     share = hottest.self_value / subject.total
     named = subject.owner is None or subject.owner.method.name == hottest.name
-    if named or subject.surely(share) < _WORTH_A_HEADLINE:
+    if named or subject.surely(share) < WORTH_A_HEADLINE:
         return []
     what = "hottest class" if subject.of_classes else "method with the highest self cost"
     return [about("hottest-itself", hottest, f"The {what} is ", f": {percent(share, 1)}.")]
@@ -563,13 +562,12 @@ def idle(subject: Subject) -> list[Finding]:
     """Processes that hardly use the CPU."""
     recordings = [one for host in subject.hosts for one in host.recordings]
     seconds, cpu = _seconds(recordings)
-    if subject.event != "cpu" or not seconds or not cpu:
-        return []
-    if any(one.cpu_seconds > _CORES * one.seconds for one in recordings):
+    if subject.facts is None or subject.event != "cpu" or not seconds or not subject.facts.hardly_used_cpu:
         return []
     average = " on average" if len(recordings) > 1 else ""
     text = f"Mostly idle: {counted(len(recordings), 'processes')} used {cpu / seconds:.2g} CPUs{average}."
-    return [says("idle", f"{text} What they wait for: -e offcpu.")]
+    waits = subject.facts.waits_recorded
+    return [says("idle", f"{text} What they wait for{f' is in {waits[0]}' if waits else ': -e offcpu'}.")]
 
 
 def _seconds(recordings: list[Recording]) -> tuple[float, float]:

@@ -138,7 +138,7 @@ class EventAnalysis:
 
 @dataclass(frozen=True)
 class AnalysisResult:
-    """What a report says of a run; `events` are in the order in which they were asked for.
+    """What a report says of a run; `events` are in the order of `RunFacts.in_order`.
 
     `coverage` is of the run: a process counts where one of its profiles can be used. `problems` are the
     stored profiles that cannot be used.
@@ -270,11 +270,11 @@ def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink)
     by_name = {
         event: analyze_event(folder, facts.of(event), names, sink, machines)
         for event in sorted(
-            facts.events,
+            facts.in_order,
             key=lambda event: not any(any(one.totals.values()) for one in facts.of(event).recordings),
         )
     }
-    events = tuple(by_name[event] for event in facts.events)
+    events = tuple(by_name[event] for event in facts.in_order)
     broken = Counter((one.host, one.pid) for event in events for one in event.problems)
     made = Counter((host.name, one.pid) for host in facts.hosts for one in host.recordings)
     lost = sum(1 for process, number in made.items() if broken[process] >= number)
@@ -467,13 +467,26 @@ def _second_line(
 
 
 def methods_that_follow(attribution: Attribution, answer: Finding) -> str:
-    """The methods after the answer's by their own cost; "" where the answer has another measure."""
-    hottest = attribution.methods[:3]
-    if answer.with_calls or not hottest or answer.listed != hottest[0].name or not answer.has_share:
+    """The methods after the answer's by their own cost; "" where the answer has another measure.
+
+    A sleep that takes more than the answer is named first.
+    """
+    methods = attribution.methods
+    at = next((at for at, one in enumerate(methods) if one.name == answer.listed), None)
+    if (
+        answer.with_calls
+        or at is None
+        or not all(one.is_sleep for one in methods[:at])
+        or not answer.has_share
+    ):
         return ""
-    shares = ((one, one.self_value / attribution.attributed) for one in hottest[1:])
+    shares = (
+        (one, one.self_value / attribution.attributed)
+        for one in (*methods[:1][:at], *methods[at + 1 : at + 3])
+    )
     named = [f"{in_sentence(one)} ({percent(share, 1)})" for one, share in shares if share >= 0.01]
-    return f"Then {' and '.join(named)}." if named else ""
+    more = f"More is spent {named.pop(0)}. " if at else ""
+    return f"{more}Then {' and '.join(named)}." if named else more.strip()
 
 
 def over_hosts(cluster_share: float, shares: Mapping[str, float]) -> str:

@@ -22,6 +22,8 @@ from hprofiler.model.measures import Measure, ends_in_classes, measure_of
 
 # Standard deviations beyond which a difference is not chance.
 SIGMAS = 4.5
+# A method with a smaller share does not lead.
+WORTH_A_HEADLINE = 0.03
 # Least part of a method, and of the whole, for which a finding says what it is spent on.
 _OF_WHICH = 0.25
 _POINTS = 0.03
@@ -226,9 +228,12 @@ class Subject:
         """A method's cost is its own doing, not somebody's it waits for."""
         return self.event in _DOING or (self.facts is None and is_work(self.event))
 
-    @property
+    @cached_property
     def hottest(self) -> Method:
-        return next(iter(self.methods.values()))
+        """The method with the highest self cost. A sleep is one only if nothing else is worth a headline."""
+        first = next(iter(self.methods.values()))
+        other = next((one for one in self.methods.values() if not one.is_sleep), first)
+        return other if other.self_value >= WORTH_A_HEADLINE * self.total else first
 
     @cached_property
     def owner(self) -> Owner | None:

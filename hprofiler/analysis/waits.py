@@ -12,6 +12,8 @@ LOCKS = ("lock", "delay", "contentions")
 """Events, and values of files, that count waits for locks. Their stacks end in the lock's class."""
 KINDS = dict(DOING_KINDS)
 """What kinds of waiting are called, by code. The first is that of threads that run."""
+SLEEP = "sleep"
+"""The code of a wait."""
 RUNNING, OTHER_WAITS = "running", "other"
 """Threads without a wait that is known run, but for those that are recorded only while they wait."""
 

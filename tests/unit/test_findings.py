@@ -7,6 +7,7 @@ import pytest
 from hprofiler.model.metrics import Metrics, Series
 from hprofiler.report import make_report
 from hprofiler.runfolder.metrics_file import write_metrics
+from tests.viewer.made_profile import counted
 from tests.viewer.made_run import MadeHost, changed, make_run, spark_run
 
 JOB = "java/lang/Thread.run_[j];com/acme/Job.run_[j]"
@@ -106,6 +107,28 @@ def test_few_samples_are_a_finding(tmp_path):
         "Only 25 samples were taken: shares may be off by 20 points. Record longer (-t) or more often.",
         "Mostly idle: 1 process used 0.0014 CPUs. What they wait for: -e offcpu.",
     ]
+
+
+SLEEP = f"{JOB};com/acme/Job.pace_[j];java/lang/Thread.sleep_[j]"
+IN_LOCK = "_complete_monitor_locking_Java;ObjectMonitor::enter;___pthread_cond_wait"
+MONITOR = f"{JOB};com/acme/Job.update_[j];{IN_LOCK}"
+
+
+def test_a_run_that_waits_begins_with_what_it_waits_for(tmp_path):
+    wall = {1: counted("wall", f"{SLEEP} 800\n{MONITOR} 150\n{JOB} 50\n")}
+    host = MadeHost("h", {1: f"{JOB} 20\n"}, events={"wall": wall})
+    folder = make_run(tmp_path / "run", [host], events=("cpu", "wall"))
+    first, cpu = make_report(folder.path).events
+    assert (first.event, cpu.event) == ("wall", "cpu")
+    assert texts(cpu.findings)[-1].endswith("CPUs. What they wait for is in wall.")
+    # A sleep is deliberate: it leads only where there is nothing else.
+    answer = texts(first.findings)[0]
+    assert answer == "15.0 % of wall-clock time is spent waiting for a monitor in Job.update."
+    more = "More is spent sleeping in Job.pace (80.0 %). Then Job.run (5.0 %)."
+    assert first.second.replace("\u202f", " ") == more
+    only = {"wall": {1: counted("wall", f"{SLEEP} 990\n{MONITOR} 10\n")}}
+    folder = make_run(tmp_path / "only", [MadeHost("h", events=only)], events=("wall",))
+    assert "99.0 % of wall-clock time is spent sleeping in Job.pace." in texts(of(folder, "wall"))
 
 
 def perf_run(tmp_path, notes):
