@@ -16,6 +16,7 @@ import msgspec
 from msgspec import field
 
 from hprofiler.spark.causes import Cause
+from hprofiler.spark.streams import StreamQuery
 
 MOST_JOBS = 200_000
 MOST_STAGES = 200_000
@@ -374,6 +375,7 @@ class Application(msgspec.Struct):
     jobs: dict[int, Job] = field(default_factory=dict)
     stages: dict[tuple[int, int], Stage] = field(default_factory=dict)
     sql: dict[int, Any] = field(default_factory=dict)
+    streams: dict[str, StreamQuery] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
 
     @property

@@ -26,6 +26,7 @@ NOTES = {
     "plans-not-kept": "the plans of {count:,} SQL executions are left out: those before took {detail}",
     "sql-stages-not-kept": "{count:,} stages of SQL executions beyond the first {detail} are left out",
     "sql-metrics-not-kept": "{count:,} metrics of SQL executions are left out: {detail} values are kept",
+    "batches-not-kept": "{count:,} batches of streaming queries beyond the first {detail} are left out",
     "files-missing": "{count:,} files of the rolling log are missing ({detail})",
     "by-rest": "read by the REST interface, which keeps only the newest stages and does not say which stages "
     "wait for which: name the event log for more",

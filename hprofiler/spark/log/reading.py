@@ -39,6 +39,7 @@ from hprofiler.spark.log import events, sql
 from hprofiler.spark.log.codecs import Decoded
 from hprofiler.spark.log.files import LogFile, gaps
 from hprofiler.spark.log.sql import SqlLog, python_time
+from hprofiler.spark.log.streaming import MOST_BATCHES, StreamLog
 
 _LONGEST_LINE = 64 << 20
 _LONG_LINE = 256 << 10
@@ -136,6 +137,8 @@ class EventReader:
         self._take: dict[bytes, tuple[Callable[[bytes], Any], Callable[[Any], None]]]
         self._take = {name: (decode, MethodType(take, self)) for name, (decode, take) in _TAKERS.items()}
         self._take.update(self._sql.takers())
+        self._streams = StreamLog()
+        self._take.update(self._streams.takers())
 
     def read(self, file: LogFile) -> None:
         """Take all lines of a file. Raises SparkError if it cannot be read."""
@@ -190,6 +193,7 @@ class EventReader:
         for key in list(self._peaks):
             self._pack_peaks(key)
         application.sql = self._sql.finish()
+        application.streams = self._streams.queries
         application.notes = list(self._notes())
         return application
 
@@ -247,6 +251,8 @@ class EventReader:
             yield Note("sql-stages-not-kept", self._sql.left_out_stages, f"{sql.MOST_STAGES:,}")
         if self._sql.left_out_metrics:
             yield Note("sql-metrics-not-kept", self._sql.left_out_metrics, f"{sql.MOST_VALUES:,}")
+        if self._streams.left_out:
+            yield Note("batches-not-kept", self._streams.left_out, f"{MOST_BATCHES:,}")
         if not application.end:
             yield Note("no-end")
         missing = {}

@@ -115,13 +115,16 @@ class Details(msgspec.Struct, array_like=True):
     """The plan of an execution, its last one where it was adapted.
 
     `edges` lead from child to parent, `metrics` are texts by accumulator, `text` is the plan as Spark
-    prints it.
+    prints it. `totals` are sums of what `metrics` show: rows, bytes, or times by `metricType`. `measured` are
+    the accumulators that tasks of each stage had. Spark's REST interface knows neither.
     """
 
     nodes: list[PlanNode] = []
     edges: list[tuple[int, int]] = []
     metrics: dict[int, str] = {}
     text: str = ""
+    totals: dict[int, int] = {}
+    measured: dict[int, list[int]] = {}
 
 
 class SqlExecution(msgspec.Struct):
@@ -346,6 +349,7 @@ class SqlLog:
             if kind == "sum":
                 total = sum(known) + sum(stage.total(accumulator) for stage in stages)
                 details.metrics[accumulator] = f"{total:,}"
+                details.totals[accumulator] = total
                 continue
             self._to_aggregate -= sum(len(stage.values(accumulator)) for stage in stages)
             if self._to_aggregate < 0:
@@ -357,6 +361,10 @@ class SqlLog:
             if any(value > most for value in known):
                 place = _DRIVER
             details.metrics[accumulator] = metric_text(kind, values + known, place)
+            if kind in _SHOWN:
+                details.totals[accumulator] = sum(value for value in values + known if value > 0)
+        for stage in stages:
+            details.measured[stage.id] = [one for one in stage.accumulators() if one in execution.kinds]
         packed = pack_details(details)
         if self._packed + len(packed) > MOST_PACKED:
             self.without_details += 1
@@ -398,6 +406,7 @@ class _StageMetrics:
     """
 
     def __init__(self, stage: int, attempt: int, tasks: int, kinds: dict[int, str], room: _Room) -> None:
+        self.id = stage
         self.attempt = attempt
         self.tasks = min(tasks, MOST_TASKS)
         self.kinds = kinds

@@ -1,0 +1,231 @@
+"""What could be better in queries: findings with their evidence and thresholds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hprofiler.analysis.spark.finding import SparkFinding
+from hprofiler.analysis.spark.operators import Operator, QueryOperators
+from hprofiler.analysis.spark.plans import (
+    CROSS_JOIN,
+    EXCHANGE,
+    FILTER,
+    JOINS,
+    MERGE_JOIN,
+    NESTED_LOOP,
+    SCAN,
+    SHUFFLED_JOIN,
+    WRITE,
+)
+from hprofiler.spark.application import Application
+
+_MANY_FILES = 100
+_SMALL_FILE = 4 << 20
+"""Spark counts opening a file like reading so many bytes (spark.sql.files.openCostInBytes)."""
+_MULTIPLIES = 10
+_MANY_ROWS = 1_000_000
+_MANY_PAIRS = 100_000_000
+_KEPT = 0.01
+_BROADCAST = 10 << 20
+"""The default of spark.sql.autoBroadcastJoinThreshold."""
+_MOST_BROADCAST = 100 << 20
+_MUCH_LARGER = 100
+_MANY_TASKS = 100
+_SMALL_PARTITION = 1 << 20
+"""The default of spark.sql.adaptive.coalescePartitions.minPartitionSize."""
+_GOOD_PARTITION = 64 << 20
+"""The default of spark.sql.adaptive.advisoryPartitionSizeInBytes."""
+_SPILLED = 100 << 20
+_LEAST_SECONDS = 1.0
+_LEAST_SHARE = 0.01
+_THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
+_SIZE = re.compile(r"(-?\d+)\s*([kmgt]?)b?", re.IGNORECASE)
+_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+_LEFT_ONLY = ("LeftOuter", "LeftSemi", "LeftAnti", "ExistenceJoin")
+"""Joins whose right side alone can be broadcast."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageCost:
+    """What a stage took, all its attempts together: milliseconds of its tasks and from its submission to its
+    end; `overhead` is the part of the tasks' time in which they did not run."""
+
+    task_time: float = 0.0
+    elapsed: float = 0.0
+    overhead: float = 0.0
+    tasks: int = 0
+
+
+class Advice:
+    """Findings of all queries; the same one of many queries is one, named after the query it costs most."""
+
+    def __init__(self, application: Application, costs: Mapping[int, StageCost]) -> None:
+        self._costs = costs
+        whole = max(0, application.until - application.start) if application.start else 0
+        self._least = min(_LEAST_SECONDS, _LEAST_SHARE * whole / 1e3 or _LEAST_SECONDS)
+        self._slots = max(1, application.most_cores)
+        self._threshold = _bytes(application.properties.get(_THRESHOLD, ""))
+        self._found: dict[tuple[str, str], tuple[set[int], float, SparkFinding]] = {}
+
+    def add(self, query: int, operators: QueryOperators) -> None:
+        for one in operators.all:
+            for code, parameters, cost in self._of(one, operators):
+                key = code, f"{one.text} {parameters.get('table', '')}"
+                finding = SparkFinding(code, {"query": query, "operator": one.text, **parameters}, cost / 1e3)
+                queries, seconds, worst = self._found.get(key, (set(), 0.0, finding))
+                worst = max(worst, finding, key=lambda known: known.seconds)
+                self._found[key] = queries | {query}, seconds + finding.seconds, worst
+
+    @property
+    def findings(self) -> list[SparkFinding]:
+        """Those that cost a second, or a hundredth of the application's time, the most expensive first.
+        `queries` counts where each was found."""
+        found = [
+            replace(
+                worst, parameters={**worst.parameters, "queries": len(queries)}, seconds=round(seconds, 3)
+            )
+            for queries, seconds, worst in self._found.values()
+            if seconds >= self._least
+        ]
+        return sorted(found, key=lambda one: -one.seconds)
+
+    def _of(self, one: Operator, of: QueryOperators) -> Iterator[tuple[str, dict[str, Any], float]]:
+        """Codes with parameters, and milliseconds that they cost at most."""
+        if one.node < 0:
+            return
+        if one.files and one.files >= _MANY_FILES and (one.size or 0) / one.files < _SMALL_FILE:
+            written = one.kind == WRITE
+            evidence = {"files": one.files, "bytes": one.size or 0, "threshold": _SMALL_FILE}
+            cost = self._wall(of, [one], of.stages if written else one.stages)
+            yield "small-files-written" if written else "small-files-read", evidence, cost
+        if one.kind in JOINS:
+            yield from self._of_join(one, of)
+        if one.kind == FILTER:
+            yield from self._of_filter(one, of)
+        if one.kind == EXCHANGE:
+            yield from self._of_exchange(one, of)
+        if one.spilled >= _SPILLED:
+            yield "operator-spills", {"bytes": one.spilled, "threshold": _SPILLED}, self._wall(of, [one])
+
+    def _of_join(self, one: Operator, of: QueryOperators) -> Iterator[tuple[str, dict[str, Any], float]]:
+        sides = of.view.children.get(one.node, [])
+        rows = [of.rows_out(side) or 0 for side in sides]
+        out = one.rows_out or 0
+        if len(sides) != 2:
+            return
+        evidence: dict[str, Any] = {"left": rows[0], "right": rows[1], "rows": out}
+        whole = self._elapsed(one.stages)
+        if one.kind in (NESTED_LOOP, CROSS_JOIN):
+            if rows[0] * rows[1] >= _MANY_PAIRS:
+                yield "compares-all-rows", {**evidence, "threshold": _MANY_PAIRS}, whole
+        elif out >= _MANY_ROWS and out >= _MULTIPLIES * max(rows):
+            yield "join-multiplies", {**evidence, "threshold": _MULTIPLIES}, whole
+        if one.kind in (MERGE_JOIN, SHUFFLED_JOIN):
+            yield from self._broadcast_instead(one, of, sides)
+
+    def _broadcast_instead(
+        self, one: Operator, of: QueryOperators, sides: list[int]
+    ) -> Iterator[tuple[str, dict[str, Any], float]]:
+        below = [self._exchange_below(of, side) for side in sides]
+        if None in below:
+            return
+        exchanges = [node for node in below if node is not None]
+        sizes = [of.metric(node, "data size", "shuffle bytes written") for node in exchanges]
+        text = next(node.text for node in of.view.details.nodes if node.id == one.node)
+        may = [0, 1]
+        if "FullOuter" in text:
+            may = []
+        elif any(kind in text for kind in _LEFT_ONLY):
+            may = [1]
+        elif "RightOuter" in text:
+            may = [0]
+        known = [(size, side) for side, size in enumerate(sizes) if size and side in may]
+        if not known or None in sizes:
+            return
+        small, side = min(known)
+        large = sizes[1 - side] or 0
+        limit = max(_BROADCAST, self._threshold)
+        if small > limit and not (small <= _MOST_BROADCAST and large >= _MUCH_LARGER * small):
+            return
+        spared = [node for node in of.all if node.node in exchanges or node.kind == "sort"]
+        spared = [node for node in spared if node.node in exchanges or self._above(of, node, exchanges)]
+        table = of.scanned(exchanges[side])
+        parameters = {"table": table, "bytes": small, "other": large, "threshold": limit}
+        yield "broadcast-fits", parameters, self._wall(of, spared)
+
+    @staticmethod
+    def _above(of: QueryOperators, sort: Operator, exchanges: list[int]) -> bool:
+        return any(child in exchanges for child in of.view.children.get(sort.node, ())) or any(
+            below in exchanges
+            for child in of.view.children.get(sort.node, ())
+            if not of.view.steps[child].kind
+            for below in of.view.children.get(child, ())
+        )
+
+    @staticmethod
+    def _exchange_below(of: QueryOperators, node: int) -> int | None:
+        """The shuffle that a side of a join reads; None if it joins something else before."""
+        while of.view.steps[node].kind != EXCHANGE:
+            children = of.view.children.get(node, ())
+            if len(children) != 1:
+                return None
+            node = children[0]
+        return node
+
+    def _of_filter(self, one: Operator, of: QueryOperators) -> Iterator[tuple[str, dict[str, Any], float]]:
+        """A filter that keeps little of a scan that reads all partitions."""
+        node = one.node
+        children = of.view.children.get(node, ())
+        while len(children) == 1 and not of.view.steps[children[0]].kind:
+            children = of.view.children.get(children[0], ())
+        if len(children) != 1 or of.view.steps[children[0]].kind != SCAN:
+            return
+        scan = next(found for found in of.all if found.node == children[0])
+        read, kept = scan.rows_out or 0, one.rows_out
+        text = next(found.text for found in of.view.details.nodes if found.id == scan.node)
+        pruned = "PartitionFilters: [" in text and "PartitionFilters: []" not in text
+        if kept is None or read < _MANY_ROWS or kept > _KEPT * read or pruned:
+            return
+        evidence = {"scan": scan.text, "read": read, "rows": kept, "threshold": _KEPT}
+        yield "filter-keeps-little", evidence, self._wall(of, [scan, one])
+
+    def _of_exchange(self, one: Operator, of: QueryOperators) -> Iterator[tuple[str, dict[str, Any], float]]:
+        written = of.metric(one.node, "shuffle bytes written", "data size") or 0
+        for stage in self._readers(one, of):
+            cost = self._costs.get(stage, StageCost())
+            good = max(self._slots, written // _GOOD_PARTITION)
+            if cost.tasks < _MANY_TASKS or cost.tasks <= 2 * good or written / cost.tasks >= _SMALL_PARTITION:
+                continue
+            evidence = {"stage": stage, "attempts": (), "tasks": cost.tasks, "bytes": written}
+            evidence |= {"good": good, "threshold": _SMALL_PARTITION}
+            yield "tiny-partitions", evidence, cost.elapsed * cost.overhead * (1 - good / cost.tasks)
+
+    @staticmethod
+    def _readers(one: Operator, of: QueryOperators) -> list[int]:
+        node = next(found for found in of.view.details.nodes if found.id == one.node)
+        reads = [metric.accumulator for metric in node.metrics if metric.name.strip() == "records read"]
+        return [stage for accumulator in reads for stage in of.view.stages_of(accumulator)]
+
+    def _elapsed(self, stages: Iterable[int]) -> float:
+        return sum(self._costs[stage].elapsed for stage in stages if stage in self._costs)
+
+    def _wall(self, of: QueryOperators, those: Iterable[Operator], stages: Iterable[int] = ()) -> float:
+        """The part of their stages' time that operators take by their tasks' time."""
+        whole = 0.0
+        for one in those:
+            own = [stage for stage in (one.stages or stages) if stage in self._costs]
+            task_time = sum(self._costs[stage].task_time for stage in own)
+            if one.on_driver or not task_time:
+                whole += one.time
+            else:
+                whole += self._elapsed(own) * min(1.0, one.time / task_time)
+        return whole
+
+
+def _bytes(text: str) -> int:
+    """A size as Spark's settings have it, in bytes; 0 for none."""
+    found = _SIZE.fullmatch(text.strip())
+    return int(found.group(1)) << _UNITS[found.group(2).lower()] if found else 0

@@ -1,0 +1,174 @@
+"""The operators of a query: where its tasks' time went, and how many rows, bytes and files each had.
+
+Spark measures the time of some operators alone: of scans, sorts, shuffles, Python. The others run as one
+piece of generated code. What is left of the time of their stage's tasks is theirs, as one operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hprofiler.analysis.spark.plans import BROADCAST, EXCHANGE, FILTER, SCAN, PlanView, chain
+from hprofiler.spark.log.sql import PlanNode
+
+_TOTAL = " total (min, med, max)"
+"""Spark 2 wrote so behind names of metrics."""
+_OWN_TIMES = (
+    ("op time",),
+    ("scan time",),
+    ("sort time",),
+    ("fetch wait time",),
+    ("shuffle write time",),
+    ("time to execute Python code", "time to run Python workers"),
+    ("time to build", "time to build hash map"),
+    ("time to broadcast",),
+    ("metadata time",),
+    ("time to update", "time to update rows"),
+    ("time to remove", "time to remove rows"),
+    ("time to commit changes",),
+    ("task commit time",),
+    ("job commit time",),
+)
+"""Times that no other operator's time contains; of each row the first that is there."""
+_ROWS = ("number of output rows", "output rows", "rows output", "records read", "shuffle records written")
+_SIZES = (
+    "size of files read",
+    "written output",
+    "shuffle bytes written",
+    "data size",
+    "data size of build side",
+    "data sent to Python workers",
+)
+_FILES = ("number of files read", "number of written files", "number of files")
+_SPILLS = ("spill size", "num bytes spilled to disk")
+_MILLISECONDS = {"timing": 1.0, "nsTiming": 1e-6}
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """`node` is its number in the plan, -1 for several nodes whose time is not known one by one. `time` is
+    the time of tasks in milliseconds, or that of the driver if no task measured it; 0 if it is not known.
+    Rows, bytes and files are None where Spark does not count them."""
+
+    text: str
+    kind: str
+    node: int
+    stages: tuple[int, ...]
+    time: float = 0.0
+    on_driver: bool = False
+    rows_in: int | None = None
+    rows_out: int | None = None
+    size: int | None = None
+    files: int | None = None
+    spilled: int = 0
+
+
+class QueryOperators:
+    """All operators of a query. `task_times` are those of all tasks of each stage."""
+
+    def __init__(self, view: PlanView, task_times: Mapping[int, float]) -> None:
+        self.view = view
+        self._totals = view.details.totals
+        self.stages = [one for one in view.details.measured if task_times.get(one)]
+        self.task_time = sum(task_times[one] for one in self.stages)
+        self._left = {stage: float(task_times[stage]) for stage in self.stages}
+        self._nodes = {node.id: node for node in view.details.nodes}
+        self._times = {node.id: self._time(node) for node in view.details.nodes}
+        self.all = self._operators()
+
+    def metric(self, node: int, *names: str) -> int | None:
+        """The total of the first of these metrics that the node has."""
+        known = {one.name.strip().removesuffix(_TOTAL): one.accumulator for one in self._nodes[node].metrics}
+        found = (self._totals[known[name]] for name in names if known.get(name) in self._totals)
+        return next(found, None)
+
+    def rows_out(self, node: int) -> int | None:
+        """Rows that a node hands on; those of the nearest nodes below it where it does not count them."""
+        own = self.metric(node, *_ROWS)
+        return self.rows_in(node) if own is None else own
+
+    def rows_in(self, node: int) -> int | None:
+        below = [self.rows_out(child) for child in self.view.children.get(node, ())]
+        known = [one for one in below if one is not None]
+        return sum(known) if known and len(known) == len(below) else None
+
+    def stages_of(self, node: int) -> tuple[int, ...]:
+        stages = {
+            stage for metric in self._nodes[node].metrics for stage in self.view.stages_of(metric.accumulator)
+        }
+        return tuple(sorted(stages.intersection(self._left)))
+
+    def _time(self, node: PlanNode) -> tuple[float, bool]:
+        """The node's own time, and whether the driver measured it; what tasks took leaves less for others."""
+        known = {one.name.strip().removesuffix(_TOTAL): one for one in node.metrics}
+        of_tasks = of_driver = 0.0
+        for names in _OWN_TIMES:
+            metric = next((known[name] for name in names if name in known), None)
+            total = self._totals.get(metric.accumulator) if metric else None
+            if not metric or not total:
+                continue
+            time = total * _MILLISECONDS.get(metric.kind, 0.0)
+            stages = [one for one in self.view.stages_of(metric.accumulator) if one in self._left]
+            if not stages:
+                of_driver += time
+                continue
+            left = sum(self._left[one] for one in stages)
+            time = min(time, left)  # Python works beside its task's thread
+            for one in stages:
+                self._left[one] -= time * self._left[one] / left if left else 0.0
+            of_tasks += time
+            if names == ("op time",):
+                break
+        return (of_tasks, False) if of_tasks or not of_driver else (of_driver, True)
+
+    def scanned(self, node: int) -> str:
+        """The table below a node, if there is one only."""
+        to_visit, found = [node], set()
+        while to_visit:
+            one = to_visit.pop()
+            step = self.view.steps[one]
+            found.update([step.subject] if step.kind == SCAN else [])
+            to_visit += self.view.children.get(one, ())
+        return found.pop() if len(found) == 1 else ""
+
+    def _operators(self) -> list[Operator]:
+        """Leaves first."""
+        untimed: dict[int, list[PlanNode]] = {}
+        for stage in self.stages:
+            nodes = [node for node in self.view.nodes_of(stage) if self.view.steps[node.id].kind]
+            nodes = [one for one in nodes if self.view.steps[one.id].kind not in (EXCHANGE, BROADCAST)]
+            timed = [one for one in nodes if self._times[one.id][0]]
+            untimed[stage] = [one for one in nodes if one not in timed] or timed[-1:]
+        alone: dict[int, float] = {}
+        found = []
+        for stage, nodes in untimed.items():
+            working = [one for one in nodes if self.view.steps[one.id].kind != FILTER] or nodes
+            if len(working) == 1:
+                only = working[0].id
+                alone[only] = alone.get(only, 0.0) + self._left[stage]
+            elif self._left[stage] > 0:
+                text = chain(self.view.steps[one.id] for one in nodes)
+                rows = self.rows_out(nodes[-1].id) if nodes else None
+                left = self._left[stage]
+                found.append(Operator(text or "other code", "", -1, (stage,), left, rows_out=rows))
+        ids = [node.id for node in reversed(self.view.details.nodes) if self.view.steps[node.id].kind]
+        found += [self._operator(id_, alone.get(id_, 0.0)) for id_ in ids]
+        return found
+
+    def _operator(self, node: int, more: float) -> Operator:
+        step = self.view.steps[node]
+        time, on_driver = self._times[node]
+        return Operator(
+            f"{step.text} {self.scanned(node)}".rstrip() if step.kind == BROADCAST else step.text,
+            step.kind,
+            node,
+            self.stages_of(node),
+            more if on_driver and more else time + more,
+            on_driver and not more,
+            self.rows_in(node),
+            self.rows_out(node),
+            self.metric(node, *_SIZES),
+            self.metric(node, *_FILES),
+            self.metric(node, *_SPILLS) or 0,
+        )

@@ -1,0 +1,215 @@
+"""What the nodes of a query's plan do, and which of them a stage runs.
+
+A stage runs those nodes whose metrics its tasks measured, and nodes without metrics between the same
+exchanges.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hprofiler.base.text import printable
+from hprofiler.spark.log.sql import Details, PlanNode
+
+SCAN, WRITE, FILTER, EXCHANGE, BROADCAST = "scan", "write", "filter", "exchange", "broadcast"
+MERGE_JOIN, SHUFFLED_JOIN, BROADCAST_JOIN = "sort-merge join", "shuffled hash join", "broadcast hash join"
+NESTED_LOOP, CROSS_JOIN = "nested-loop join", "cross join"
+JOINS = frozenset({MERGE_JOIN, SHUFFLED_JOIN, BROADCAST_JOIN, NESTED_LOOP, CROSS_JOIN})
+PYTHON = "Python"
+ARROW = " → "
+_LONGEST_SUBJECT = 40
+_MOST_STEPS = 6
+_ENGINES = re.compile(r"^(Photon|Gpu|Comet|Native|Velox)(?=[A-Z])")
+_KINDS = tuple(
+    (re.compile(pattern), kind)
+    for pattern, kind in (
+        (r"^(WholeStageCodegen|InputAdapter|AdaptiveSparkPlan|ResultStage|ShuffleMapStage)", ""),
+        (r"^(Project|ColumnarToRow|RowToColumnar|CoalesceBatches|BringBackToHost|HostColumnarToGpu)", ""),
+        (r"^(AQEShuffleRead|CustomShuffleReader|ShuffleExchangeSource|.*CoalesceBatches)", ""),
+        (r"^(SerializeFromObject|DeserializeToObject|CollectMetrics|EventTimeWatermark)", ""),
+        (r"^(LocalLimit|GlobalLimit|CollectLimit|WriteFiles|CommandResult|Subquery|ReusedSubquery)", ""),
+        (r"^Filter", FILTER),
+        (r"^Broadcast(Exchange)?$|BroadcastExchange", BROADCAST),
+        (r"Exchange", EXCHANGE),
+        (r"^(InMemoryTableScan|Scan In-memory)", "scan cache"),
+        (r"Scan\b", SCAN),
+        (r"^Range$", "range"),
+        (r"(Sort|Object|Hash|Grouping)?Agg(regate)?$|^HashAggregate", "aggregate"),
+        (r"SortMergeJoin", MERGE_JOIN),
+        (r"BroadcastHashJoin", BROADCAST_JOIN),
+        (r"(ShuffledHash|Hash|SymmetricHash)Join", SHUFFLED_JOIN),
+        (r"NestedLoopJoin", NESTED_LOOP),
+        (r"^CartesianProduct", CROSS_JOIN),
+        (r"EvalPython|InPandas|InArrow|PythonUDTF", PYTHON),
+        (r"^TakeOrderedAndProject|TopK$", "top rows"),
+        (r"^WindowGroupLimit", "window limit"),
+        (r"^Window|WindowInPandas", "window"),
+        (r"Sort$", "sort"),
+        (r"^Generate", "explode"),
+        (r"^StateStoreSave", "save state"),
+        (r"^StateStoreRestore", "restore state"),
+        (r"^(Execute )?.*(Insert|SaveInto|AppendData|Overwrite|WriteTo|WriteDelta|ReplaceData)", WRITE),
+        (r"^Execute .*(AsSelect|Merge|SaveAs)", WRITE),
+    )
+)
+_TABLE = re.compile(r"(?:^|[\s/.`])([^\s/.`\[\](){},]+)`?$")
+_PLACE = re.compile(r"Location: \w+(?: ?\(\d+ paths?\))? ?\[([^\],]*)")
+_JDBC = re.compile(r"JDBCRelation\(([^)]*)\)")
+_PATH = re.compile(r"Command\s+([a-z][a-z0-9+.-]*:[^\s,]+)")
+_WRITTEN = re.compile(r"(?:Command|InsertIntoHiveTable)\s+\[?(`[^,\s]+`)")
+_FUNCTION = re.compile(r"\[\s*([\w.]+|<lambda>)\(")
+_FORMATS = frozenset({"parquet", "orc", "csv", "json", "text", "avro", "delta", "hive", "jdbc"})
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a node does: `kind` is a constant of this module or Spark's own name in words, "" if it only
+    hands rows on; `subject` is the table, path or function."""
+
+    kind: str
+    subject: str = ""
+
+    @property
+    def text(self) -> str:
+        if self.kind == PYTHON:
+            return f"{self.kind} {self.subject or 'function'}"
+        return f"{self.kind} {self.subject}".rstrip()
+
+
+@lru_cache(maxsize=4096)
+def _kind(name: str) -> str:
+    kind = next((kind for pattern, kind in _KINDS if pattern.search(name)), None)
+    if kind is not None:
+        return kind
+    words = _WORD.findall(name.removeprefix("Execute "))
+    return printable(" ".join(one if one.isupper() else one.lower() for one in words[:6]))
+
+
+def step_of(node: PlanNode) -> Step:
+    name = _ENGINES.sub("", node.name.strip()).removesuffix("Transformer").removesuffix("Exec")
+    kind = _kind(name)
+    if kind == "aggregate" and "partial_" in node.text:
+        return Step("partial aggregate")
+    subject = ""
+    if kind in (SCAN, "scan cache"):
+        subject = _scanned(name, node.text)
+    elif kind == WRITE:
+        subject = _written(node.text)
+    elif kind == PYTHON:
+        found = _FUNCTION.search(node.text)
+        subject = found.group(1) if found else ""
+    return Step(kind, printable(subject[:_LONGEST_SUBJECT]))
+
+
+def _scanned(name: str, text: str) -> str:
+    """A table's name without its database, else the last folder of its path, else its format."""
+    jdbc = _JDBC.search(name)
+    if jdbc:
+        name = jdbc.group(1)
+    elif "MicroBatch" in name or "Continuous" in name:
+        return "stream"
+    after = name.partition("Scan")[2].removeprefix(" In-memory table").strip().partition("[")[0].strip()
+    if " " in after or (after and after not in _FORMATS):
+        return _last_part(after)
+    place = _PLACE.search(text)
+    cut = place is not None and place.group(1).endswith("...")
+    folder = _last_part(place.group(1).rstrip("./")) if place else ""
+    return (f"{folder}…" if cut else folder) or after
+
+
+def _written(text: str) -> str:
+    found = _PATH.search(text) or _WRITTEN.search(text)
+    return _last_part(found.group(1).rstrip("/")) if found else ""
+
+
+def _last_part(name: str) -> str:
+    if "/" in name:
+        return name.rpartition("/")[2]
+    found = _TABLE.search(name)
+    return found.group(1) if found else name
+
+
+class PlanView:
+    """A plan, with what each node does and the part of the plan between exchanges that it is in."""
+
+    def __init__(self, details: Details) -> None:
+        self.details = details
+        self.steps = {node.id: step_of(node) for node in details.nodes}
+        self.children: dict[int, list[int]] = {}
+        self.parents: dict[int, list[int]] = {}
+        for child, parent in details.edges:
+            self.children.setdefault(parent, []).append(child)
+            self.parents.setdefault(child, []).append(parent)
+        self._measured = {stage: frozenset(ones) for stage, ones in details.measured.items()}
+        self._part: dict[int, int] = {}
+        for node in details.nodes:  # parents have smaller numbers than their children
+            above = self.parents.get(node.id, ())
+            same = [one for one in above if not self._is_border(one) and not self._is_border(node.id)]
+            self._part[node.id] = self._part.get(same[0], same[0]) if same else node.id
+
+    def _is_border(self, node: int) -> bool:
+        return self.steps[node].kind in (EXCHANGE, BROADCAST) if node in self.steps else False
+
+    def stages_of(self, accumulator: int) -> list[int]:
+        """The stages whose tasks measured it; none for what the driver measured."""
+        return [stage for stage, ones in self._measured.items() if accumulator in ones]
+
+    def nodes_of(self, stage: int) -> list[PlanNode]:
+        """The nodes that a stage runs, leaves first; of exchanges only those that it writes."""
+        measured = self._measured.get(stage, frozenset())
+        own = [
+            node
+            for node in self.details.nodes
+            if any(metric.accumulator in measured for metric in node.metrics)
+        ]
+        parts = {self._part[node.id] for node in own if not self._is_border(node.id)}
+        ids = {node.id for node in own}
+        return [
+            node
+            for node in reversed(self.details.nodes)
+            if (node.id in ids and (not self._is_border(node.id) or self._writes(node, measured)))
+            or (self._part[node.id] in parts and not any(_has_metrics(node)))
+            or (self.steps[node.id].kind == WRITE and self._part[node.id] in parts)
+            or (self.steps[node.id].kind == BROADCAST and self._children_in(node.id, parts))
+        ]
+
+    def _children_in(self, node: int, parts: set[int]) -> bool:
+        return any(self._part[child] in parts for child in self.children.get(node, ()))
+
+    @staticmethod
+    def _writes(node: PlanNode, measured: frozenset[int]) -> bool:
+        return any(metric.accumulator in measured and "written" in metric.name for metric in node.metrics)
+
+    def operation(self, stage: int) -> str:
+        """What a stage does: "scan item → broadcast"; "" if no node of the plan is known to be its own."""
+        return chain(self.steps[node.id] for node in self.nodes_of(stage))
+
+    def summary(self) -> str:
+        """What the whole plan reads and writes."""
+        kinds = (SCAN, WRITE)
+        steps = [self.steps[node.id] for node in reversed(self.details.nodes)]
+        return ", ".join(dict.fromkeys(one.text for one in steps if one.kind in kinds and one.subject))
+
+
+def _has_metrics(node: PlanNode) -> Sequence[object]:
+    return node.metrics
+
+
+def chain(steps: Iterable[Step]) -> str:
+    """Steps in a row; those that are not worth a word are left out, unless there are no others."""
+    known = [one for one in steps if one.kind]
+    shown = [one for one in known if one.kind not in (FILTER, EXCHANGE)] or known
+    counted: list[tuple[str, int]] = []
+    for text in (one.text for one in shown):
+        if counted and counted[-1][0] == text:
+            counted[-1] = text, counted[-1][1] + 1
+        else:
+            counted.append((text, 1))
+    texts = [text if count == 1 else f"{text} ×{count}" for text, count in counted]
+    if len(texts) > _MOST_STEPS:
+        texts = [*texts[: _MOST_STEPS // 2], "…", *texts[-(_MOST_STEPS // 2 - 1) :]]
+    return ARROW.join(texts)

@@ -1,0 +1,53 @@
+"""Sentences on what could be better in queries and streaming queries, by the codes of findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hprofiler.model.measures import counted, duration, size
+
+TEXTS = {
+    "small-files-read": "{operator} in {where} reads {files:,} files of {mean} each{cost}",
+    "small-files-written": "{operator} in {where} makes {files:,} files of {mean} each{cost}",
+    "tiny-partitions": "stage {stage} in {where} reads {bytes} of shuffle in {tasks:,} partitions{cost}",
+    "join-multiplies": "{operator} in {where} makes {rows:,} rows of {left:,} and {right:,}{cost}",
+    "compares-all-rows": "{operator} in {where} compares each of {left:,} rows with each of {right:,}{cost}",
+    "filter-keeps-little": "a filter in {where} keeps {rows:,} of {read:,} rows of {scan}{cost}",
+    "broadcast-fits": "{operator} in {where} shuffles {other} to join {bytes}{table}{cost}",
+    "operator-spills": "{operator} in {where} spills {bytes}{cost}",
+    "batches-late": "{late:,} of {batches:,} batches of {stream} took longer than the {interval} from one to "
+    "the next (median {median}{cost})",
+    "batches-back-to-back": "the {batches:,} batches of {stream} follow one another without a pause (median "
+    "{median})",
+    "input-exceeds-processing": "{stream} gets {input} rows a second and processes {processed}, in "
+    "{batches:,} batches without a pause",
+    "state-grows": "the state of {stream} grew from {first:,} to {last:,} rows ({bytes}) in {batches:,} "
+    "batches{why}",
+}
+"""The text of each code."""
+_SIZES = ("bytes", "other", "threshold")
+_TIMES = ("median", "interval")
+
+
+def query_text(code: str, parameters: Mapping[str, Any], seconds: float) -> str:
+    shown = dict(parameters)
+    if "files" in shown:
+        shown["mean"] = size(shown["bytes"] / shown["files"])
+    if "query" in shown:
+        more = shown["queries"] - 1
+        shown["where"] = f"query {shown['query']}" + (f" and {counted(more, 'others')}" if more else "")
+    if "table" in shown:
+        shown["table"] = f" of {shown['table']}" if shown["table"] else ""
+    if "stream" in shown:
+        shown["stream"] = f"streaming query {shown['stream']}"
+    if "watermark" in shown:
+        shown["why"] = "" if shown["watermark"] else ", without a watermark"
+    for name in ("input", "processed"):
+        if name in shown:
+            shown[name] = f"{shown[name]:,.0f}"
+    shown.update({name: size(shown[name]) for name in _SIZES if name in shown})
+    shown.update({name: duration(shown[name]) for name in _TIMES if name in shown})
+    behind = "; {} in all" if "stream" in shown else " (at most {})"
+    shown["cost"] = behind.format(duration(seconds)) if seconds else ""
+    return TEXTS[code].format_map(shown)

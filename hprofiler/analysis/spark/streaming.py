@@ -1,0 +1,139 @@
+"""How long the batches of streaming queries take, and whether they keep up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median, median_low
+
+from hprofiler.analysis.spark.finding import SparkFinding
+from hprofiler.spark.application import Application
+from hprofiler.spark.streams import PHASES, Batch, StreamQuery
+
+_FEWEST = 5
+"""Batches, below which nothing is said."""
+_WAITED = 20  # milliseconds
+"""A batch that begins later after the one before has waited for its time, or for data."""
+_ALIKE = 0.05
+_LATE = 0.2
+_BUSY = 0.9
+_BEHIND = 1.1
+_MOSTLY = 0.5
+_GROWS = 1.5
+_RISES = 0.7
+_FEWEST_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class StreamFigures:
+    """A run of a streaming query. Times are milliseconds, rates rows a second.
+
+    `interval` is how often batches begin when they are on time, by the moments at which those that waited
+    began; 0 if that is not known. `late` are batches that took longer; `busy` is the part of batches that
+    began as soon as the one before had ended.
+    """
+
+    query: StreamQuery
+    phases: dict[str, int]
+    whole: int
+    median: float
+    longest: Batch
+    interval: int
+    late: int
+    busy: float
+    rows: int
+    input_rate: float
+    processed_rate: float
+    behind: float
+    """The part of batches in which more rows came than were processed."""
+
+    @property
+    def batches(self) -> Sequence[Batch]:
+        return self.query.batches
+
+
+def stream_figures(application: Application) -> list[StreamFigures]:
+    """Of each streaming query that ran a batch, those with most batch time first."""
+    made = [_figures(one) for one in application.streams.values() if one.batches]
+    return sorted(made, key=lambda one: -one.whole)
+
+
+def _figures(query: StreamQuery) -> StreamFigures:
+    batches = query.batches
+    interval = _interval(batches)
+    with_rows = [one for one in batches if one.rows]
+    whole = sum(one.duration for one in batches)
+    phases = {name: sum(one.phases[at] for one in batches) for at, name in enumerate(PHASES)}
+    gaps = [begin.start - end.start - end.duration for end, begin in pairwise(batches)]
+    behind = [one for one in with_rows if one.input_rate > _BEHIND * one.processed_rate]
+    return StreamFigures(
+        query,
+        {name: time for name, time in phases.items() if time},
+        whole,
+        median(one.duration for one in batches),
+        max(batches, key=lambda one: one.duration),
+        interval,
+        sum(one.duration > interval for one in batches) if interval else 0,
+        sum(gap <= _WAITED for gap in gaps) / len(gaps) if gaps else 0.0,
+        sum(one.rows for one in batches),
+        median([one.input_rate for one in with_rows] or [0.0]),
+        median([one.processed_rate for one in with_rows] or [0.0]),
+        len(behind) / len(with_rows) if with_rows else 0.0,
+    )
+
+
+def _interval(batches: Sequence[Batch]) -> int:
+    """The usual time between the begins of batches that waited."""
+    pairs = pairwise(batches)
+    waited = [after.start for one, after in pairs if after.start > one.start + one.duration + _WAITED]
+    spaces = [after - one for one, after in pairwise(waited)]
+    if len(spaces) < _FEWEST:
+        return 0
+    usual = median_low(spaces)
+    alike = sum(abs(space - usual) <= _ALIKE * usual for space in spaces)
+    return usual if alike >= len(spaces) / 3 else 0
+
+
+def stream_findings(found: Sequence[StreamFigures]) -> list[SparkFinding]:
+    """What is wrong with streaming queries, with the evidence."""
+    return [
+        finding for one in found if len(one.batches) >= _FEWEST for finding in (*_late(one), *_grown(one))
+    ]
+
+
+def _late(one: StreamFigures) -> list[SparkFinding]:
+    count = len(one.batches)
+    stream = {"stream": one.query.name or one.query.id, "batches": count, "median": one.median / 1000}
+    if one.interval and one.late >= _LATE * count:
+        lost = sum(max(0, batch.duration - one.interval) for batch in one.batches)
+        parameters = {**stream, "late": one.late, "interval": one.interval / 1000, "threshold": _LATE}
+        return [SparkFinding("batches-late", parameters, lost / 1000)]
+    if not one.interval and one.busy >= _BUSY:
+        rates = {"input": one.input_rate, "processed": one.processed_rate}
+        parameters = {**stream, "busy": one.busy, "behind": one.behind, "threshold": _BUSY, **rates}
+        code = "input-exceeds-processing" if one.behind >= _MOSTLY else "batches-back-to-back"
+        return [SparkFinding(code, parameters)]
+    return []
+
+
+def _grown(one: StreamFigures) -> list[SparkFinding]:
+    """State that has grown from third to third of the batches."""
+    rows = [batch.state_rows for batch in one.batches]
+    third = len(rows) // 3
+    if third < 2 or rows[-1] < _FEWEST_ROWS:
+        return []
+    first, middle, last = (median(part) for part in (rows[:third], rows[third:-third], rows[-third:]))
+    rises = sum(after > before for before, after in pairwise(rows)) / (len(rows) - 1)
+    if not (middle >= _GROWS * first and last > middle and rises >= _RISES):
+        return []
+    parameters = {
+        "stream": one.query.name or one.query.id,
+        "batches": len(rows),
+        "first": rows[0],
+        "last": rows[-1],
+        "bytes": one.batches[-1].state_bytes,
+        "watermark": one.query.watermark,
+        "threshold": _GROWS,
+    }
+    return [SparkFinding("state-grows", parameters)]
