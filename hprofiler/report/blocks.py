@@ -51,7 +51,7 @@ class Table:
     """A table; `id` is its name in a page, `things` is what its rows are called.
 
     A terminal shows the columns `in_terminal`, all without them, and the first `shown` rows. `left_out` are
-    rows that the table does not have.
+    rows that the table does not have. It is `only` in a page or in a terminal, if it says so.
     """
 
     id: str
@@ -61,8 +61,11 @@ class Table:
     shown: int = MOST_ROWS
     in_terminal: Sequence[str] = ()
     left_out: int = 0
+    only: Literal["", "page", "terminal"] = ""
 
     def lines(self) -> list[str]:
+        if self.only == "page":
+            return []
         heads = [one.head for one in self.columns]
         places = [heads.index(head) for head in self.in_terminal] or list(range(len(heads)))
         columns = [self.columns[place] for place in places]
@@ -291,5 +294,6 @@ class Part:
         return "\n".join([f"{self.title}:", *lines]) if lines else self.title
 
     def record(self) -> dict[str, object]:
-        blocks = [block.record() for block in self.blocks]
+        shown = (one for one in self.blocks if not (isinstance(one, Table) and one.only == "terminal"))
+        blocks = [block.record() for block in shown]
         return {"title": printable(self.heading), "about": printable(self.about), "blocks": blocks}

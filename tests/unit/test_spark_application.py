@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from hprofiler.report.blocks import Table
-from hprofiler.report.spark.text import application_part, stage_part
+from hprofiler.report.spark.stages import stage_part
+from hprofiler.report.spark.text import application_part
 from hprofiler.report.spark.words import NOTES, note_text
 from hprofiler.spark.application import (
     DERIVED_COLUMNS,
@@ -109,8 +110,8 @@ def test_every_note_has_a_text(code: str) -> None:
 
 def cells_of_stage(found: Figures) -> dict[str, str]:
     """The texts of the only stage by the heads of the table."""
-    (table,) = stage_part(found).blocks
-    assert isinstance(table, Table)
+    tables = [table for table in stage_part(found).blocks if isinstance(table, Table)]
+    table = next(table for table in tables if table.id == "stages")
     texts = [cell if isinstance(cell, str) else cell[0] for cell in table.rows[0].cells]
     return dict(zip((column.head for column in table.columns), texts, strict=True))
 

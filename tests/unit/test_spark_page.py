@@ -77,7 +77,8 @@ def test_the_timeline_is_the_whole_application(tmp_path: Path) -> None:
     assert lanes["queries"][0][:2] == [2.5, 7.5]
     curves = {one["name"]: one["values"] for one in timeline["curves"]}
     assert max(curves["active tasks"]) == 1 and max(curves["cores of executors"]) == 4
-    belongs = [row["belongs"] for row in blocks(found, "table")[1]["rows"]]
+    tables = {table["id"]: table for table in blocks(found, "table")}
+    belongs = [row["belongs"] for row in tables["stages"]["rows"]]
     assert belongs == [["query 5", "executor 1"]] * 2
 
 

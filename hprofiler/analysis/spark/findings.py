@@ -15,6 +15,8 @@ from typing import Any
 from hprofiler.analysis.spark.account import GROUPS, Account, Part, account
 from hprofiler.analysis.spark.failures import Failures, failure_findings, find_failures
 from hprofiler.analysis.spark.finding import SparkFinding
+from hprofiler.analysis.spark.queries import QueryPlans, query_plans
+from hprofiler.analysis.spark.streaming import StreamFigures, stream_figures, stream_findings
 from hprofiler.spark.application import READ_COLUMNS, Application
 from hprofiler.spark.replay.blocked import BlockedTime, blocked_time
 from hprofiler.spark.replay.schedule import Replay, ReplayStage
@@ -44,6 +46,8 @@ class Judged:
     blocked: BlockedTime
     stragglers: Stragglers
     failures: Failures
+    plans: QueryPlans
+    streams: Sequence[StreamFigures]
     findings: tuple[SparkFinding, ...]
 
 
@@ -52,8 +56,10 @@ def judge(application: Application, replay: Replay) -> Judged:
     made = account(application, replay)
     blocked, found = blocked_time(application, replay), stragglers(application, replay)
     failures = find_failures(application)
-    findings = ranked(made, failure_findings(failures), (), spark_findings(made, found, replay), ())
-    return Judged(application, made, blocked, found, failures, tuple(findings))
+    plans, streams = query_plans(application), stream_figures(application)
+    advice = [*plans.advice, *stream_findings(streams)]
+    findings = ranked(made, failure_findings(failures), (), spark_findings(made, found, replay), advice)
+    return Judged(application, made, blocked, found, failures, plans, streams, tuple(findings))
 
 
 def ranked(

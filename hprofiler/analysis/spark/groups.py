@@ -28,6 +28,7 @@ class StageGroup:
     failed: int = 0
     killed: int = 0
     durations: array[int] = field(default_factory=lambda: array("q"))
+    members: list[StageFigures] = field(default_factory=list)
 
     @property
     def count(self) -> int:
@@ -49,6 +50,7 @@ class StageGroup:
         self.failed += one.work["failed"].tasks + one.stage.resubmitted
         self.killed += one.work["killed"].tasks
         self.durations.append(one.duration)
+        self.members.append(one)
 
 
 def stage_groups(found: Figures, operations: Mapping[int, str]) -> list[StageGroup]:
@@ -85,7 +87,7 @@ class RootQuery:
 class QueryGroup:
     """Queries with the same description that read and write the same, the slowest first."""
 
-    summary: str
+    summary: Sequence[str]
     members: Sequence[RootQuery]
 
     @property
@@ -101,11 +103,13 @@ class QueryGroup:
         return median(one.lasted for one in self.members)
 
 
-def query_groups(application: Application, found: Figures, summaries: Mapping[int, str]) -> list[QueryGroup]:
+def query_groups(
+    application: Application, found: Figures, summaries: Mapping[int, Sequence[str]]
+) -> list[QueryGroup]:
     """All queries, grouped; those that took longest first. `summaries` are by query."""
-    groups: dict[tuple[str, str], list[RootQuery]] = {}
+    groups: dict[tuple[str, tuple[str, ...]], list[RootQuery]] = {}
     for one in root_queries(application, found):
-        summary = ", ".join(dict.fromkeys(filter(None, (summaries.get(query.id) for query in one.all))))
+        summary = tuple(dict.fromkeys(text for query in one.all for text in summaries.get(query.id, ())))
         groups.setdefault((kind_of(one.query.description), summary), []).append(one)
     made = [
         QueryGroup(summary, sorted(members, key=lambda one: -one.lasted))

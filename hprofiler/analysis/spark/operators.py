@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hprofiler.analysis.spark.plans import BROADCAST, EXCHANGE, FILTER, SCAN, PlanView, chain
+from hprofiler.analysis.spark.plans import (
+    BROADCAST,
+    EXCHANGE,
+    FILTER,
+    SCAN,
+    SHUFFLED_JOIN,
+    WRITE,
+    PlanView,
+    chain,
+)
 from hprofiler.spark.log.sql import PlanNode
 
 _TOTAL = " total (min, med, max)"
@@ -138,7 +147,11 @@ class QueryOperators:
         for stage in self.stages:
             nodes = [node for node in self.view.nodes_of(stage) if self.view.steps[node.id].kind]
             nodes = [one for one in nodes if self.view.steps[one.id].kind not in (EXCHANGE, BROADCAST)]
-            timed = [one for one in nodes if self._times[one.id][0]]
+            timed = [
+                one
+                for one in nodes
+                if self._times[one.id][0] and self.view.steps[one.id].kind not in (WRITE, SHUFFLED_JOIN)
+            ]
             untimed[stage] = [one for one in nodes if one not in timed] or timed[-1:]
         alone: dict[int, float] = {}
         found = []

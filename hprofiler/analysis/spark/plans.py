@@ -113,6 +113,8 @@ def _scanned(name: str, text: str) -> str:
     elif "MicroBatch" in name or "Continuous" in name:
         return "stream"
     after = name.partition("Scan")[2].removeprefix(" In-memory table").strip().partition("[")[0].strip()
+    if after == "ExistingRDD":
+        return "RDD"
     if " " in after or (after and after not in _FORMATS):
         return _last_part(after)
     place = _PLACE.search(text)
@@ -188,11 +190,11 @@ class PlanView:
         """What a stage does: "scan item → broadcast"; "" if no node of the plan is known to be its own."""
         return chain(self.steps[node.id] for node in self.nodes_of(stage))
 
-    def summary(self) -> str:
+    def summary(self) -> tuple[str, ...]:
         """What the whole plan reads and writes."""
         kinds = (SCAN, WRITE)
         steps = [self.steps[node.id] for node in reversed(self.details.nodes)]
-        return ", ".join(dict.fromkeys(one.text for one in steps if one.kind in kinds and one.subject))
+        return tuple(dict.fromkeys(one.text for one in steps if one.kind in kinds and one.subject))
 
 
 def _has_metrics(node: PlanNode) -> Sequence[object]:

@@ -32,7 +32,7 @@ class QueryPlans:
     first."""
 
     operations: Mapping[int, str]
-    summaries: Mapping[int, str]
+    summaries: Mapping[int, Sequence[str]]
     slowest: Sequence[QueryPlan]
     advice: Sequence[SparkFinding]
 
@@ -43,9 +43,10 @@ def query_plans(application: Application) -> QueryPlans:
     wanted = _slowest(application, task_times)
     advice = Advice(application, costs)
     operations: dict[int, str] = {}
-    summaries: dict[int, str] = {}
+    summaries: dict[int, Sequence[str]] = {}
     slowest: dict[int, QueryPlan] = {}
     same: dict[str, str] = {}
+    alike: dict[tuple[str, ...], tuple[str, ...]] = {}
     for query in application.sql.values():
         details = query.details()
         if not details.nodes:
@@ -53,7 +54,7 @@ def query_plans(application: Application) -> QueryPlans:
         view = PlanView(details)
         summary = view.summary()
         if summary:
-            summaries[query.id] = same.setdefault(summary, summary)
+            summaries[query.id] = alike.setdefault(summary, summary)
         for stage in details.measured:
             operation = view.operation(stage)
             if operation:

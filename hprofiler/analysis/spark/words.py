@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hprofiler.analysis.spark import query_words
 from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.analysis.words import and_list
 from hprofiler.base.text import printable
@@ -65,6 +66,8 @@ _MOST = 0.995
 
 
 def finding_text(finding: SparkFinding) -> str:
+    if finding.code in query_words.TEXTS:
+        return query_words.query_text(finding.code, finding.parameters, finding.seconds)
     shown = dict(finding.parameters)
     time = duration(finding.seconds)
     if finding.code in ("no-stage", "no-executor", "narrow"):

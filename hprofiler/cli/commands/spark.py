@@ -22,7 +22,8 @@ from hprofiler.report.spark.account import account_part
 from hprofiler.report.spark.job import WALL, Recorded, answer_parts, page_parts, recorded
 from hprofiler.report.spark.page import write_page
 from hprofiler.report.spark.record import answer_record
-from hprofiler.report.spark.text import headline, stage_part
+from hprofiler.report.spark.stages import stage_part
+from hprofiler.report.spark.text import headline
 from hprofiler.runfolder import RUN_FILE
 from hprofiler.spark import export
 from hprofiler.spark.application import Application
@@ -76,7 +77,8 @@ def print_answer(
         parts = answer_parts(judged, found, recorded)
         first, *others = (part.text for part in parts)
         account = account_part(judged.account, judged.findings).text
-        print("\n\n".join(filter(None, ["\n".join(head), account, first, stage_part(found).text, *others])))
+        stages = stage_part(found, judged.plans.operations).text
+        print("\n\n".join(filter(None, ["\n".join(head), account, first, stages, *others])))
 
 
 def _export(options: argparse.Namespace, application: Application, found: Figures) -> None:

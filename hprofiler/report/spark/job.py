@@ -11,19 +11,19 @@ from hprofiler.analysis.stages import StageShares
 from hprofiler.report.blocks import MOST_ROWS, Part
 from hprofiler.report.spark.account import account_part
 from hprofiler.report.spark.blocked import blocked_part, straggler_part
+from hprofiler.report.spark.cells import executor_key, query_key
+from hprofiler.report.spark.operators import operator_part
+from hprofiler.report.spark.queries import sql_part
+from hprofiler.report.spark.stages import Belongs, stage_part
+from hprofiler.report.spark.streaming import streaming_part
 from hprofiler.report.spark.text import (
-    Belongs,
     application_part,
-    executor_key,
     executor_part,
     failure_part,
     headline,
     locality_part,
     memory_part,
     note_part,
-    query_key,
-    sql_part,
-    stage_part,
 )
 from hprofiler.report.spark.timeline import timeline_part
 from hprofiler.report.stages import gain_lines
@@ -73,7 +73,7 @@ def job_record(judged: Judged, recorded: Recorded | None = None) -> dict[str, ob
 def page_parts(judged: Judged, found: Figures, recorded: Recorded | None = None) -> list[Part]:
     """The parts below the headline of a page."""
     application = judged.application
-    stages = stage_part(found, _belongs(application, found))
+    stages = stage_part(found, judged.plans.operations, _belongs(application, found))
     first = account_part(judged.account, judged.findings)
     parts = [first, timeline_part(application), stages, *answer_parts(judged, found, recorded)]
     return [part for part in parts if part.title]
@@ -84,7 +84,8 @@ def _belongs(application: Application, found: Figures) -> Belongs:
     queries: dict[int, list[str]] = {}
     for one in application.sql.values():
         for id_ in one.stages:
-            queries.setdefault(id_, []).append(query_key(one.id))
+            keys_of = dict.fromkeys(query_key(id_) for id_ in (one.id, one.root))
+            queries.setdefault(id_, []).extend(keys_of)
     belongs: dict[str, list[str]] = {}
     left = _MOST_PAIRS
     for figure in found.by_task_time[:MOST_ROWS]:
@@ -110,10 +111,19 @@ def answer_parts(judged: Judged, found: Figures, recorded: Recorded | None = Non
         locality_part(found),
         executor_part(application),
         memory_part(application_memory(application, recorded.resident if recorded else None)),
-        sql_part(application, found),
+        sql_part(application, found, judged.plans.summaries),
+        operator_part(judged.plans.slowest, _stage_keys(application)),
+        streaming_part(judged.streams),
         note_part(application),
     ]
     return [part for part in parts if part.title]
+
+
+def _stage_keys(application: Application) -> dict[int, list[str]]:
+    keys: dict[int, list[str]] = {}
+    for stage in application.stages.values():
+        keys.setdefault(stage.id, []).append(stage_name(*stage.key))
+    return keys
 
 
 def _resident_memory(facts: RunFacts) -> dict[str, int]:

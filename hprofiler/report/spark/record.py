@@ -17,6 +17,8 @@ from hprofiler.analysis.spark.words import finding_text
 from hprofiler.base.bounded_json import members
 from hprofiler.report.spark.account import account_record
 from hprofiler.report.spark.job import Recorded
+from hprofiler.report.spark.operators import operator_records
+from hprofiler.report.spark.streaming import streaming_records
 from hprofiler.report.spark.words import NEVER_ADD_UP, RESOURCES, note_text, verdict_text
 from hprofiler.spark.causes import Cause
 from hprofiler.spark.figures import (
@@ -52,6 +54,8 @@ def answer_record(judged: Judged, found: Figures, recorded: Recorded | None = No
         "stragglers": stragglers_record(judged.stragglers),
         "executors": executor_records(application),
         "memory": _memory_record(application_memory(application, recorded.resident if recorded else None)),
+        "operators": operator_records(judged.plans.slowest),
+        "streaming": streaming_records(judged.streams),
         "sql": (rest_execution(one, application.until) for one in application.sql.values()),
         "timeline": timeline(application).record(),
         "notes": [{**members(one, "code", "count", "detail"), "text": text} for one, text in notes],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from hprofiler.analysis.spark.failures import Failure, Failures
 from hprofiler.analysis.spark.finding import SparkFinding
@@ -10,26 +10,18 @@ from hprofiler.analysis.spark.words import reason_text, sentence
 from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable, some
 from hprofiler.model.measures import counted, duration, size
-from hprofiler.report.blocks import MOST_ROWS, Block, Cell, Column, Facts, Lines, Part, Row, Table, cell
+from hprofiler.report.blocks import Block, Cell, Column, Facts, Lines, Part, Row, Table, cell
+from hprofiler.report.spark.cells import executor_key, share
 from hprofiler.report.spark.words import note_text, verdict_text
 from hprofiler.spark.application import Application
 from hprofiler.spark.causes import cause_of
 from hprofiler.spark.figures import Figures, StageFigures
-from hprofiler.spark.log.sql import SqlExecution
 from hprofiler.spark.memory import Memory
 from hprofiler.spark.windows import stage_name
 
-STAGES_SHOWN = 10
 _REASONS_SHOWN = 5
 _EXECUTORS_SHOWN = 10
-_QUERIES_SHOWN = 10
-_LONGEST_NAME = 60
-_LONGEST_STAGE = 72
 _LONGEST_REASON = 100
-
-Belongs = Mapping[str, Sequence[str]]
-"""Keys of what belongs to a stage, by its key."""
-NOTHING_BELONGS: Belongs = {}
 
 
 def headline(application: Application, found: Figures, findings: Sequence[SparkFinding]) -> list[str]:
@@ -79,8 +71,8 @@ def application_part(application: Application, found: Figures) -> Part:
         ("run time", f"{duration(run / 1e3)}, {_cpu_of(cpu, run)}"),
         (
             "in it",
-            f"shuffle fetch wait {_share(sums['shuffleFetchWaitTime'], run)}, "
-            f"shuffle write {_share(sums['shuffleWriteTime'] / 1e6, run)}",
+            f"shuffle fetch wait {share(sums['shuffleFetchWaitTime'], run)}, "
+            f"shuffle write {share(sums['shuffleWriteTime'] / 1e6, run)}",
         ),
         (
             "besides",
@@ -90,7 +82,7 @@ def application_part(application: Application, found: Figures) -> Part:
             f"{duration(sums['gettingResultTime'] / 1e3)}",
         ),
         # Garbage is collected while tasks are deserialized, too.
-        ("GC", f"{_share(sums['jvmGCTime'], sums['taskTime'])} of the tasks' whole time"),
+        ("GC", f"{share(sums['jvmGCTime'], sums['taskTime'])} of the tasks' whole time"),
         (
             "data",
             f"read {size(sums['bytesRead'])}, written {size(sums['bytesWritten'])}, shuffle read "
@@ -110,105 +102,6 @@ def application_part(application: Application, found: Figures) -> Part:
             lost = duration(work.sums["taskTime"] / 1e3)
             rows.append((status, f"{counted(work.tasks, 'tasks')}, which took {lost}"))
     return Part("the application", [Facts(rows)])
-
-
-_IN_TERMINAL = (
-    "share",
-    "took",
-    "tasks",
-    "failed",
-    "killed",
-    "CPU/run",
-    "GC",
-    "fetch wait",
-    "skew",
-    "of data",
-    "disk spill",
-    "stage",
-)
-_STAGE_COLUMNS = (
-    Column("stage", number=False, longest=_LONGEST_STAGE),
-    Column("task time", about="time of its tasks from launch to end, added up"),
-    Column("share", name="of task time", about="its part of all task time"),
-    Column("took", name="elapsed", about="from its submission to its end"),
-    Column("tasks", about="tasks that succeeded"),
-    Column("failed", about="tasks that failed, or were done and lost with their executor"),
-    Column("killed", about="tasks that were killed", minor=True),
-    Column("CPU/run", about="CPU time as a part of run time"),
-    Column("GC", about="garbage collection as a part of task time"),
-    Column("fetch wait", about="waits for shuffle blocks as a part of run time"),
-    Column("median task", about="time of the median task", minor=True),
-    Column("longest", name="longest task", about="time of the longest task"),
-    Column("skew", about="time of the longest task ÷ median task"),
-    Column("of data", name="skew of data", about="largest ÷ median task, by bytes read", minor=True),
-    Column("read", about="bytes read from outside", minor=True),
-    Column("written", about="bytes written to outside", minor=True),
-    Column("shuffle read", minor=True),
-    Column("shuffle written", minor=True),
-    Column("disk spill", about="spilled to disk; in memory, if that is 0"),
-    Column("peak memory", about="highest peak execution memory of a task", minor=True),
-)
-
-
-def stage_part(found: Figures, belongs: Belongs = NOTHING_BELONGS) -> Part:
-    """The stages by the time of their tasks, and what belongs to them by their keys."""
-    whole = sum(one.task_time for one in found.by_task_time)
-    rows = []
-    for one in found.by_task_time[:MOST_ROWS]:
-        key = _name(one)
-        rows.append(Row(_stage_cells(one, whole), key, belongs.get(key, ())))
-    if not rows:
-        return Part()
-    left_out = len(found.by_task_time) - len(rows)
-    table = Table("stages", _STAGE_COLUMNS, rows, "stages", STAGES_SHOWN, _IN_TERMINAL, left_out)
-    title = "stages by the time of their tasks (skew: largest task ÷ median task, by time and by bytes read)"
-    return Part(title, [table], "Stages by task time")
-
-
-def _stage_cells(one: StageFigures, whole: int) -> list[Cell]:
-    """In the order of _STAGE_COLUMNS; `whole` is the task time of all stages."""
-    good = one.work["succeeded"]
-    sums, run = good.sums, good.sums["executorRunTime"]
-
-    def share(part: float, of: float) -> Cell:
-        return (_share(part, of), part / of) if part and of else ""
-
-    def data(value: int) -> Cell:
-        return (size(value), value) if value else ""
-
-    def count(value: int) -> Cell:
-        return (f"{value:,}", value) if value else ""
-
-    def time(value: float) -> Cell:
-        return duration(value / 1e3), value
-
-    def times(value: float | None) -> Cell:
-        return (f"{value:.1f}", value) if value else ""
-
-    cpu = sums["executorCpuTime"] / 1e6
-    return [
-        printable(f"{_name(one)} {one.stage.name}"),
-        time(one.task_time),
-        cell(_share(one.task_time, whole), one.task_time),
-        time(one.duration) if one.duration else "",
-        (f"{good.tasks:,}", good.tasks),
-        count(one.work["failed"].tasks + one.stage.resubmitted),
-        count(one.work["killed"].tasks),
-        # Of tasks so short that their run time was rounded down to little or nothing, CPU may be more.
-        cell(_share(min(cpu, run), run), cpu / (run or 1)) if cpu else "",
-        share(sums["jvmGCTime"], sums["taskTime"]),
-        share(sums["shuffleFetchWaitTime"], run),
-        time(one.median),
-        time(one.longest),
-        times(one.skew),
-        times(one.data_skew),
-        data(sums["bytesRead"]),
-        data(sums["bytesWritten"]),
-        data(sums["shuffleRemoteBytesRead"] + sums["shuffleLocalBytesRead"]),
-        data(sums["shuffleBytesWritten"]),
-        data(sums["diskBytesSpilled"] or sums["memoryBytesSpilled"]),
-        data(good.peak_memory),
-    ]
 
 
 def failure_part(failures: Failures, found: Figures) -> Part:
@@ -283,9 +176,7 @@ def executor_part(application: Application) -> Part:
             (duration(one.total_duration / 1e3), one.total_duration),
             (f"{one.completed_tasks:,}", one.completed_tasks),
             (f"{one.failed_tasks:,}", one.failed_tasks) if one.failed_tasks else "",
-            cell(
-                _share(one.total_gc_time, one.total_duration), one.total_gc_time / (one.total_duration or 1)
-            ),
+            cell(share(one.total_gc_time, one.total_duration), one.total_gc_time / (one.total_duration or 1)),
             (str(one.cores), one.cores),
             (size(heap), heap) if heap else "",
             printable(f"{one.id} on {one.host}{gone}"),
@@ -301,53 +192,6 @@ def executor_part(application: Application) -> Part:
         Column("executor", number=False),
     )
     return Part("executors", [Table("executors", columns, rows, "executors", _EXECUTORS_SHOWN)])
-
-
-def sql_part(application: Application, found: Figures) -> Part:
-    """The SQL queries that took longest, and the stage of each that took most task time."""
-    queries = sorted(application.sql.values(), key=lambda one: _lasted(one, application), reverse=True)
-    if not queries:
-        return Part()
-    attempts: dict[int, list[StageFigures]] = {}
-    for stage in found.stages:
-        attempts.setdefault(stage.stage.id, []).append(stage)
-    rows = []
-    for one in queries:
-        own = [stage for id_ in one.stages for stage in attempts.get(id_, ()) if stage.task_time]
-        most = max(own, key=lambda stage: stage.task_time, default=None)
-        task_time = sum(stage.task_time for stage in own)
-        cells: list[Cell] = [
-            (duration(_lasted(one, application) / 1e3), _lasted(one, application)),
-            one.status.lower(),
-            (f"{len(one.jobs):,}", len(one.jobs)),
-            (duration(task_time / 1e3), task_time) if own else "",
-            _name(most) if most else "",
-            printable(f"{one.id} {one.description[:_LONGEST_NAME]}"),
-        ]
-        rows.append(Row(cells, query_key(one.id)))
-    columns = (
-        Column("took", name="elapsed"),
-        Column("status", number=False),
-        Column("jobs"),
-        Column("task time", about="of all stages of the query"),
-        Column("most of it", number=False, about="the stage with most task time"),
-        Column("query", number=False),
-    )
-    return Part("SQL queries by duration", [Table("queries", columns, rows, "queries", _QUERIES_SHOWN)])
-
-
-def query_key(id_: int) -> str:
-    """The key of a query's row."""
-    return f"query {id_}"
-
-
-def executor_key(id_: str) -> str:
-    """The key of an executor's row."""
-    return f"executor {id_}"
-
-
-def _lasted(query: SqlExecution, application: Application) -> int:
-    return max(0, (query.end or application.until) - query.start)
 
 
 def memory_part(memory: Memory) -> Part:
@@ -402,8 +246,4 @@ def _cpu_of(cpu: float, run: float) -> str:
         return "CPU unknown"  # Spark 1 did not count it
     if cpu > run:
         return f"CPU {duration(cpu / 1e3)} (Spark rounds run time down to milliseconds)"
-    return f"of which CPU {duration(cpu / 1e3)} ({_share(cpu, run)})"
-
-
-def _share(part: float, whole: float) -> str:
-    return plain(percent(part, whole)) if whole else "0%"
+    return f"of which CPU {duration(cpu / 1e3)} ({share(cpu, run)})"

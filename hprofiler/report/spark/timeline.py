@@ -7,7 +7,7 @@ from heapq import nlargest
 
 from hprofiler.model.measures import counted, duration
 from hprofiler.report.blocks import Part, Span, SpanLane, Timeline
-from hprofiler.report.spark.text import executor_key, query_key
+from hprofiler.report.spark.cells import executor_key, query_key
 from hprofiler.spark.application import Application, Executor, Stage
 from hprofiler.spark.log.sql import SqlExecution
 from hprofiler.spark.timeline import SPREAD, timeline

@@ -143,6 +143,22 @@ REMEDIES = {
     "stage-wait/results": "collect less at the driver",
     "stage-wait/other": "record the executors with -e wall to see what tasks wait for",
     "data-skew": "salt or broadcast the keys that most rows have, or spark.sql.adaptive.skewJoin.enabled",
+    "small-files-read": "write fewer, larger files: below 4 MiB Spark counts more for opening one than for "
+    "reading it",
+    "small-files-written": "repartition by the output’s partition columns before the write, or into fewer "
+    "partitions",
+    "tiny-partitions": "use fewer partitions (spark.sql.shuffle.partitions), or let Spark join small ones "
+    "(spark.sql.adaptive.enabled)",
+    "join-multiplies": "look for keys that both sides have many times; aggregate or deduplicate before",
+    "compares-all-rows": "give the join a condition of equality, or make one side smaller before",
+    "filter-keeps-little": "partition or sort the table by what is filtered, so that less is read",
+    "broadcast-fits": "broadcast the small side: a hint, or spark.sql.autoBroadcastJoinThreshold",
+    "operator-spills": "use more partitions, or give more memory to a task",
+    "batches-late": "make batches shorter (see their phases below), or the trigger interval longer",
+    "batches-back-to-back": "nothing is left for more input: add slots or partitions, or limit the rows of a "
+    "batch",
+    "input-exceeds-processing": "add slots and partitions, or make the work of a row cheaper",
+    "state-grows": "give it a watermark or a timeout, so that old state is dropped",
     "one-partition": "the rows have one key, or one partition holds them all: choose another key, or salt it",
 }
 """What to do, by the code of a finding, or by that and its `part` or `what`."""
