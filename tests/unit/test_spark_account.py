@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hprofiler.analysis.spark.account import GROUPS, Account, account
 from hprofiler.analysis.spark.findings import account_findings, judge
-from hprofiler.analysis.spark.words import finding_text
-from hprofiler.report.spark.account import account_part, account_record
+from hprofiler.analysis.spark.words import finding_text, sentence
+from hprofiler.report.spark.account import account_part, account_record, remedy_of, what_if_line
 from hprofiler.spark.application import FAILED
 from hprofiler.spark.log.sql import SqlExecution
 from hprofiler.spark.replay.schedule import Replay
@@ -151,3 +153,83 @@ def test_sparklens_says_the_same_of_driver_and_executors() -> None:
     found = of(made, 15_975)
     driver = found.group("no-stage") + found.group("no-executor")
     assert abs(found.share(driver) - (1 - 483 / 15_975)) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("stages", "slots", "expected"),
+    # Sparklens' cases: n in a row take n on any number of slots; n at once and one after all of them.
+    [(10, slots, time) for slots, time in zip(range(1, 12), (11, 6, 5, 4, 3, 3, 3, 3, 3, 2, 2), strict=True)]
+    + [(10, 100, 2), (100, 100, 2)],
+)
+def test_more_slots_for_stages_that_run_at_once(stages: int, slots: int, expected: int) -> None:
+    made = Made(a=1)
+    made.job(0, 0, 1000 * (stages + 1), (*range(stages + 1),))
+    for number in range(stages):
+        made.stage(number, 0, 1000 * (number + 1), [(1000 * number, 1000)])
+    last = 1000 * stages
+    made.stage(stages, last, last + 1000, [(last, 1000)], parents=(*range(stages),))
+    replay = Replay(made.application)
+    assert replay.as_it_was == 1000 * (stages + 1) and replay.run(slots=slots) == 1000 * expected
+
+
+@pytest.mark.parametrize("slots", [1, 2, 10])
+def test_more_slots_for_stages_in_a_row(slots: int) -> None:
+    made = Made(a=1)
+    made.job(0, 0, 11_000, (*range(11),))
+    for number in range(11):
+        parents = (number - 1,) if number else ()
+        made.stage(number, 1000 * number, 1000 * (number + 1), [(1000 * number, 1000)], parents=parents)
+    assert Replay(made.application).run(slots=slots) == 11_000
+
+
+def test_what_if() -> None:
+    """8 tasks on 4 slots, of which one takes 3 s; 1 s of driver before, and one after."""
+    made = Made(a=4)
+    made.job(0, 1000, 5000, (0,))
+    made.stage(0, 1000, 5000, [*[(1000, 1000)] * 4, *[(2000, 1000)] * 3, (2000, 3000)])
+    made.application.end = START + 6000
+    found = judge(made.application, Replay(made.application)).what_if
+    assert found is not None and (found.as_it_was, found.slots, found.error) == (6000, 4, 0)
+    assert found.times == {
+        "twice-slots": 5000,
+        "half-slots": 8000,
+        "even-tasks": 4000,
+        "ideal": 2000 + 10_000 / 4,
+        "critical-path": 5000,
+    }
+    assert "6 s would be 5 s with twice the slots, with half 8 s; 4 s if no" in what_if_line(found).title
+    rough = what_if_line(replace(found, error=-0.7))
+    assert rough.title == "what if: not known, as the replay is -70.0% off what was measured"
+
+
+def test_work_that_was_lost() -> None:
+    """Half of the time is of two tasks that failed with their executor, and one that ran again."""
+    made = Made(a=2)
+    made.executor("b", 2, removed=4000)
+    made.application.executors["b"].reason = "Container killed by YARN for exceeding memory limits"
+    made.job(0, 0, 8000, (0,))
+    lost = {"status": FAILED, "executor": 1}
+    made.stage(
+        0, 0, 8000, [(0, 8000), (0, 4000), (0, 4000, lost), (4000, 4000, {"index": 1, "partition": 1})]
+    )
+    made.application.end = START + 8000
+    judged = judge(made.application, Replay(made.application))
+    found = {one.code: one for one in judged.findings}
+    failed, again = found["failed-tasks"], found["repeated-tasks"]
+    assert (failed.parameters["tasks"], failed.parameters["lost"]) == (1, {"memory": 1})
+    assert (failed.seconds, again.seconds, again.parameters["tasks"]) == (1.6, 1.6, 1)
+    assert "spark.executor.memoryOverhead" in remedy_of(failed)
+    assert "1 executor lost for memory outside of the heap" in sentence(judged.findings)
+
+
+def test_a_task_that_reads_all_of_it() -> None:
+    made = Made(a=8)
+    made.job(0, 0, 10_000, (0,))
+    made.stage(0, 0, 10_000, [*[(0, 10)] * 199, (0, 10_000, {"input_bytes": 1 << 30})])
+    judged = judge(made.application, Replay(made.application))
+    text = sentence(judged.findings)
+    assert (
+        "while the last of the 200 tasks of stage 0.0 ran; 1 of its 200 tasks reads all of its data" in text
+    )
+    ((task, _),) = judged.stragglers.worst
+    assert task.causes == ("data",)

@@ -177,7 +177,7 @@ def test_the_page_has_what_spark_knows(tmp_path: Path) -> None:
         ("stage 3.0", ["stage 3.0 collect at A:42", ["8 s", 8000]])
     ]
     titles = [one["title"] for one in job["sections"]]
-    assert titles[:4] == ["Where the time went", "Timeline", "Stages by task time", "The application"]
+    assert titles[:4] == ["Where the time went", "What if", "Timeline", "Stages by task time"]
     assert ["1.5 GiB", 3 << 29] in tables["memory"][0]["cells"]
     active = curves["curves"][0]["values"]
     at = {second: active[int((second + 0.5) / curves["width"])] for second in (0, 1, 4)}
@@ -472,7 +472,7 @@ def test_what_a_stage_is_blocked_on(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["spark", str(tmp_path / "run")]) == 0
     printed = capsys.readouterr().out
     assert all(line in printed for line in lines), "the command and the page say the same"
-    assert "locks: not in the log; by stacks: see below" in printed
+    assert "Not in the log: python and locks; by stacks: see below" in printed
     assert main(["spark", str(tmp_path / "run"), "--json"]) == 0
     gains = json.loads(capsys.readouterr().out)["byStacks"]
     assert gains == {

@@ -17,6 +17,8 @@ from hprofiler.analysis.spark.failures import Failures, failure_findings, find_f
 from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.analysis.spark.queries import QueryPlans, query_plans
 from hprofiler.analysis.spark.streaming import StreamFigures, stream_figures, stream_findings
+from hprofiler.analysis.spark.waste import waste_findings
+from hprofiler.analysis.spark.what_if import WhatIf, what_if
 from hprofiler.spark.application import READ_COLUMNS, Application
 from hprofiler.spark.replay.blocked import BlockedTime, blocked_time
 from hprofiler.spark.replay.schedule import Replay, ReplayStage
@@ -38,8 +40,8 @@ _REPLAY = 0.1
 
 @dataclass(frozen=True)
 class Judged:
-    """Where an application's time went, what it would gain without waits and stragglers, what failed, and
-    what stands out of all that."""
+    """Where an application's time went, what it would gain without waits and stragglers, what failed, how
+    long it would take with other slots, and what stands out of all that."""
 
     application: Application
     account: Account
@@ -48,6 +50,7 @@ class Judged:
     failures: Failures
     plans: QueryPlans
     streams: Sequence[StreamFigures]
+    what_if: WhatIf | None
     findings: tuple[SparkFinding, ...]
 
 
@@ -57,9 +60,15 @@ def judge(application: Application, replay: Replay) -> Judged:
     blocked, found = blocked_time(application, replay), stragglers(application, replay)
     failures = find_failures(application)
     plans, streams = query_plans(application), stream_figures(application)
-    advice = [*plans.advice, *stream_findings(streams)]
-    findings = ranked(made, failure_findings(failures), (), spark_findings(made, found, replay), advice)
-    return Judged(application, made, blocked, found, failures, plans, streams, tuple(findings))
+    findings = ranked(
+        made,
+        failure_findings(failures),
+        waste_findings(application, made, replay, found),
+        spark_findings(made, found, replay),
+        [*plans.advice, *stream_findings(streams)],
+    )
+    what = what_if(made, replay)
+    return Judged(application, made, blocked, found, failures, plans, streams, what, tuple(findings))
 
 
 def ranked(
@@ -72,17 +81,16 @@ def ranked(
     """All findings in their order; those of a stage stay together, as they speak of one another."""
     parts = account_findings(made)
     largest = [one for one in parts[:1] if one.seconds * 1000 >= made.group("work")]
-    much = [one for one in waste if made.share(one.seconds * 1000) >= _PART]
+    much = sorted(
+        (one for one in waste if made.share(one.seconds * 1000) >= _PART), key=lambda one: -one.seconds
+    )
     rest = [*parts[len(largest) :], *(one for one in waste if one not in much), *advice]
-    about = [one.parameters.get("stage") for one in largest]
     caveats = [one for one in stage if one.code == "replay-error"]
-    own = [
-        one
-        for one in stage
-        if one not in caveats and not (one.code == "stage-share" and one.parameters["stage"] in about)
-    ]
-    by_cost = sorted(rest, key=lambda one: -one.seconds)
-    return [*failures, *largest, *sorted(much, key=lambda one: -one.seconds), *own, *by_cost, *caveats]
+    own = [one for one in stage if one not in caveats]
+    first = [*much, *own]
+    if largest and own and largest[0].parameters.get("named") == own[0].parameters.get("stage", -1):
+        first = [*own[1:], *much]  # it is that stage that the largest part is about
+    return [*failures, *largest, *first, *sorted(rest, key=lambda one: -one.seconds), *caveats]
 
 
 def account_findings(made: Account) -> list[SparkFinding]:
@@ -100,8 +108,9 @@ def account_findings(made: Account) -> list[SparkFinding]:
 
 
 def _longest(part: Part) -> dict[str, Any]:
-    """What a part consists of: the gap or stage that takes most of it."""
-    found: dict[str, Any] = {"part": part.code, "count": part.count}
+    """What a part consists of: the gap or stage that takes most of it. `named` is the id of a stage that
+    takes half of it or more."""
+    found: dict[str, Any] = {"part": part.code, "count": part.count, "named": None}
     if part.gaps:
         gap = part.gaps[0]
         found.update(longest=gap.time / 1000, after=gap.before, before=gap.after, query=gap.query)
@@ -109,6 +118,8 @@ def _longest(part: Part) -> dict[str, Any]:
         stage = part.stages[0]
         found.update(longest=stage.time / 1000, stage=stage.stage, attempts=stage.attempts)
         found.update(tasks=stage.tasks, slots=stage.slots)
+        if 2 * stage.time >= part.time:
+            found["named"] = stage.stage
     return found
 
 

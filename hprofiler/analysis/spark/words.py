@@ -9,7 +9,7 @@ from hprofiler.analysis.spark import query_words
 from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.analysis.words import and_list
 from hprofiler.base.text import printable
-from hprofiler.model.measures import counted, duration
+from hprofiler.model.measures import counted, duration, size
 from hprofiler.spark.windows import stage_name, whole_stage_name
 
 _WAITS = {
@@ -28,9 +28,9 @@ TEXTS = {
     "query-failed": "{queries} failed in the driver{because}{more}",
     "jobs-cut-off": "{failed} of {jobs} ended only because SparkContext was shut down{because}",
     "exit-code": "the application ended with exit code {exit_code}, and its log does not say why",
-    "no-stage": "no stage ran for {time} of {total} ({share:.0%}){parts}{longest}",
-    "no-executor": "no executor was there for {time} of {total} ({share:.0%}){longest}",
-    "narrow": "fewer than a quarter of the slots had a task for {time} of {total} ({share:.0%}){longest}",
+    "no-stage": "no stage ran for {cost} of {total} ({share:.0%}){parts}{longest}",
+    "no-executor": "no executor was there for {cost} of {total} ({share:.0%}){longest}",
+    "narrow": "fewer than a quarter of the slots had a task for {cost} of {total} ({share:.0%}){longest}",
     "work": "tasks ran at full width for {share:.0%} of the time, {cpu:.0%} of that on a CPU",
     "stage-share": "{stage} takes {share:.0%} of the time",
     "stage-wait": "{share:.0%} of its task time is {what}",
@@ -38,6 +38,14 @@ TEXTS = {
     "one-partition": "1 of its {tasks:,} tasks reads {part} of its data",
     "straggler": "the straggler on {host} costs {cost}",
     "other-straggler": "a straggler of {stage} on {host} costs {cost}",
+    "failed-tasks": "{tasks} failed{lost_tasks}",
+    "killed-tasks": "{tasks} were killed{lost_tasks}",
+    "speculative-tasks": "{tasks} were copies of slow tasks that brought nothing{lost_tasks}",
+    "repeated-tasks": "{tasks} ran again{lost_tasks}",
+    "executors-lost": "{lost}",
+    "spill": "{stage} spilled {bytes} to disk in {tasks}, {each} each",
+    "slow-host": "tasks on {host} are slow",
+    "idle-slots": "slots had no task for {share:.0%} of {hours:,.1f} slot hours{parts}",
     "replay-error": "the replay is {share:.0%} off what was measured: bounds are rough",
 }
 """The text of each code."""
@@ -60,6 +68,37 @@ _MANY_NARROW = {
     "tail": "in {count}, while their last tasks ran",
     "slow-launch": "in {count}, while more of their tasks waited",
 }
+_WASTE = (
+    "failed-tasks",
+    "killed-tasks",
+    "speculative-tasks",
+    "repeated-tasks",
+    "executors-lost",
+    "spill",
+    "idle-slots",
+)
+LOSSES = {
+    "heap": "for a full heap",
+    "memory": "for memory outside of the heap",
+    "preemption": "by preemption",
+    "decommission": "by decommission",
+    "sigkill": "by SIGKILL",
+    "sigterm": "by SIGTERM",
+    "idle": "as they were idle",
+    "heartbeat": "without a heartbeat",
+    "driver-end": "with the driver",
+    "host-lost": "with their host",
+    "exit": "by an exit code of their own",
+    "disconnected": "without a connection",
+    "unknown": "for no known reason",
+}
+"""Why executors were lost, by the code of `hprofiler.spark.losses`."""
+_IDLE = {
+    "no-stage": "no stage ran",
+    "no-executor": "nothing could run",
+    "narrow": "stages had few tasks",
+    "work": "tasks ran on others",
+}
 _WORTH = 0.05
 _ON_TOP = 4
 _MOST = 0.995
@@ -69,7 +108,6 @@ def finding_text(finding: SparkFinding) -> str:
     if finding.code in query_words.TEXTS:
         return query_words.query_text(finding.code, finding.parameters, finding.seconds)
     shown = dict(finding.parameters)
-    time = duration(finding.seconds)
     if finding.code in ("no-stage", "no-executor", "narrow"):
         shown["longest"] = _longest(finding)
         shown["parts"] = _parts(finding) if finding.code == "no-stage" else ""
@@ -78,6 +116,8 @@ def finding_text(finding: SparkFinding) -> str:
         shown["stage"] = whole_stage_name(shown["stage"], shown["attempts"])
     if "failed" in shown:
         shown |= _of_failure(shown)
+    if finding.code in _WASTE:
+        shown |= _of_waste(finding)
     if "what" in shown:
         shown["what"] = _WAITS[shown["what"]]
     if "executor" in shown:
@@ -85,7 +125,7 @@ def finding_text(finding: SparkFinding) -> str:
         shown["host"] += ", still running," if shown["running"] else ""
     if finding.code == "one-partition":
         shown["part"] = "all" if shown["share"] >= _MOST else f"{shown['share']:.0%}"
-    return TEXTS[finding.code].format(**shown, cost=time, time=time)
+    return TEXTS[finding.code].format(**shown, cost=duration(finding.seconds))
 
 
 def _parts(finding: SparkFinding) -> str:
@@ -95,6 +135,29 @@ def _parts(finding: SparkFinding) -> str:
     if len(worth) == 1:
         return f", {_GAPS[next(iter(worth))]}"
     return f", {and_list([f'{duration(time)} {_GAPS[code]}' for code, time in worth.items()])}"
+
+
+def _of_waste(finding: SparkFinding) -> dict[str, str]:
+    known = finding.parameters
+    words: dict[str, str] = {}
+    if "lost" in known:
+        lost: Mapping[str, int] = known["lost"]
+        reasons = [
+            f"{count} {LOSSES[code]}" if len(lost) > 1 else LOSSES[code] for code, count in lost.items()
+        ]
+        words["lost"] = f"{counted(sum(lost.values()), 'executors')} lost {and_list(reasons)}"
+    if "tasks" in known:
+        words["tasks"] = counted(known["tasks"], "tasks")
+    if "time" in known:
+        stage = whole_stage_name(known["stage"], known["attempts"])
+        what = f", which took {known['share']:.0%} of the task time, most of it in {stage}"
+        words["lost_tasks"] = f"{what}; {words['lost']}" if "lost" in known else what
+    if finding.code == "spill":
+        words["bytes"], words["each"] = size(known["bytes"]), size(known["bytes"] / max(1, known["tasks"]))
+    if finding.code == "idle-slots":
+        most = max(known["parts"], key=known["parts"].__getitem__)
+        words["parts"] = f", most of it while {_IDLE[most]}"
+    return words
 
 
 def _longest(finding: SparkFinding) -> str:
@@ -111,10 +174,9 @@ def _longest(finding: SparkFinding) -> str:
     if part == "no-executor":
         return f", while {stage} waited"
     whole = known["parts"][part]
-    named = 2 * time >= whole
     words: dict[str, Any] = {"stage": stage, "slots": counted(known["slots"], "slots")}
     words.update(tasks=counted(known["tasks"], "tasks"), count=counted(known["count"], "stages"))
-    text = (_NARROW if named else _MANY_NARROW)[part].format(**words)
+    text = (_MANY_NARROW if known["named"] is None else _NARROW)[part].format(**words)
     if whole >= (1 - _WORTH) * finding.seconds:
         return f", {text}"
     return f", {duration(whole)} of it {text}"
@@ -157,5 +219,6 @@ def reason_text(reason: str) -> str:
 
 def sentence(found: Sequence[SparkFinding]) -> str:
     """The first findings as one sentence, "" for none."""
-    text = "; ".join(map(finding_text, found[:_ON_TOP]))
+    on_top = [one for one in found if one.code != "idle-slots"][:_ON_TOP]
+    text = "; ".join(map(finding_text, on_top))
     return f"{text[:1].upper()}{text[1:]}." if text else ""

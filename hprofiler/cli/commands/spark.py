@@ -18,7 +18,7 @@ from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import print_problems
 from hprofiler.cli.terminal.lines import print_json
-from hprofiler.report.spark.account import account_part
+from hprofiler.report.spark.account import account_part, what_if_line
 from hprofiler.report.spark.job import WALL, Recorded, answer_parts, page_parts, recorded
 from hprofiler.report.spark.page import write_page
 from hprofiler.report.spark.record import answer_record
@@ -78,7 +78,8 @@ def print_answer(
         first, *others = (part.text for part in parts)
         account = account_part(judged.account, judged.findings).text
         stages = stage_part(found, judged.plans.operations).text
-        print("\n\n".join(filter(None, ["\n".join(head), account, first, stages, *others])))
+        top = ["\n".join(head), account, what_if_line(judged.what_if).text]
+        print("\n\n".join(filter(None, [*top, first, stages, *others])))
 
 
 def _export(options: argparse.Namespace, application: Application, found: Figures) -> None:

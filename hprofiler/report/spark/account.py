@@ -1,4 +1,4 @@
-"""The account of an application's time: a table of its parts, what to do about the largest; its record."""
+"""Where an application's time went, what to do about it, and how long it would take otherwise."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import Any
 
 from hprofiler.analysis.spark.account import GROUPS, Account, Gap, Part, StageTime
 from hprofiler.analysis.spark.finding import SparkFinding
+from hprofiler.analysis.spark.what_if import WhatIf
 from hprofiler.analysis.spark.words import finding_text, gap_text
 from hprofiler.analysis.words import percent, plain
-from hprofiler.model.measures import duration
+from hprofiler.model.measures import counted, duration
 from hprofiler.report import blocks
 from hprofiler.report.blocks import Column, Lines, Row, Table
-from hprofiler.report.spark.words import PARTS, REMEDIES
+from hprofiler.report.spark.words import PARTS, REMEDIES, WHAT_IF
 from hprofiler.spark.windows import stage_name, whole_stage_name
 
 _WORTH = 0.005
+_ROUGH = 0.2
 _NAMED = 2
 
 
@@ -41,6 +43,50 @@ def account_part(made: Account, findings: Sequence[SparkFinding]) -> blocks.Part
     return blocks.Part(
         f"where its {duration(made.total / 1e3)} went", [table, *more], "Where the time went", about
     )
+
+
+def what_if_line(found: WhatIf | None) -> blocks.Part:
+    """In one sentence."""
+    if found is None:
+        return blocks.Part()
+    if abs(found.error) > _ROUGH:
+        return blocks.Part(f"what if: not known, as the replay is {_off(found)} what was measured")
+    times = {code: duration(round(time) / 1e3) for code, time in found.times.items()}
+    half = f", with half {times['half-slots']}" if "half-slots" in times else ""
+    return blocks.Part(
+        f"what if: {duration(found.as_it_was / 1e3)} would be {times['twice-slots']} with twice the slots"
+        f"{half}; {times['even-tasks']} if no task were slower than its stage’s median; "
+        f"ideal {times['ideal']}; critical path {times['critical-path']} "
+        f"(by a replay, {_off(found)} what was measured)"
+    )
+
+
+def what_if_part(found: WhatIf | None) -> blocks.Part:
+    """A table for pages."""
+    if found is None or abs(found.error) > _ROUGH:
+        return what_if_line(found)
+    rows = []
+    for code, time in {"": float(found.as_it_was), **found.times}.items():
+        share = time / found.as_it_was
+        name = WHAT_IF[code] if code else f"as it was, on {counted(found.slots, 'slots')}"
+        rows.append(Row([name, (duration(round(time) / 1e3), time), (plain(percent(share, 1)), share)]))
+    columns = (Column("what if", number=False), Column("time"), Column("share", name="of the time it took"))
+    about = (
+        f"By a replay of its tasks, {_off(found)} what was measured. What the driver did in between stays."
+    )
+    return blocks.Part("what if", [Table("what-if", columns, rows)], about=about)
+
+
+def _off(found: WhatIf) -> str:
+    return f"{100 * found.error:+.1f}% off"
+
+
+def what_if_record(found: WhatIf | None) -> dict[str, Any] | None:
+    """The section of `--json`; milliseconds."""
+    if found is None:
+        return None
+    times = [{"name": code, "time": time} for code, time in found.times.items()]
+    return {"time": found.as_it_was, "slots": found.slots, "replayError": found.error, "times": times}
 
 
 def _row(made: Account, name: str, time: int, most: str, key: str) -> Row:
@@ -78,7 +124,8 @@ def _subject(finding: SparkFinding) -> str:
 
 def remedy_of(finding: SparkFinding) -> str:
     """What to do about it, "" where that is not known."""
-    part = finding.parameters.get("part") or finding.parameters.get("what") or ""
+    known = finding.parameters
+    part = known.get("part") or known.get("what") or next(iter(known.get("lost", ())), "")
     return REMEDIES.get(f"{finding.code}/{part}", REMEDIES.get(finding.code, ""))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hprofiler.analysis.words import percent, plain
+from hprofiler.analysis.words import and_list, percent, plain
 from hprofiler.base.text import printable
 from hprofiler.model.measures import counted, duration, size
 from hprofiler.report.blocks import Cell, Column, Lines, Part, Row, Table
 from hprofiler.report.spark.words import CAUSES, NEVER_ADD_UP, RESOURCES
-from hprofiler.spark.replay.blocked import Blocked, BlockedTime
+from hprofiler.spark.replay.blocked import BlockedTime, Resource
+from hprofiler.spark.replay.schedule import Gain
 from hprofiler.spark.replay.stragglers import StageStragglers, Stragglers
 from hprofiler.spark.windows import stage_name, whole_stage_name
 
@@ -22,12 +23,22 @@ def blocked_part(blocked: BlockedTime, by_stacks: Sequence[str] | None = None) -
     """How long tasks waited, and at most what the application would gain without; `by_stacks`: sentences on
     that by wall-clock stacks, None if these were not recorded."""
     replay = blocked.replay
-    needs = "not in the log; needs stacks: record the executors with -e wall"
+    unknown = and_list([one.resource.name for one in blocked.resources if one.time is None])
+    needs = "see them by wall-clock stacks: record the executors with -e wall"
     if by_stacks is not None:
-        needs = f"not in the log; by stacks: {'see below' if by_stacks else 'not known'}"
+        needs = f"by stacks: {'see below' if by_stacks else 'not known'}"
+    unknown = f"not in the log: {unknown}; {needs}"
     by_stacks = [f"{line[:1].upper()}{line[1:]}." for line in by_stacks or ()]
     if not blocked.task_time or not replay.measured:
         return Part("waits by stacks", [Lines(by_stacks)]) if by_stacks else Part()
+    nothing = and_list([one.resource.name for one in blocked.resources if one.time == 0])
+    rows = [
+        _resource_row(one.resource, one.time, one.gain, blocked)
+        for one in blocked.resources
+        if one.time and one.gain
+    ]
+    if not rows:
+        return Part(f"blocked time: no task waited for {nothing}; {unknown}", [Lines(by_stacks)])
     error = f"{100 * replay.error:+.1f}%"
     lines = [
         NEVER_ADD_UP,
@@ -40,7 +51,10 @@ def blocked_part(blocked: BlockedTime, by_stacks: Sequence[str] | None = None) -
             for kind, count in replay.left_out.count.items()
         )
         lines.append(f"Tasks that are not in the replay: {', '.join(kinds)}.")
-    lines += [*_pause_lines(blocked), *_use_lines(blocked), *by_stacks]
+    lines += [*_pause_lines(blocked), *_use_lines(blocked)]
+    if nothing:
+        lines.append(f"No task waited for {nothing}.")
+    lines += [f"{unknown[:1].upper()}{unknown[1:]}.", *by_stacks]
     columns = (
         Column("blocked", about="task time that waited"),
         Column("task time %", name="of task time"),
@@ -48,7 +62,7 @@ def blocked_part(blocked: BlockedTime, by_stacks: Sequence[str] | None = None) -
         Column("job %", name="of elapsed time"),
         Column("blocked on", number=False),
     )
-    table = Table("blocked", columns, [_resource_row(one, blocked, needs) for one in blocked.resources])
+    table = Table("blocked", columns, rows)
     return Part(
         "blocked time; the job would be shorter by at most this if no task waited",
         [table, Lines(lines)],
@@ -57,17 +71,14 @@ def blocked_part(blocked: BlockedTime, by_stacks: Sequence[str] | None = None) -
     )
 
 
-def _resource_row(one: Blocked, blocked: BlockedTime, needs: str) -> Row:
-    resource = one.resource
-    if one.time is None or one.gain is None:
-        return Row(["", "", "", "", f"{resource.name}: {needs}"])
+def _resource_row(resource: Resource, time: float, gain: Gain, blocked: BlockedTime) -> Row:
     contains, lacks = RESOURCES[resource.name]
     without = f"; without {lacks}" if lacks else ""
     cells: list[Cell] = [
-        (_time(one.time), one.time),
-        (plain(percent(one.time, blocked.task_time)), one.time),
-        (_time(one.gain.time), one.gain.time),
-        (plain(percent(one.gain.share, 1)), one.gain.share),
+        (_time(time), time),
+        (plain(percent(time, blocked.task_time)), time),
+        (_time(gain.time), gain.time),
+        (plain(percent(gain.share, 1)), gain.share),
         f"{resource.name}: {contains}{without}",
     ]
     return Row(cells)
@@ -132,7 +143,7 @@ def _stage_row(one: StageStragglers) -> Row:
     causes = ", ".join(f"{CAUSES[cause]} {count:,}" for cause, count in one.causes.items())
     parts = [f"{whole_stage_name(one.stage, one.attempts)}: {causes or 'no known cause'}"]
     if not one.by_bytes:
-        parts.append("by duration: its tasks read nothing")
+        parts.append("by duration: most of its tasks read nothing")
     times = one.waves.times
     if times is not None:
         parts.append(f"first tasks of executors are {times:.1f} x as slow as later ones")

@@ -9,7 +9,7 @@ from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.spark.findings import Judged
 from hprofiler.analysis.stages import StageShares
 from hprofiler.report.blocks import MOST_ROWS, Part
-from hprofiler.report.spark.account import account_part
+from hprofiler.report.spark.account import account_part, what_if_part
 from hprofiler.report.spark.blocked import blocked_part, straggler_part
 from hprofiler.report.spark.cells import executor_key, query_key
 from hprofiler.report.spark.operators import operator_part
@@ -75,7 +75,8 @@ def page_parts(judged: Judged, found: Figures, recorded: Recorded | None = None)
     application = judged.application
     stages = stage_part(found, judged.plans.operations, _belongs(application, found))
     first = account_part(judged.account, judged.findings)
-    parts = [first, timeline_part(application), stages, *answer_parts(judged, found, recorded)]
+    what_if = what_if_part(judged.what_if)
+    parts = [first, what_if, timeline_part(application), stages, *answer_parts(judged, found, recorded)]
     return [part for part in parts if part.title]
 
 

@@ -15,7 +15,7 @@ from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.analysis.spark.findings import Judged
 from hprofiler.analysis.spark.words import finding_text
 from hprofiler.base.bounded_json import members
-from hprofiler.report.spark.account import account_record
+from hprofiler.report.spark.account import account_record, what_if_record
 from hprofiler.report.spark.job import Recorded
 from hprofiler.report.spark.operators import operator_records
 from hprofiler.report.spark.streaming import streaming_records
@@ -48,6 +48,7 @@ def answer_record(judged: Judged, found: Figures, recorded: Recorded | None = No
         "stages": stage_records(found),
         "jobs": job_records(application, found),
         "account": account_record(judged.account),
+        "whatIf": what_if_record(judged.what_if),
         "blocked": blocked_record(judged.blocked, judged.account),
         "byStacks": gains
         and {rule: {"upperBound": one.time, "upperBoundShare": one.share} for rule, one in gains.items()},

@@ -67,6 +67,7 @@ CAUSES = {
     "shuffle read": "shuffle read",
     "shuffle write": "shuffle write",
     "scheduler": "scheduler delay",
+    "data": "more data",
     "output": "more output",
     "spill": "spilled",
     "locality": "data far away",
@@ -142,6 +143,23 @@ REMEDIES = {
     "stage-wait/scheduler": "launch fewer and longer tasks; look at the load of the driver",
     "stage-wait/results": "collect less at the driver",
     "stage-wait/other": "record the executors with -e wall to see what tasks wait for",
+    "failed-tasks": "see the failures below: work that fails is done again",
+    "failed-tasks/memory": "give more spark.executor.memoryOverhead, or run fewer tasks at a time in "
+    "an executor",
+    "failed-tasks/heap": "give more spark.executor.memory, or each task less data (more partitions)",
+    "failed-tasks/preemption": "use a queue that is not preempted, or smaller and shorter tasks",
+    "failed-tasks/decommission": "keep what is done: spark.decommission.enabled and "
+    "spark.storage.decommission.shuffleBlocks.enabled",
+    "killed-tasks": "see why they were killed: cancelled jobs and stages, or a stage that failed",
+    "speculative-tasks": "copies help only where a host is slow: raise spark.speculation.quantile and "
+    "multiplier, or turn spark.speculation off",
+    "repeated-tasks": "keep shuffle files when executors end (external shuffle service, or "
+    "spark.decommission.enabled with spark.storage.decommission.shuffleBlocks.enabled), and see why "
+    "they ended",
+    "executors-lost": "see why they ended, in the table of executors",
+    "spill": "give each task less data (more partitions) or more memory (fewer cores in an executor, a "
+    "larger heap)",
+    "slow-host": "look at that host (hprofiler run on it), or exclude it: spark.excludeOnFailure.enabled",
     "data-skew": "salt or broadcast the keys that most rows have, or spark.sql.adaptive.skewJoin.enabled",
     "small-files-read": "write fewer, larger files: below 4 MiB Spark counts more for opening one than for "
     "reading it",
@@ -162,6 +180,14 @@ REMEDIES = {
     "one-partition": "the rows have one key, or one partition holds them all: choose another key, or salt it",
 }
 """What to do, by the code of a finding, or by that and its `part` or `what`."""
+WHAT_IF = {
+    "twice-slots": "twice the slots",
+    "half-slots": "half the slots",
+    "even-tasks": "no task slower than its stage’s median",
+    "ideal": "ideal: all slots busy while stages are open",
+    "critical-path": "slots for all tasks at once (critical path)",
+}
+"""What would be different."""
 NEVER_ADD_UP = (
     "These never add up: a pause of the collector may fall into a wait for the network, a remote read is "
     "network and disk at once, and without one wait another may take its place."

@@ -241,9 +241,9 @@ class Replay:
         stage = self.stages[number]
         return min(max(0.0, sum(stage.held) - sum(durations)), stage.end - stage.start)
 
-    def run(self, durations: Mapping[int, Sequence[float]] | None = None) -> float:
-        """How long the application takes; see `gain`."""
-        return _Schedule(self, durations or {}).run() if self.jobs else 0.0
+    def run(self, durations: Mapping[int, Sequence[float]] | None = None, slots: float = 1.0) -> float:
+        """How long the application takes; see `gain`. `slots` are times as many as there were."""
+        return _Schedule(self, durations or {}, slots).run() if self.jobs else 0.0
 
     def _find_lags(self) -> None:
         running = _running(self.stages)
@@ -251,13 +251,15 @@ class Replay:
             parents = (self.stages[one].end for one in self.parents[number])
             could = max([self.jobs[self.owners[number][0]].start, *parents])
             stage.lag = max(0, stage.start - could)
-            if running[stage.start] < self.slots.at(stage.start):
+            before = stage.first_launch - 1
+            moments = (stage.start, before) if before > stage.start else (stage.start,)
+            if all(running[moment] < self.slots.at(moment) for moment in moments):
                 stage.lag += max(0, stage.first_launch - stage.start)
 
 
 def _running(stages: Sequence[ReplayStage]) -> dict[int, int]:
-    """How many tasks ran when each stage was submitted, by that moment."""
-    moments = sorted({stage.start for stage in stages})
+    """How many tasks ran when each stage was submitted and just before its first task, by that moment."""
+    moments = sorted({moment for stage in stages for moment in (stage.start, stage.first_launch - 1)})
     changes = [0] * (len(moments) + 1)
     for stage in stages:
         for launch, time in zip(stage.launch, stage.duration, strict=True):
@@ -379,6 +381,15 @@ class Slots:
         place = bisect_right(self._moments, moment)
         return self._counts[place - 1] if place else 0
 
+    def times(self, factor: float) -> tuple[list[tuple[int, int]], int]:
+        """The changes, and the most slots, if there were so many times as many: at least one, where there
+        was any."""
+        if factor == 1:
+            return self.changes, self.most
+        counts = [max(1, round(count * factor)) if count > 0 else count for count in self._counts]
+        changes = [now - before for before, now in pairwise([0, *counts])]
+        return list(zip(self._moments, changes, strict=True)), max(1, *counts, round(self.most * factor))
+
     def time(self, since: int, until: int) -> int:
         """The time of all slots together."""
         moments = [since, *(one for one in self._moments if since < one < until), until]
@@ -461,9 +472,9 @@ class _Schedule:
     stage), because they are most; `ready` has the next task of each stage, as (original launch, stage).
     """
 
-    def __init__(self, replay: Replay, durations: Mapping[int, Sequence[float]]) -> None:
+    def __init__(self, replay: Replay, durations: Mapping[int, Sequence[float]], slots: float) -> None:
         self.stages, self.jobs = replay.stages, replay.jobs
-        self.changes, self.most = replay.slots.changes, replay.slots.most
+        self.changes, self.most = replay.slots.times(slots)
         self.owners = replay.owners
         self.durations = [durations.get(number, one.held) for number, one in enumerate(self.stages)]
         self.left = [len(stage) for stage in self.stages]

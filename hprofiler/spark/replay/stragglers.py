@@ -24,6 +24,7 @@ FEWEST = 3
 _MOST_SHOWN = 20
 _MOST_REPLAYED = 3
 _FAR_BELOW = 0.5
+_FAR_ABOVE = 5
 _FEWEST_ON_A_HOST = 3
 _TIMES = {
     "gc": ("gc_time", 1.0),
@@ -31,9 +32,10 @@ _TIMES = {
     "shuffle write": ("shuffle_write_time", 1e-6),
     "scheduler": ("scheduler_delay", 1.0),
 }
-CAUSES = (*_TIMES, "output", "spill", "locality", "cold", "host", "cpu")
-"""In the order in which they are shown. A JVM is cold for tasks that began before any task of the stage had
-ended on it. A task has little CPU if it was on one for less than half of the others' part of the time."""
+CAUSES = (*_TIMES, "data", "output", "spill", "locality", "cold", "host", "cpu")
+"""In the order in which they are shown. A task has more `data` where most others read nothing, so that rates
+are by duration. A JVM is cold for tasks that began before any task of the stage had ended on it. A task has
+little CPU if it was on one for less than half of the others' part of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,7 @@ class _Stage:
         # Where most tasks read nothing, the few that do say nothing of how fast the others should be.
         self.ended = [status == SUCCESS for status in stage.column("status")]
         self.by_bytes = 2 * sum(map(bool, compress(read, self.ended))) > sum(self.ended)
+        self.read = read
         self.sizes: Sequence[float] = read if self.by_bytes else [1] * len(stage)
         if self.by_bytes:  # of tasks that run nobody knows how much they will have read
             usual_size = self._usual(self.sizes)
@@ -232,6 +235,7 @@ class _Stage:
     def _causes(self, slow: Sequence[int]) -> dict[str, set[int]]:
         """The stragglers that each cause explains."""
         causes = {name: self._by_time(slow, column, unit) for name, (column, unit) in _TIMES.items()}
+        causes["data"] = set() if self.by_bytes else self._by_data(slow)
         causes["output"] = self._by_output(slow)
         causes["spill"] = self._by_spill(slow)
         causes["locality"] = self._by_locality(slow)
@@ -258,6 +262,11 @@ class _Stage:
         limit = SLOW * _median([self.rates[place] for place in like])
         alike = set(like)
         return {place for place in slow if place in alike and self.rates[place] <= limit}
+
+    def _by_data(self, slow: Sequence[int]) -> set[int]:
+        """Those that read far more than the mean."""
+        limit = _FAR_ABOVE * sum(self.read) / len(self.read)
+        return {place for place in slow if self.read[place] > limit}
 
     def _by_output(self, slow: Sequence[int]) -> set[int]:
         columns = (self.stage.column("output_bytes"), self.stage.column("shuffle_write_bytes"))

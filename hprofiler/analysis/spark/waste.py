@@ -1,0 +1,148 @@
+"""What was wasted: work that failed, was killed or was done again, executors that were lost, spills, slow
+hosts, and slots without a task.
+
+Lost work costs an application the part of its stages' time that it has of their tasks' time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from hprofiler.analysis.spark.account import Account
+from hprofiler.analysis.spark.finding import SparkFinding
+from hprofiler.spark.application import FAILED, KILLED, SUCCESS, Application
+from hprofiler.spark.losses import EXPECTED, loss_code
+from hprofiler.spark.replay.schedule import Replay, ReplayStage
+from hprofiler.spark.replay.stragglers import Stragglers
+
+_LEAST = 0.01
+"""Of the application's time: work that cost less is not worth a sentence."""
+_LEAST_SECONDS = 1
+_MUCH_SPILL = 1 << 30
+_MOSTLY_IDLE = 0.5
+_HOUR = 3_600_000
+_KINDS = ("failed", "killed", "speculative", "repeated")
+
+
+@dataclass
+class _Lost:
+    """Lost work of one kind: tasks, their time and what that cost, in milliseconds; and of each stage its
+    cost, by its place in the replay."""
+
+    tasks: int = 0
+    time: int = 0
+    cost: float = 0.0
+    by_stage: dict[int, float] = field(default_factory=dict)
+
+    def add(self, place: int, tasks: int, time: int, cost: float) -> None:
+        self.tasks += tasks
+        self.time += time
+        self.cost += cost
+        self.by_stage[place] = cost
+
+
+def waste_findings(
+    application: Application, made: Account, replay: Replay, found: Stragglers
+) -> list[SparkFinding]:
+    lost = _lost(made, replay.stages)
+    whole = sum(sum(stage.duration) for stage in replay.stages) + sum(one.time for one in lost.values())
+    executors = Counter(loss_code(one.reason) for one in application.workers if one.removed and one.reason)
+    for code in EXPECTED:
+        executors.pop(code, None)
+    return [
+        *_lost_work(made, replay.stages, lost, whole, executors),
+        *_spilled(made, replay.stages),
+        *_slow_host(found),
+        *_idle_slots(made),
+    ]
+
+
+def _lost(made: Account, stages: Sequence[ReplayStage]) -> dict[str, _Lost]:
+    found = {kind: _Lost() for kind in _KINDS}
+    for place, stage in enumerate(stages):
+        if not made.did[place].get("repeated"):
+            continue
+        tasks: Counter[str] = Counter()
+        times: Counter[str] = Counter()
+        for attempt in stage.attempts:
+            for status, copy, time in attempt.tasks.columns("status", "speculative", "duration"):
+                kind = "speculative" if copy and status != SUCCESS else _BY_STATUS.get(status, "running")
+                tasks[kind] += 1
+                times[kind] += max(0, time)
+        whole = max(1, times.total())
+        tasks["repeated"] = max(0, tasks["good"] - len(stage))
+        times["repeated"] = max(0, times["good"] - sum(stage.duration))
+        for kind, one in found.items():
+            if tasks[kind]:
+                one.add(place, tasks[kind], times[kind], made.of_stages[place] * times[kind] / whole)
+    return found
+
+
+_BY_STATUS = {FAILED: "failed", KILLED: "killed", SUCCESS: "good"}
+
+
+def _lost_work(
+    made: Account,
+    stages: Sequence[ReplayStage],
+    lost: dict[str, _Lost],
+    whole: int,
+    executors: Counter[str],
+) -> Iterator[SparkFinding]:
+    for kind, one in lost.items():
+        worth = one.cost >= _LEAST_SECONDS * 1000 and made.share(one.cost) >= _LEAST
+        of_executors = {"lost": dict(executors.most_common())} if kind == "failed" and executors else {}
+        if worth:
+            place = max(one.by_stage, key=one.by_stage.__getitem__)
+            parameters = {
+                "tasks": one.tasks,
+                "time": one.time / 1000,
+                "share": one.time / max(1, whole),
+                "stage": stages[place].id,
+                "attempts": stages[place].attempt_numbers,
+                **of_executors,
+            }
+            yield SparkFinding(f"{kind}-tasks", parameters, one.cost / 1000)
+        elif of_executors:
+            yield SparkFinding("executors-lost", of_executors, one.cost / 1000)
+
+
+def _spilled(made: Account, stages: Sequence[ReplayStage]) -> Iterator[SparkFinding]:
+    """The stage that spilled most. What it cost is at most the time that Spark does not explain."""
+    spilled = [
+        sum(one.tasks.total("disk_spilled") for one in stage.attempts) if made.of_stages[place] else 0
+        for place, stage in enumerate(stages)
+    ]
+    place = max(range(len(stages)), key=spilled.__getitem__, default=None)
+    if place is None or spilled[place] < _MUCH_SPILL:
+        return
+    stage, did = stages[place], made.did[place]
+    parameters = {
+        "stage": stage.id,
+        "attempts": stage.attempt_numbers,
+        "bytes": spilled[place],
+        "total": sum(spilled),
+        "tasks": len(stage),
+        "cpu": did.get("cpu", 0.0),
+    }
+    cost = did.get("other", 0.0) * made.of_stages[place] if did.get("cpu") else 0.0
+    yield SparkFinding("spill", parameters, cost / 1000)
+
+
+def _slow_host(found: Stragglers) -> Iterator[SparkFinding]:
+    slow = Counter(task.host for task, _ in found.worst if "host" in task.causes and task.host)
+    for host, tasks in slow.most_common(1):
+        of_host = {task.stage for task, _ in found.worst if task.host == host}
+        gains = [one.gain.time for one in found.stages if one.gain and one.stage in of_host]
+        cost = max(gains, default=0.0)
+        if cost >= _LEAST_SECONDS * 1000:
+            yield SparkFinding("slow-host", {"host": host, "tasks": tasks}, cost / 1000)
+
+
+def _idle_slots(made: Account) -> Iterator[SparkFinding]:
+    idle = sum(made.idle.values())
+    if made.slot_time and idle / made.slot_time >= _MOSTLY_IDLE:
+        groups = {group: time / made.slot_time for group, time in made.idle.items() if time}
+        parameters = {"share": idle / made.slot_time, "hours": made.slot_time / _HOUR, "parts": groups}
+        yield SparkFinding("idle-slots", parameters)
