@@ -77,7 +77,7 @@ def compare_sources(
     column = columns[0] if columns[0] and columns[1] else sources[0].events[chosen]
     unsure = [one.unsure_callers(chosen) for one in sources]
     can_cut = all(one.can_cut for one in sources)
-    named = can_cut and counts_waits(chosen)
+    named = counts_waits(chosen)
     left_out = LeftOut(callers=any(unsure) and can_cut, below_waits=named, idle=named)
     first, second = (
         one.read(chosen, column, listener, taker, left_out)

@@ -317,7 +317,7 @@ def _read_run(
             profile = profile.without_times()
             work = profile.select(column[0])
             compared = side.reduced(facts.event, work, left_out)
-            samples, role = _of_part(samples_of(profile, recording), compared, work), role_of(recording)
+            samples, role = of_part(samples_of(profile, recording), compared, work), role_of(recording)
             side.add(compared.without_threads(), samples, role)
             side.add_work(facts.event, compared, samples, role)
             lost += compared.total() if (host.name, recording.pid) in facts.untrusted else 0
@@ -333,7 +333,7 @@ def samples_of(profile: Profile, recording: Recording) -> int:
     return profile.total(counts) if recording.event in _TIMES else recording.samples.taken
 
 
-def _of_part(samples: int, part: Profile, whole: Profile) -> int:
+def of_part(samples: int, part: Profile, whole: Profile) -> int:
     """How many of the whole's samples the part has; 0 where their number is unknown."""
     if not samples or not part.total():
         return 0
@@ -405,7 +405,7 @@ class FileSource:
         if side.idle and not part.total():
             side.idle = 0
             part = side.reduced(event, whole, left_out._replace(idle=False))
-        samples = _of_part(self._samples(event), part, whole)
+        samples = of_part(self._samples(event), part, whole)
         side.broken = broken_part(part)
         side.add(part, samples)
         side.add_work(event, part, samples)

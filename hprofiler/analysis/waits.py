@@ -30,6 +30,14 @@ _DOING = {code: Doing(*words) for code, *words in DOING}
 
 WAITING = [rf"^{re.escape(one.says)} " for one in _DOING.values()]
 """Patterns of the names of waits in stacks."""
+_WAIT = re.compile("|".join(f"(?:{one})" for one in WAITING))
+
+
+def shown_row(name: str, short: bool = False) -> str:
+    """What tables call a method, or a wait in it, as people write it; `short` without the package."""
+    wait = _WAIT.match(name)
+    says = wait[0] if wait else ""
+    return says + (short_name if short else shown_name)(name[len(says) :])
 
 
 class Wait(NamedTuple):

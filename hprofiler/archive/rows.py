@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from hprofiler._flamegraph import Profile, StackTable
+from hprofiler.analysis.attribution import counts_waits, with_waits_named, without_idle
 from hprofiler.analysis.counters import MACHINE, ratios, totals
-from hprofiler.analysis.diff_sides import role_of, samples_of
+from hprofiler.analysis.diff_sides import of_part, role_of, samples_of
 from hprofiler.analysis.facts import RunFacts, labels_of, read_facts
 from hprofiler.analysis.metrics import HostMetrics
 from hprofiler.analysis.noise import Spread
@@ -322,6 +323,7 @@ class _Event:
         columns = self._measure.columns
         self._time = next((name for name, unit in columns if unit == "nanoseconds"), None)
         self._nanoseconds = 0
+        self._whole, self._all_samples, self._sampled = 0, 0, 0.0
         self._samples: dict[str, int] = {}
         self._known: dict[str, bool] = {}
         self.spread = Spread()
@@ -352,18 +354,24 @@ class _Event:
                 of = {"event": event, "process": process, "category": category, "phase": phase}
                 self.work.append({**of, "value": value, "seconds": seconds})
         samples, role = samples_of(profile, recording), role_of(recording)
-        self.spread.add(profile, samples, role, threads=True)
+        self._whole += total
+        self._all_samples += samples
+        self._sampled += total * total / samples if samples else 0.0
+        methods = profile
+        if counts_waits(event):
+            methods, _ = with_waits_named(event, without_idle(event, profile.without_times()))
+        samples = of_part(samples, methods, profile)
+        self.spread.add(methods, samples, role, threads=True)
         self._samples[role] = self._samples.get(role, 0) + samples
         self._known[role] = self._known.get(role, True) and samples > 0
 
     def row(self) -> dict[str, Any]:
-        spread = self.spread
         return {
             "event": self._facts.event,
             "unit": self._measure.column[1],
-            "per_sample": spread.per_sample,
-            "samples": spread.samples,
-            "total": spread.total,
+            "per_sample": self._sampled / self._whole if self._whole else 0.0,
+            "samples": self._all_samples,
+            "total": self._whole,
             "seconds": self._nanoseconds / _NANOSECONDS if self._time else None,
             "callers_unsure": sum(one.callers_unsure for one in self._facts.recordings),
         }

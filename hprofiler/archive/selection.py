@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
 
+from hprofiler.analysis.waits import shown_row
 from hprofiler.archive.place import ArchiveError
 from hprofiler.archive.reading import Database, opened
 from hprofiler.archive.schema import OLD_RULES
@@ -149,7 +150,8 @@ def method_named(duckdb: Database, asked: Asked, event: str, given: str) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise UsageError(f"{given!r} may be {some(found, _SHOWN, 'methods')}", "name one of them in full")
+        names = some(list(map(shown_row, found)), _SHOWN, "methods")
+        raise UsageError(f"{given!r} may be {names}", "name one of them in full")
     near = _near(duckdb, event, given)
     remedy = f"near names: {', '.join(near)}" if near else "hprofiler where TEXT finds methods by a part"
     raise UsageError(f"no run {_of(asked)}has the method {given!r} in {event}", remedy)
@@ -187,14 +189,14 @@ def _exact(duckdb: Database, event: str | None, given: str) -> list[str]:
 
 
 def _near(duckdb: Database, event: str | None, given: str) -> list[str]:
-    """Names that contain the given one in other letters, and those that end alike."""
+    """Names, as reports write them, that contain the given one in other letters, and those that end alike."""
     query = (
         "SELECT method, contains(lower(method), lower($name)) AS has, "
         "jaro_winkler_similarity(right(lower(method), length($name)), lower($name)) AS likeness "
         f"FROM ({_METHODS}) WHERE has OR likeness > {_LIKE} "
         f"ORDER BY has DESC, likeness DESC, method LIMIT {_SHOWN}"
     )
-    return _column(duckdb, query, {"event": event, "name": given})
+    return [shown_row(one) for one in _column(duckdb, query, {"event": event, "name": given})]
 
 
 def _column(duckdb: Database, query: str, parameters: object = None) -> list[str]:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.diff_sides import LeftOut, Listener, Side, Taker
+from hprofiler.analysis.waits import LOCKS
 from hprofiler.archive.place import VARIABLE
 from hprofiler.archive.reading import Database
 from hprofiler.archive.selection import Asked, chosen_event, chosen_runs, rules_of
@@ -19,6 +20,8 @@ from hprofiler.base.text import printable
 from hprofiler.model.measures import Column, measure_of
 
 _DAY = timedelta(days=1)
+# How a frame is marked that is the class of a lock.
+_CLASS = "_[i]"
 _GROUPED = "CREATE TEMP TABLE grouped AS SELECT run, 1 AS part FROM chosen"
 _TABLES = ("processes", "stacks", "samples", "spreads", "methods", "work")
 _SAMPLES = """
@@ -75,7 +78,7 @@ class ArchiveSide:
             side = Side(self.name, spread=spreads_of(duckdb)[1], rules=rules, unsure=unsure)
             side.categories = categories_of(duckdb, event).get(1, side.categories)
             profile = _profile(duckdb, event, column)
-        side.merged = profile.without_threads()
+        side.merged = side.reduced(event, profile.without_threads(), left_out)
         if taker is not None:
             taker(profile, None, None)
         listener(self.name, 1, 1)
@@ -85,10 +88,11 @@ class ArchiveSide:
 def _profile(duckdb: Database, event: str, column: Column) -> Profile:
     """All samples, below groups of threads, as a file of speedscope: it names the value, and any frame."""
     frames: dict[str, int] = {}
-    stacks = {
-        (high, low): [frames.setdefault(name, len(frames)) for name in names]
-        for high, low, names in duckdb.execute(_STACKS, {"event": event}).fetchall()
-    }
+    mark = _CLASS if event in LOCKS else ""
+    stacks = {}
+    for high, low, names in duckdb.execute(_STACKS, {"event": event}).fetchall():
+        marked = [*names[:-1], *(one + mark for one in names[-1:])]
+        stacks[high, low] = [frames.setdefault(name, len(frames)) for name in marked]
     samples, weights = [], []
     for group, high, low, value in duckdb.execute(_SAMPLES, {"event": event}).fetchall():
         thread = [frames.setdefault(f"[{group}]", len(frames))] if group else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hprofiler.analysis.words import short_name, shown_name
+from hprofiler.analysis.waits import shown_row
 from hprofiler.archive.grown import Grew
 from hprofiler.archive.questions import CORE_HOURS, HOURS, Cost, History, Point, Where
 from hprofiler.model.measures import measure_of
@@ -23,7 +23,7 @@ _ROUND_HOURS = [
 
 def write_history(found: History, out: Path) -> None:
     """Write the page; it may raise OSError, as the others."""
-    name = short_name(found.method)
+    name = shown_row(found.method, short=True)
     series = [Line("with all it calls", _values(found.points, "total"))]
     if all(point.own == point.total for point in found.points):
         series = [Line("self: it calls nothing", _values(found.points, "own"))]
@@ -36,7 +36,7 @@ def write_history(found: History, out: Path) -> None:
         Part("Runs" if found.by == "run" else "Points", [archive_text.history_table(found)]),
         *_notes(left_out),
     ]
-    write_plain_page(name, [f"{name} in {found.application}", shown_name(found.method)], parts, out)
+    write_plain_page(name, [f"{name} in {found.application}", shown_row(found.method)], parts, out)
 
 
 def write_grew(found: Grew, out: Path) -> None:
@@ -46,7 +46,7 @@ def write_grew(found: Grew, out: Path) -> None:
     for kind, grown in (("own", found.own), ("total", found.total)):
         series = [
             Line(
-                short_name(one.change.name),
+                shown_row(one.change.name, short=True),
                 _values(found.points[one.change.name], kind),
                 one.change.of(kind).before,
             )
@@ -66,7 +66,7 @@ def write_cost(found: Cost, out: Path) -> None:
     label = f"{title[0].upper()}{title[1:]} a day by {found.by}"
     series = [(archive_text.row_name(found, one.name), one.days) for one in found.rows]
     if found.by == "method":
-        series = [(short_name(name), days) for name, days in series]
+        series = [(shown_row(one.name, short=True), one.days) for one in found.rows]
     steps = _ROUND_HOURS if found.unit in (CORE_HOURS, HOURS) else ()
     chart = time_plot.stacked(
         [one.day for one in found.days],

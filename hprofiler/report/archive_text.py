@@ -9,6 +9,7 @@ from datetime import datetime
 from hprofiler._flamegraph import category_label
 from hprofiler.analysis.diff import MethodChange, why_unsure
 from hprofiler.analysis.diff_findings import shares_moved, unsure_callers
+from hprofiler.analysis.waits import shown_row
 from hprofiler.analysis.words import and_more, percent, plain
 from hprofiler.archive.grown import Grew, Grown
 from hprofiler.archive.questions import CORE_HOURS, HOURS, Cost, History, Part, Where
@@ -32,7 +33,7 @@ def history_heads(found: History) -> list[str]:
     about = (
         f"share of {measure_of(found.event).share_of} by {found.by}; noise is the most that chance explains"
     )
-    head = f"{printable(found.method)} in {printable(found.application)}"
+    head = f"{printable(shown_row(found.method))} in {printable(found.application)}"
     return [head, about, *_left_out(found.broken, found.event)]
 
 
@@ -144,7 +145,7 @@ def grown_table(found: Grew, kind: str, grown: Sequence[Grown]) -> Table:
         *map(Column, HEADS),
         Column("days", number=False, about="days on which it cost more than before"),
         Column("last", number=False, about="the last of these days"),
-        Column(named_by(found.event), number=False, methods=True),
+        Column(named_by(found.event), number=False),
     )
     return Table(f"grew-{kind}", columns, rows, shown=_SHOWN)
 
@@ -207,7 +208,7 @@ def cost_table(found: Cost, most: int = _SHOWN, with_sum: bool = True) -> Table:
         Column("a day"),
         Column("share"),
         Column("cores"),
-        Column(found.by, number=False, methods=found.by == "method"),
+        Column(found.by, number=False),
     ]
     return Table("cost", [one for one in columns if of_cpu or one.head != "cores"], rows)
 
@@ -227,7 +228,9 @@ def cost_notes(found: Cost) -> list[str]:
 
 
 def row_name(found: Cost, name: str) -> str:
-    return category_label(name) if found.by == "category" else name or "(unknown)"
+    if found.by == "category":
+        return category_label(name)
+    return (shown_row(name) if found.by == "method" else name) or "(unknown)"
 
 
 def amount_words(found: Cost, value: float) -> str:
@@ -255,7 +258,7 @@ def where_lines(found: Where) -> list[str]:
 
 
 def where_head(found: Where) -> str:
-    alone = found.methods[0].method if len(found.methods) == 1 else ""
+    alone = shown_row(found.methods[0].method) if len(found.methods) == 1 else ""
     name = alone or f"{len(found.methods)} methods with {found.frame!r}"
     return f"{printable(name)}: in {len(found.runs):,} of {counted(found.of_runs, 'runs')}"
 
@@ -267,15 +270,14 @@ def where_methods(found: Where) -> Table | None:
     rows = []
     for one in found.methods:
         days = (f"{one.first:%Y-%m-%d}", f"{one.last:%Y-%m-%d}")
-        rows.append(
-            Row([(f"{one.runs:,}", one.runs), *days, (share(one.total), one.total), printable(one.method)])
-        )
+        name = printable(shown_row(one.method))
+        rows.append(Row([(f"{one.runs:,}", one.runs), *days, (share(one.total), one.total), name]))
     columns = (
         Column("runs"),
         Column("first", number=False),
         Column("last", number=False),
         Column("at most", about="its largest share in a run"),
-        Column("method", number=False, methods=True),
+        Column("method", number=False),
     )
     return Table("methods", columns, rows, shown=_SHOWN)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hprofiler.analysis.words import and_more, shown_name
+from hprofiler.analysis.words import and_more
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
 
@@ -24,15 +24,13 @@ Cell = str | tuple[str, float]
 @dataclass(frozen=True)
 class Column:
     """A column of a table. `name` is its head in a page, where that differs from the terminal's; `about` says
-    there what it means. A page hides columns that are `minor` where there is no room for all, and writes
-    names of `methods` with dots."""
+    there what it means. A page hides columns that are `minor` where there is no room for all."""
 
     head: str
     number: bool = True
     name: str = ""
     about: str = ""
     minor: bool = False
-    methods: bool = False
     longest: int = 0
     """Longer texts are cut in a terminal."""
 
@@ -92,15 +90,15 @@ class Table:
                 }
                 for one in self.columns
             ],
-            "rows": [_row_record(row, self.columns) for row in shown],
+            "rows": [_row_record(row) for row in shown],
             "more": len(self.rows) - len(shown) + self.left_out,
         }
 
 
-def _row_record(row: Row, columns: Sequence[Column]) -> dict[str, object]:
+def _row_record(row: Row) -> dict[str, object]:
     cells: list[object] = []
-    for one, column in zip(row.cells, columns, strict=True):
-        text = printable(shown_name(_text(one)) if column.methods else _text(one))
+    for one in row.cells:
+        text = printable(_text(one))
         cells.append(text if isinstance(one, str) else [text, one[1]])
     key = {"key": printable(row.key)} if row.key else {}
     belongs = {"belongs": [printable(one) for one in row.belongs]} if row.belongs else {}

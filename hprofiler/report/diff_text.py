@@ -10,6 +10,7 @@ from hprofiler.analysis.diff import Changes, MethodChange, Moved, why_unsure
 from hprofiler.analysis.diff_findings import SELF_ONLY, amount_of, points_of
 from hprofiler.analysis.diff_sides import Side
 from hprofiler.analysis.subject import Finding
+from hprofiler.analysis.waits import shown_row
 from hprofiler.analysis.words import and_more, plain, short_name
 from hprofiler.analysis.work import is_work
 from hprofiler.base.bounded_json import members
@@ -117,7 +118,7 @@ def cells_of(compared: Changes, moved: Moved) -> tuple[str, str, str, str]:
 
 
 def name_of(name: str, moved: Moved) -> str:
-    """ "com/acme/Job.run (new)"."""
+    """ "com.acme.Job.run (new)"."""
     return f"{_name(name)}{f' ({moved.which})' if moved.which else ''}"
 
 
@@ -148,7 +149,8 @@ def _paths(compared: Changes, head: str, paths: Sequence[Change], top: int) -> l
 
 
 def _name(name: str) -> str:
-    return printable(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…")
+    shown = shown_row(name)
+    return printable(shown if len(shown) <= _LONGEST_NAME else f"{shown[:_LONGEST_NAME]}…")
 
 
 def record(

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 from collections.abc import Sequence
 from configparser import ConfigParser
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from hprofiler.analysis.diff_sides import LeftOut, RunSource, Side
 from hprofiler.analysis.noise import Noise
 from hprofiler.archive import questions
 from hprofiler.archive.add import add
+from hprofiler.archive.check import check
 from hprofiler.archive.compact import compact
 from hprofiler.archive.grown import grew
 from hprofiler.archive.place import VARIABLE
@@ -34,11 +36,13 @@ from tests.unit.command import ROOT, exit_code
 from tests.unit.test_archive import random_run
 from tests.unit.test_outliers import USUAL, sampled
 from tests.viewer.block import blocks, described
+from tests.viewer.made_profile import counted
 from tests.viewer.made_run import MadeHost, make_run
 
 FIRST = datetime(2026, 11, 1, 2, 30)
 DAY = timedelta(days=1)
 HOT = "com/acme/Job.m4"
+SHOWN = "com.acme.Job.m4"
 APP = "nightly-etl"
 
 
@@ -227,6 +231,35 @@ def test_cost_is_what_reports_say(nights: list[Path], tmp_path: Path) -> None:
     assert [one.name for one in cost(asked, "user").rows] == ["app"]
 
 
+def test_waits_are_named_and_idle_threads_left_out_as_in_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a run is like itself in the archive."""
+    nap = "com/acme/Job.nap;java/lang/Thread.sleep;JVM_Sleep;___pthread_cond_timedwait"
+    idle = "java/lang/Thread.run;java/util/concurrent/ThreadPoolExecutor.getTask;java/lang/Object.wait"
+    lock = "com/acme/Job.run;com/acme/Lock_[i]"
+    wall = counted("wall", f"[a];{nap} 600\n[a];com/acme/Job.run 200\n[b];{idle} 9000\n")
+    host = MadeHost("n1", events={"wall": {1: wall}, "lock": {1: counted("lock", f"{lock} 40\n")}})
+    run = make_run(tmp_path / "run", [host], events=("wall", "lock"), target={"kind": "yarn", "name": APP})
+    asked = archived(tmp_path / "archive", run.path)
+    assert check(asked.place).problems == ()
+    rows = {
+        event: {one.name: one.amount for one in cost(replace(asked, event=event), "method").rows}
+        for event in ("wall", "lock")
+    }
+    sleeps, runs = rows["wall"].values()
+    assert list(rows["wall"]) == ["sleeps in com/acme/Job.nap", "com/acme/Job.run"]
+    assert sleeps == pytest.approx(3 * runs) and list(rows["lock"]) == [
+        "waits for a monitor in com/acme/Job.run"
+    ]
+    monkeypatch.setenv(VARIABLE, asked.place)
+    for event in ("wall", "lock"):
+        sides = (RunSource(run.path), ArchiveSide(f"archive:{APP}@2026-11-20", datetime(2026, 11, 21)))
+        changes = compare_sources(sides, event, False, nobody)
+        assert not any(one.own.change or one.total.change for one in changes.methods), event
+        assert changes.before.idle == changes.after.idle and not changes.appeared(9)
+
+
 def test_where_finds_runs_by_a_part_of_a_name(tmp_path: Path) -> None:
     stacks = ["org/log4j/Jndi.lookup", "org/log4j/Layout.format;b", "org/slf4j/Log.info"]
     runs = [
@@ -278,25 +311,25 @@ def test_levels_of_charts_are_round(highest: float, levels: list[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
-        (["history", HOT], 0, f"{HOT} in {APP}"),
+        (["history", HOT], 0, f"{SHOWN} in {APP}"),
         (["history", "Job.m4"], 0, "±"),
         (["history", "com.acme.Job.m4"], 0, "2026-11-10 02:30"),
-        (["history", "job.M4"], 2, f"near names: {HOT}"),
-        (["history", "Jbo.m4"], 2, f"near names: {HOT}"),
+        (["history", "job.M4"], 2, f"near names: {SHOWN}"),
+        (["history", "Jbo.m4"], 2, f"near names: {SHOWN}"),
         (["history", "zzz"], 2, "has the method 'zzz' in cpu"),
         (["history", HOT, "-e", "alloc"], 2, "events there: cpu"),
         (["history", HOT, "--app", "nigtly-etl"], 2, f"did you mean {APP}?"),
         (["history", HOT, "--since", "2026-12-01"], 4, "the newest started 2026-11-10 02:30 UTC"),
         (["history", HOT, "--since", "soon"], 2, "'soon' is not a time"),
         (["history", HOT, "-o", "x.pdf"], 2, "must end with .html"),
-        (["grew", "--since", "2026-11-08"], 0, "3 of 3  2026-11-10  " + HOT),
-        (["grew", "--since", "2026-11-08", "--fail-over", "20%"], 0, HOT),
-        (["grew", "--since", "2026-11-08", "--fail-over", "4%"], 1, f"{HOT} grew: +"),
+        (["grew", "--since", "2026-11-08"], 0, "3 of 3  2026-11-10  " + SHOWN),
+        (["grew", "--since", "2026-11-08", "--fail-over", "20%"], 0, SHOWN),
+        (["grew", "--since", "2026-11-08", "--fail-over", "4%"], 1, f"{SHOWN} grew: +"),
         (["grew", "--since", "2026-12-01"], 4, "has no run of nightly-etl since 2026-12-01"),
         (["grew", "--since", "2020-01-01"], 4, "before 2020-01-01 00:00 UTC to compare with"),
         (["cost"], 0, "all"),
         (["cost", "--by", "method", "--since", "2026-11-08"], 0, "3 days (2026-11-08 to 2026-11-10): 3 runs"),
-        (["where", "Job.m4"], 0, f"{HOT}: in 10 of 10 runs"),
+        (["where", "Job.m4"], 0, f"{SHOWN}: in 10 of 10 runs"),
         (["where", "Job.m1"], 0, "11 methods with 'Job.m1': in 10 of 10 runs"),
         (["where", "log4j"], 2, "has a frame with 'log4j'"),
     ],

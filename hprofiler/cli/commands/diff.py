@@ -21,6 +21,7 @@ from hprofiler.analysis.diff import (
 from hprofiler.analysis.diff_findings import findings_of_changes
 from hprofiler.analysis.diff_sides import Source, open_side
 from hprofiler.analysis.subject import Finding
+from hprofiler.analysis.waits import shown_row
 from hprofiler.archive.sides import ArchiveSide
 from hprofiler.base.errors import PicturesError, UsageError, writing
 from hprofiler.base.text import printable
@@ -153,7 +154,7 @@ def _problems(changes: Changes) -> list[str]:
 
 
 def _grew(one: MethodChange) -> str:
-    return f"{printable(one.name)} grew"
+    return f"{printable(shown_row(one.name))} grew"
 
 
 def _growth(one: MethodChange, changes: Changes) -> str:
