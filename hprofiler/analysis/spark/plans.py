@@ -109,8 +109,8 @@ def _scanned(name: str, text: str) -> str:
     """A table's name without its database, else the last folder of its path, else its format."""
     jdbc = _JDBC.search(name)
     if jdbc:
-        name = jdbc.group(1)
-    elif "MicroBatch" in name or "Continuous" in name:
+        return _last_part(jdbc.group(1))
+    if "MicroBatch" in name or "Continuous" in name:
         return "stream"
     after = name.partition("Scan")[2].removeprefix(" In-memory table").strip().partition("[")[0].strip()
     if after == "ExistingRDD":

@@ -16,10 +16,10 @@ TEXTS = {
     "filter-keeps-little": "a filter in {where} keeps {rows:,} of {read:,} rows of {scan}{cost}",
     "broadcast-fits": "{operator} in {where} shuffles {other} to join {bytes}{table}{cost}",
     "operator-spills": "{operator} in {where} spills {bytes}{cost}",
-    "batches-late": "{late:,} of {batches:,} batches of {stream} took longer than the {interval} from one to "
-    "the next (median {median}{cost})",
-    "batches-back-to-back": "the {batches:,} batches of {stream} follow one another without a pause (median "
-    "{median})",
+    "batches-late": "{late:,} of {batches:,} batches of {stream} took longer than its trigger interval, "
+    "{interval} by the times at which batches begin (median {median}{cost})",
+    "batches-back-to-back": "batches of {stream} take longer than its trigger interval, if it has one: "
+    "{busy:.0%} of {batches:,} begin as soon as the one before has ended (median {median})",
     "input-exceeds-processing": "{stream} gets {input} rows a second and processes {processed}, in "
     "{batches:,} batches without a pause",
     "state-grows": "the state of {stream} grew from {first:,} to {last:,} rows ({bytes}) in {batches:,} "

@@ -14,10 +14,12 @@ from hprofiler.spark.streams import PHASES, Batch, StreamQuery
 _FEWEST = 5
 """Batches, below which nothing is said."""
 _WAITED = 20  # milliseconds
-"""A batch that begins later after the one before has waited for its time, or for data."""
+_WAITED_SHARE = 0.02
+"""A batch that begins later after the one before, as a part of that one's time, has waited: for its time, or
+for data."""
 _ALIKE = 0.05
 _LATE = 0.2
-_BUSY = 0.9
+_BUSY = 0.8
 _BEHIND = 1.1
 _MOSTLY = 0.5
 _GROWS = 1.5
@@ -65,7 +67,7 @@ def _figures(query: StreamQuery) -> StreamFigures:
     with_rows = [one for one in batches if one.rows]
     whole = sum(one.duration for one in batches)
     phases = {name: sum(one.phases[at] for one in batches) for at, name in enumerate(PHASES)}
-    gaps = [begin.start - end.start - end.duration for end, begin in pairwise(batches)]
+    waited = [_waited(one, after) for one, after in pairwise(batches)]
     behind = [one for one in with_rows if one.input_rate > _BEHIND * one.processed_rate]
     return StreamFigures(
         query,
@@ -75,7 +77,7 @@ def _figures(query: StreamQuery) -> StreamFigures:
         max(batches, key=lambda one: one.duration),
         interval,
         sum(one.duration > interval for one in batches) if interval else 0,
-        sum(gap <= _WAITED for gap in gaps) / len(gaps) if gaps else 0.0,
+        1 - sum(waited) / len(waited) if waited else 0.0,
         sum(one.rows for one in batches),
         median([one.input_rate for one in with_rows] or [0.0]),
         median([one.processed_rate for one in with_rows] or [0.0]),
@@ -85,14 +87,17 @@ def _figures(query: StreamQuery) -> StreamFigures:
 
 def _interval(batches: Sequence[Batch]) -> int:
     """The usual time between the begins of batches that waited."""
-    pairs = pairwise(batches)
-    waited = [after.start for one, after in pairs if after.start > one.start + one.duration + _WAITED]
+    waited = [after.start for one, after in pairwise(batches) if _waited(one, after)]
     spaces = [after - one for one, after in pairwise(waited)]
     if len(spaces) < _FEWEST:
         return 0
     usual = median_low(spaces)
     alike = sum(abs(space - usual) <= _ALIKE * usual for space in spaces)
     return usual if alike >= len(spaces) / 3 else 0
+
+
+def _waited(one: Batch, after: Batch) -> bool:
+    return after.start - one.start - one.duration > max(_WAITED, _WAITED_SHARE * one.duration)
 
 
 def stream_findings(found: Sequence[StreamFigures]) -> list[SparkFinding]:

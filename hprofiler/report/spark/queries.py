@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from hprofiler.analysis.spark.groups import QueryGroup, RootQuery, batches_of, query_groups
 from hprofiler.base.text import printable
@@ -139,3 +140,22 @@ def _name(description: str, summary: str = "") -> str:
     shown = description if batches is None else f"micro-batches of {batches or 'a streaming query'}"
     shown = printable(shown[:_LONGEST_NAME])
     return f"{shown}: {summary}" if summary else shown
+
+
+def query_group_records(
+    application: Application, found: Figures, summaries: Summaries
+) -> Iterator[dict[str, Any]]:
+    """The section of `--json`. Times are milliseconds; jobs and task time are those of what each ran, too."""
+    for one in query_groups(application, found, summaries):
+        yield {
+            "description": one.slowest.query.description,
+            "readsAndWrites": list(one.summary),
+            "count": len(one.members),
+            "elapsed": {"total": one.lasted, "median": one.median, "slowest": one.slowest.lasted},
+            "numJobs": sum(root.jobs for root in one.members),
+            "taskTime": sum(root.task_time for root in one.members),
+            "slowest": {
+                "executionId": one.slowest.query.id,
+                "ranExecutionIds": [child.id for child in one.slowest.children],
+            },
+        }

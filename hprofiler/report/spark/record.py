@@ -18,6 +18,8 @@ from hprofiler.base.bounded_json import members
 from hprofiler.report.spark.account import account_record, what_if_record
 from hprofiler.report.spark.job import Recorded
 from hprofiler.report.spark.operators import operator_records
+from hprofiler.report.spark.queries import query_group_records
+from hprofiler.report.spark.stages import stage_group_records
 from hprofiler.report.spark.streaming import streaming_records
 from hprofiler.report.spark.words import NEVER_ADD_UP, RESOURCES, note_text, verdict_text
 from hprofiler.spark.causes import Cause
@@ -55,6 +57,10 @@ def answer_record(judged: Judged, found: Figures, recorded: Recorded | None = No
         "stragglers": stragglers_record(judged.stragglers),
         "executors": executor_records(application),
         "memory": _memory_record(application_memory(application, recorded.resident if recorded else None)),
+        "groups": {
+            "stages": stage_group_records(found, judged.plans.operations),
+            "queries": query_group_records(application, found, judged.plans.summaries),
+        },
         "operators": operator_records(judged.plans.slowest),
         "streaming": streaming_records(judged.streams),
         "sql": (rest_execution(one, application.until) for one in application.sql.values()),

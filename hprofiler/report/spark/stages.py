@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from hprofiler.analysis.spark.groups import StageGroup, stage_groups
 from hprofiler.base.text import printable
@@ -185,3 +186,16 @@ def _figure_cells(good: Work) -> list[Cell]:
         size_cell(sums["diskBytesSpilled"] or sums["memoryBytesSpilled"]),
         size_cell(good.peak_memory),
     ]
+
+
+def stage_group_records(found: Figures, operations: Operations) -> Iterator[dict[str, Any]]:
+    """The section of `--json`. Times are milliseconds."""
+    for one in stage_groups(found, operations):
+        yield {
+            "operation": one.operation,
+            "name": one.name,
+            "count": one.count,
+            "taskTime": one.task_time,
+            "elapsed": {"total": one.elapsed, "median": one.median, "slowest": one.slowest.duration},
+            "slowest": {"stageId": one.slowest.stage.id, "attemptId": one.slowest.stage.attempt},
+        }

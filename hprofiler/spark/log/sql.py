@@ -33,6 +33,8 @@ MOST_VALUES = 5_000_000
 """Values of metrics that are kept one by one, of all stages and executions that have not ended."""
 MOST_AGGREGATED = 500_000_000
 """Values that texts of metrics are made of: several executions may have the same stage."""
+_MOST_EARLY = 10_000
+"""Jobs that wait for the start of their execution."""
 _LARGEST_DETAILS = 256 << 20
 _ENTRY = 16
 """A dictionary's entry takes the memory of so many values in an array."""
@@ -182,6 +184,7 @@ class SqlLog:
         self._room = _Room()
         self._open: dict[int, _Open] = {}
         self._of_job: dict[int, int] = {}
+        self._early: dict[int, _EarlyJob] = {}
         self._of_stage: dict[int, set[int]] = {}
         self._stages: dict[int, _StageMetrics] = {}
 
@@ -195,6 +198,8 @@ class SqlLog:
         """`stages` are all stages of the job, each with its number of tasks."""
         found = self.executions.get(execution)
         if found is None:
+            if len(self._early) < _MOST_EARLY:
+                self._early[job] = _EarlyJob(execution, list(stages))
             return
         one = self._open.get(execution)
         if one is None:  # it is over, but for this job
@@ -213,6 +218,9 @@ class SqlLog:
         self._of_job[job] = execution
 
     def job_ended(self, job: int, succeeded: bool) -> None:
+        if job in self._early:
+            self._early[job].succeeded = succeeded
+            return
         execution = self._open.get(self._of_job.pop(job, -1))
         if execution is not None:
             execution.made.jobs[job] = "SUCCEEDED" if succeeded else "FAILED"
@@ -259,6 +267,11 @@ class SqlLog:
         self.executions[event.id] = made
         self._open[event.id] = _Open(made)
         self._adapt(event)
+        for job in [job for job, one in self._early.items() if one.execution == event.id]:
+            early = self._early.pop(job)
+            self.job_started(job, event.id, early.stages)
+            if early.succeeded is not None:
+                self.job_ended(job, early.succeeded)
 
     def _adapt(self, event: _Start) -> None:
         execution = self._open.get(event.id)
@@ -363,8 +376,8 @@ class SqlLog:
             details.metrics[accumulator] = metric_text(kind, values + known, place)
             if kind in _SHOWN:
                 details.totals[accumulator] = sum(value for value in values + known if value > 0)
-        for stage in stages:
-            details.measured[stage.id] = [one for one in stage.accumulators() if one in execution.kinds]
+        own = {stage.id: [one for one in stage.accumulators() if one in execution.kinds] for stage in stages}
+        details.measured = {stage: accumulators for stage, accumulators in own.items() if accumulators}
         packed = pack_details(details)
         if self._packed + len(packed) > MOST_PACKED:
             self.without_details += 1
@@ -383,6 +396,14 @@ class _Open:
         self.plan = b""
         self.driver: list[tuple[int, int]] = []
         self.kinds: dict[int, str] = {}
+
+
+class _EarlyJob(msgspec.Struct):
+    """A job that the log has before the start of its execution; Spark writes them from several threads."""
+
+    execution: int
+    stages: list[tuple[int, int]]
+    succeeded: bool | None = None
 
 
 class _Room:

@@ -1,0 +1,207 @@
+"""What is said of real queries and streaming queries, from their event logs.
+
+`queries.gz` is of PySpark 3.5 on 2 cores, cut down: nine queries over small tables like those of TPC-DS, most
+of them with one thing that could be better. `streams.gz` has the progress of three streaming queries.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hprofiler.analysis.spark import query_words
+from hprofiler.analysis.spark.findings import Judged, judge
+from hprofiler.analysis.spark.groups import batches_of, kind_of, query_groups, stage_groups
+from hprofiler.analysis.spark.plans import chain, step_of
+from hprofiler.analysis.spark.words import finding_text
+from hprofiler.report.spark.record import answer_record
+from hprofiler.report.spark.words import REMEDIES
+from hprofiler.spark.application import SUCCESS, Application, Stage, TaskTable
+from hprofiler.spark.figures import Figures, figures
+from hprofiler.spark.log.files import local_files
+from hprofiler.spark.log.reading import read_application
+from hprofiler.spark.log.sql import PlanNode, SqlExecution
+from hprofiler.spark.replay.schedule import Replay
+
+LOGS = Path(__file__).with_name("spark")
+STAR, TINY, FILES, READ, MERGE, MULTIPLY, CROSS, NEEDLE, PYTHON = 4, *range(6, 14)
+
+
+def judged(name: str) -> Judged:
+    application = read_application(local_files(LOGS / name))
+    return judge(application, Replay(application))
+
+
+@pytest.fixture(scope="module")
+def queries() -> Judged:
+    return judged("queries.gz")
+
+
+@pytest.fixture(scope="module")
+def streams() -> Judged:
+    return judged("streams.gz")
+
+
+@pytest.mark.parametrize(
+    ("query", "operations"),
+    [
+        (
+            STAR,
+            [
+                "scan date_dim → broadcast",
+                "scan item → broadcast",
+                "scan store_sales → broadcast hash join ×2 → partial aggregate",
+                "aggregate",
+            ],
+        ),
+        (FILES, ["scan store_sales", "exchange", "sort → write byday"]),
+        (READ, ["scan byday → partial aggregate", "aggregate"]),
+        (
+            CROSS,
+            ["scan item → broadcast", "scan customer → nested-loop join → partial aggregate", "aggregate"],
+        ),
+        (PYTHON, ["scan store_sales", "exchange", "Python <lambda> → partial aggregate", "aggregate"]),
+    ],
+)
+def test_stages_are_named_by_what_they_do(queries: Judged, query: int, operations: list[str]) -> None:
+    stages = sorted(queries.application.sql[query].stages)
+    known = queries.plans.operations
+    assert [known[stage] for stage in stages if stage in known] == operations
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "step"),
+    [
+        ("Scan parquet spark_catalog.default.item", "", "scan item"),
+        ("Scan parquet ", "Location: InMemoryFileIndex(1 paths)[s3://b/t, PartitionFilters: []", "scan t"),
+        ("Scan csv ", "Location: InMemoryFileIndex(9 paths)[file:/data/ca..., PartitionFilters", "scan ca…"),
+        ("Scan JDBCRelation(shop.orders) [numPartitions=4]", "", "scan orders"),
+        ("BatchScan lake.db.events[id#1]", "", "scan events"),
+        ("PhotonScan parquet hive.db.sales", "", "scan sales"),
+        ("GpuHashAggregate", "(keys=[], functions=[partial_gpusum(x)])", "partial aggregate"),
+        ("PhotonGroupingAgg", "", "aggregate"),
+        ("GpuShuffledSymmetricHashJoin", "", "shuffled hash join"),
+        ("PhotonBroadcastHashJoin", "", "broadcast hash join"),
+        ("GpuColumnarExchange", "", "exchange"),
+        ("SortMergeJoin(skew=true)", "", "sort-merge join"),
+        ("Execute InsertIntoHadoopFsRelationCommand", "Execute InsertIntoHadoopFsRelationCommand "
+         "file:/out/days, false, Parquet", "write days"),
+        ("ArrowEvalPython", "ArrowEvalPython [price(a#1)#2]", "Python price"),
+        ("Project", "", ""),
+        ("FlatMapNewThing", "", "flat map new thing"),
+    ],
+)  # fmt: skip
+def test_what_nodes_do(name: str, text: str, step: str) -> None:
+    assert chain([step_of(PlanNode(0, name, text, []))]) == step
+
+
+def test_what_could_be_better(queries: Judged) -> None:
+    """Each has its evidence; a query without such a thing has none."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for one in queries.plans.advice:
+        found.setdefault(one.code, []).append(one.parameters)
+        assert one.seconds > 0 and finding_text(one) and REMEDIES[one.code]
+    assert {code: {one["query"] for one in ones} for code, ones in found.items()} == {
+        "small-files-written": {FILES},
+        "small-files-read": {READ},
+        "tiny-partitions": {TINY},
+        "broadcast-fits": {MERGE},
+        "join-multiplies": {MULTIPLY},
+        "compares-all-rows": {CROSS},
+        "filter-keeps-little": {NEEDLE},
+    }
+    files, partitions = found["small-files-read"][0], found["tiny-partitions"][0]
+    assert files["files"] == 7200 and files["bytes"] / files["files"] < 2000
+    assert (partitions["tasks"], partitions["bytes"]) == (120, 89_987)
+    join = found["join-multiplies"][0]
+    assert (join["left"], join["right"], join["rows"]) == (166_700, 20_000, 33_851_600)
+    assert found["broadcast-fits"][0]["table"] == "item"
+    needle = found["filter-keeps-little"][0]
+    assert (needle["read"], needle["rows"]) == (3_000_000, 25)
+
+
+def test_operators_take_the_time_of_their_stages(queries: Judged) -> None:
+    """Times of tasks add up to those of the query's stages; rows are as the tables have them."""
+    plans = {one.query.id: one for one in queries.plans.slowest}
+    for plan in plans.values():
+        of_tasks = sum(one.time for one in plan.operators if not one.on_driver)
+        assert of_tasks == pytest.approx(plan.task_time, rel=0.001)
+    star = {one.text: one for one in plans[STAR].operators}
+    assert star["scan store_sales"].rows_out == 3_000_000 and star["scan store_sales"].files == 2
+    assert star["broadcast item"].rows_out == 20_000 and star["broadcast item"].on_driver
+    worst = max(plans[STAR].operators, key=lambda one: 0 if one.on_driver else one.time)
+    assert worst.text == "broadcast hash join ×2 → partial aggregate"
+
+
+def test_streaming_queries(streams: Judged) -> None:
+    found = {one.query.name: one for one in streams.streams}
+    assert {name: len(one.batches) for name, one in found.items()} == {
+        "counts": 42,
+        "windows": 21,
+        "slow": 10,
+    }
+    windows, slow = found["windows"], found["slow"]
+    assert (windows.interval, windows.late) == (2001, 6)  # a trigger of 2 s; each fourth batch sleeps for 3 s
+    assert max(windows.phases, key=windows.phases.__getitem__) == "addBatch"
+    assert windows.query.watermark and not slow.query.watermark
+    assert not slow.interval and slow.busy > 0.8
+    stateful = {one.parameters["stream"]: one.code for one in streams.findings if "stream" in one.parameters}
+    grown = [one for one in streams.findings if one.code == "state-grows"]
+    assert {one.parameters["stream"] for one in grown} == {"counts", "slow"}
+    assert stateful["windows"] == "batches-late"
+    assert "batches-back-to-back" in {one.code for one in streams.findings}
+    assert "without a watermark" in finding_text(grown[0])
+
+
+def test_every_finding_of_queries_has_a_remedy() -> None:
+    assert set(query_words.TEXTS) <= set(REMEDIES)
+
+
+def test_the_record(queries: Judged) -> None:
+    record = answer_record(queries, figures(queries.application))
+    operations = [one["operation"] for one in record["groups"]["stages"]]
+    assert "sort → write byday" in operations
+    star = next(one for one in record["groups"]["queries"] if one["slowest"]["executionId"] == STAR)
+    assert star["readsAndWrites"] == ["scan date_dim", "scan item", "scan store_sales"]
+    times = {one["executionId"]: one["taskTime"] for one in record["operators"]}
+    assert times[STAR] == star["taskTime"]
+
+
+def made_stages(names: list[str]) -> Figures:
+    """Stages of these names; the tasks of each take a second more than those of the one before."""
+    stages = {}
+    for id_, name in enumerate(names):
+        table = TaskTable.of([{"launch": 1000, "finish": 2000 + 1000 * id_, "status": SUCCESS}])
+        stage = Stage(id_, name=name, start=1000, end=2000 + 1000 * id_, status="COMPLETE", tasks=table)
+        stages[stage.key] = stage
+    return figures(Application(stages=stages))
+
+
+def test_stages_that_do_the_same_are_one_group() -> None:
+    found = made_stages(["a", "a", "b", "a"])
+    first, *others = stage_groups(found, {0: "scan t", 1: "scan t", 3: "scan u"})
+    assert (first.operation, first.count, first.slowest.stage.id) == ("scan u", 1, 3)
+    group = next(one for one in others if one.count == 2)
+    assert (group.elapsed, group.median, group.task_time, group.slowest.stage.id) == (3000, 1500, 3000, 1)
+
+
+def test_queries_stand_below_their_root_and_batches_beside_each_other() -> None:
+    """A root counts the jobs and task time of what it ran."""
+    batch = "counts\nid = 1\nrunId = 2\nbatch = {}"
+    assert kind_of(batch.format(7)) == kind_of(batch.format("init")) != kind_of("counts")
+    assert (batches_of(batch.format(7)), batches_of("SELECT 1")) == ("counts", None)
+    sql = {
+        5: SqlExecution(5, 5, "MERGE INTO t", 1000, 9000),
+        6: SqlExecution(6, 5, "part", 2000, 8000, jobs={0: "SUCCEEDED"}, stages={0: None}),
+        7: SqlExecution(7, 7, batch.format(0), 9000, 9500, jobs={1: "SUCCEEDED"}, stages={1: None}),
+        8: SqlExecution(8, 8, batch.format(1), 9500, 9700),
+    }
+    found = made_stages(["a", "a"])
+    merge, batches = query_groups(Application(sql=sql), found, {6: ("scan u", "write t")})
+    root = merge.slowest
+    assert (root.query.id, [one.id for one in root.children], root.jobs, root.task_time) == (5, [6], 1, 1000)
+    assert merge.summary == ("scan u", "write t")
+    assert (len(batches.members), batches.lasted, batches.median) == (2, 700, 350)
+    assert batches.slowest.most is not None and batches.slowest.most.stage.id == 1
