@@ -45,11 +45,12 @@ def test_no_stage_before_between_and_after() -> None:
     (gap,) = between.gaps
     assert (gap.before, gap.after, gap.query, between.in_queries) == ((0, 0), (1, 0), 7, 3000)
     assert (after.gaps[0].before, after.gaps[0].after, after.in_queries) == ((1, 0), None, 1000)
-    first, second, *_ = account_findings(found)
-    assert (first.code, first.seconds, second.code) == ("no-stage", 6, "no-executor")
+    (first,) = account_findings(found)
+    assert (first.code, first.seconds) == ("no-stage", 7)
     assert finding_text(first) == (
-        "no stage ran for 6 s of 10 s (60%), 1 s before the first, 3 s between stages and 2 s after "
-        "the last, longest 3 s in query 7 between stage 0.0 and stage 1.0"
+        "no stage ran for 7 s of 10 s (70%), 1 s before the first executor came, 1 s before the first "
+        "stage, 3 s between stages and 2 s after the last, longest 3 s in query 7 between stage 0.0 and "
+        "stage 1.0"
     )
 
 
@@ -151,7 +152,7 @@ def test_sparklens_says_the_same_of_driver_and_executors() -> None:
     made.stage(0, 12_288, 12_729, [(12_454, 265), *[(12_474, 248)] * 3])
     made.stage(1, 13_954, 13_966, [(13_958, 7), *[(13_959, 6)] * 3], job=1)
     found = of(made, 15_975)
-    driver = found.group("no-stage") + found.group("no-executor")
+    driver = found.group("no-stage")
     assert abs(found.share(driver) - (1 - 483 / 15_975)) < 0.01
 
 

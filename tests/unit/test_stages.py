@@ -167,7 +167,7 @@ def test_the_page_has_what_spark_knows(tmp_path: Path) -> None:
     sentence = report.events[0].findings[1].text
     assert sentence == (
         "Stage 3.0 takes 80% of the time; 75% of its task time is shuffle fetch; "
-        "no stage ran for 1 s of 5 s (20%), before the first."
+        "no stage ran for 1 s of 5 s (20%), before the first stage."
     )
     page = described(report.page)
     job, curves = page["job"], page["curves"]

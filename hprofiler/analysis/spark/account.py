@@ -2,10 +2,9 @@
 
 A moment is, by what is true first:
 
-- `no-stage`: no stage was open and no task ran. The driver worked alone, or waited: before the first stage,
-  between stages, after the last one.
-- `no-executor`: a stage was open, but no slot was there; or no stage yet, and no executor either, though
-  one came before the first stage.
+- `no-stage`: no stage was open and no task ran. The driver worked alone, or waited: for the first executor,
+  if that came before the first stage; before the first stage, between stages, after the last one.
+- `no-executor`: a stage was open, but no slot was there.
 - `narrow`: a stage was open, and fewer than a quarter of the slots had a task: none; the only task of a
   stage; all tasks of a stage, as it has no more; the last tasks of a stage, after each had begun once; or few
   of a stage that has more to launch.
@@ -34,8 +33,8 @@ from hprofiler.spark.application import SUCCESS, Application
 from hprofiler.spark.replay.schedule import Replay, ReplayStage
 
 GROUPS = {
-    "no-stage": ("before-first-stage", "between-stages", "after-last-stage"),
-    "no-executor": ("before-first-executor", "no-executor"),
+    "no-stage": ("before-first-executor", "before-first-stage", "between-stages", "after-last-stage"),
+    "no-executor": ("no-executor",),
     "narrow": ("no-task", "one-task", "few-tasks", "tail", "slow-launch"),
     "work": (
         "cpu",
@@ -283,7 +282,7 @@ class _Sweep:
         count = len(self._stages)
         self.of_stage = {code: array("q", bytes(8 * count)) for code in _BY_STAGE}
         self.slots_of = array("q", bytes(8 * count))
-        self.gaps = {code: _Gaps() for code in (*GROUPS["no-stage"], "before-first-executor")}
+        self.gaps = {code: _Gaps() for code in GROUPS["no-stage"]}
         self.slot_time = 0
         self.idle = dict.fromkeys(GROUPS, 0)
         self._tasks = [_tasks(stage) for stage in self._stages]

@@ -7,7 +7,7 @@ follows by cost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -24,6 +24,7 @@ from hprofiler.spark.replay.blocked import BlockedTime, blocked_time
 from hprofiler.spark.replay.schedule import Replay, ReplayStage
 from hprofiler.spark.replay.stragglers import Stragglers, stragglers
 
+_IDLE_GROUPS = ("no-stage", "no-executor", "narrow")
 _STAGE = 0.2
 """A stage that takes a smaller part of the time is not worth a sentence."""
 _PART = 0.1
@@ -96,7 +97,7 @@ def ranked(
 def account_findings(made: Account) -> list[SparkFinding]:
     """The parts of the account that are no work and large enough, the largest first."""
     found = []
-    for group in ("no-stage", "no-executor", "narrow"):
+    for group in _IDLE_GROUPS:
         time = made.group(group)
         if time and made.share(time) >= _PART:
             parts = [made.part(code) for code in GROUPS[group]]
@@ -134,14 +135,12 @@ def spark_findings(made: Account, found: Stragglers, replay: Replay) -> list[Spa
         parameters = {"stage": most.id, "attempts": most.attempt_numbers, "share": made.share(time)}
         stands_out.append(SparkFinding("stage-share", parameters, time / 1000))
         stands_out += [*_stage_wait(made, place), *_data_skew(most)]
-    elif made.group("work") and made.share(made.group("work")) >= _PART:
-        work = made.group("work")
-        parameters = {"share": made.share(work), "cpu": made.part("cpu").time / work}
-        stands_out.append(SparkFinding("work", parameters, work / 1000))
+    elif made.group("work") > max(map(made.group, _IDLE_GROUPS)):
+        stands_out.append(_work(made))
     costs = ((gain, task) for task, gain in found.worst if gain is not None)
     cost, task = max(costs, key=lambda pair: pair[0].time, default=(None, None))
     if cost is not None and task is not None and cost.share >= _STRAGGLER and cost.time >= _LEAST_COST:
-        same = most is not None and stands_out and task.stage == most.id
+        same = any(one.parameters.get("stage") == task.stage for one in stands_out)
         parameters = {
             "stage": task.stage,
             "attempts": (task.attempt,),
@@ -158,16 +157,33 @@ def spark_findings(made: Account, found: Stragglers, replay: Replay) -> list[Spa
     return stands_out
 
 
-def _stage_wait(made: Account, place: int) -> list[SparkFinding]:
-    """What takes most of the time of a stage's tasks besides the CPU; what Spark does not time only where it
+def _work(made: Account) -> SparkFinding:
+    """The time at full width, where no stage takes much of it; and what tasks mostly did besides the CPU."""
+    work = made.group("work")
+    shares = {code: made.part(code).time / work for code in GROUPS["work"]}
+    parameters: dict[str, Any] = {"share": made.share(work), "cpu": shares["cpu"]}
+    waits = _waits(shares)
+    if waits:
+        parameters["what"] = max(waits, key=waits.__getitem__)
+        parameters["whatShare"] = waits[parameters["what"]]
+    return SparkFinding("work", parameters, work / 1000)
+
+
+def _waits(did: Mapping[str, float]) -> dict[str, float]:
+    """What takes much of the time of tasks besides the CPU. What Spark does not time counts only where it
     counted the CPU at all."""
-    did = made.did[place]
     waits = {what: share for what, share in did.items() if what not in ("cpu", "repeated", "other")}
     if did.get("cpu") and did.get("other", 0.0) >= _NOT_TIMED:
         waits["other"] = did["other"]
-    what = max(waits, key=waits.__getitem__, default="")
-    if not what or waits[what] < _WAIT:
+    return {what: share for what, share in waits.items() if share >= _WAIT}
+
+
+def _stage_wait(made: Account, place: int) -> list[SparkFinding]:
+    """What takes most of the time of a stage's tasks besides the CPU."""
+    waits = _waits(made.did[place])
+    if not waits:
         return []
+    what = max(waits, key=waits.__getitem__)
     seconds = waits[what] * made.work[place] / 1000
     return [SparkFinding("stage-wait", {"what": what, "share": waits[what]}, seconds)]
 

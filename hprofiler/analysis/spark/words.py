@@ -20,7 +20,7 @@ _WAITS = {
     "python": "Python workers",
     "deserialize": "deserialization",
     "results": "making and fetching results",
-    "other": "what Spark does not time: input, output, spills, locks",
+    "other": "what Spark does not time (input, output, spills, locks)",
 }
 _LONGEST_REASON = 500
 TEXTS = {
@@ -31,7 +31,7 @@ TEXTS = {
     "no-stage": "no stage ran for {cost} of {total} ({share:.0%}){parts}{longest}",
     "no-executor": "no executor was there for {cost} of {total} ({share:.0%}){longest}",
     "narrow": "fewer than a quarter of the slots had a task for {cost} of {total} ({share:.0%}){longest}",
-    "work": "tasks ran at full width for {share:.0%} of the time, {cpu:.0%} of that on a CPU",
+    "work": "tasks ran at full width for {share:.0%} of the time{most}",
     "stage-share": "{stage} takes {share:.0%} of the time",
     "stage-wait": "{share:.0%} of its task time is {what}",
     "data-skew": "its task {task} reads {times:.0f} x the median",
@@ -50,7 +50,8 @@ TEXTS = {
 }
 """The text of each code."""
 _GAPS = {
-    "before-first-stage": "before the first",
+    "before-first-executor": "before the first executor came",
+    "before-first-stage": "before the first stage",
     "between-stages": "between stages",
     "after-last-stage": "after the last",
 }
@@ -118,6 +119,11 @@ def finding_text(finding: SparkFinding) -> str:
         shown |= _of_failure(shown)
     if finding.code in _WASTE:
         shown |= _of_waste(finding)
+    if finding.code == "work":
+        what = shown.get("what")
+        parts = [f"{shown['cpu']:.0%} on a CPU"] if shown["cpu"] else []
+        parts += [f"{shown['whatShare']:.0%} {_WAITS[what]}"] if what else []
+        shown["most"] = f", of which {and_list(parts)}" if parts else ""
     if "what" in shown:
         shown["what"] = _WAITS[shown["what"]]
     if "executor" in shown:
@@ -133,7 +139,8 @@ def _parts(finding: SparkFinding) -> str:
     parts: Mapping[str, float] = finding.parameters["parts"]
     worth = {code: time for code, time in parts.items() if time >= _WORTH * finding.seconds}
     if len(worth) == 1:
-        return f", {_GAPS[next(iter(worth))]}"
+        any_stage = finding.parameters["after"] or finding.parameters["before"]
+        return "" if not any_stage and "before-first-stage" in worth else f", {_GAPS[next(iter(worth))]}"
     return f", {and_list([f'{duration(time)} {_GAPS[code]}' for code, time in worth.items()])}"
 
 
@@ -164,10 +171,8 @@ def _longest(finding: SparkFinding) -> str:
     """What a part of the account mostly consists of."""
     known = finding.parameters
     part, time = known["part"], known.get("longest", 0.0)
-    if part == "before-first-executor":
-        return ", before the first came"
     if part in _GAPS:
-        if part == "before-first-stage" or (part == "after-last-stage" and known["query"] is None):
+        if part.startswith("before") or (part == "after-last-stage" and known["query"] is None):
             return ""
         return f", longest {duration(time)} {gap_text(known['after'], known['before'], known['query'])}"
     stage = whole_stage_name(known["stage"], known["attempts"])

@@ -95,7 +95,7 @@ PARTS = {
     "before-first-stage": "no stage: before the first",
     "between-stages": "no stage: between stages",
     "after-last-stage": "no stage: after the last",
-    "before-first-executor": "no executor: before the first came",
+    "before-first-executor": "no stage: before the first executor came",
     "no-executor": "no executor: a stage waits",
     "no-task": "few tasks: a stage is open, none runs",
     "one-task": "few tasks: stages of 1 task",
@@ -122,6 +122,8 @@ REMEDIES = {
     "not depend on each other can run at the same time, from several threads",
     "no-stage/after-last-stage": "see what the driver does at the end: commits and renames of many files, "
     "results, cleaning up; end the session once the work is done",
+    "no-stage/before-first-executor": "see why executors come late: the queue and quota of the cluster, "
+    "images and packages that each container fetches, spark.scheduler.maxRegisteredResourcesWaitingTime",
     "no-executor": "ask for executors earlier or keep some (spark.dynamicAllocation.minExecutors, "
     "executorIdleTimeout), or look at the queue and quota of the cluster",
     "narrow/no-task": "see what the driver does before it launches tasks and after they ended: large "
