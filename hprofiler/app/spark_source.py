@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 from hprofiler.base.errors import HprofilerError, UsageError
 from hprofiler.base.passwords import shown_url
@@ -18,7 +18,7 @@ from hprofiler.resolve import SparkDriver, YarnOptions
 from hprofiler.runfolder import RUN_FILE
 from hprofiler.spark.application import Application, Note
 from hprofiler.spark.facts import SparkError
-from hprofiler.spark.log.files import LogFile, in_order, local_files
+from hprofiler.spark.log.files import LogFile, archived_files, in_order, local_files
 from hprofiler.spark.log.reading import read_application
 from hprofiler.spark.rest.application import fetch_application
 from hprofiler.spark.rest.server import Answer, Server, find_application
@@ -78,41 +78,30 @@ def _of_server(server: SparkDriver) -> Application:
 
     try:
         asked = Server(ask, time.monotonic() + _SECONDS)
-        identity, attempt, _, _ = find_application(asked, server.application, server.attempt)
+        found = find_application(asked, server.application, server.attempt)
     except NotFound as error:
         remedy = "check the address: http://history:18080/history/APPLICATION, or http://driver:4040"
         raise SparkError(error.reason, remedy) from error
     failure = ""
     if server.open is not None:
-        path = f"/applications/{identity}" + (f"/{attempt}" if attempt else "") + "/logs"
         with tempfile.TemporaryFile() as archive:
             try:
-                with server.open(path) as body:
+                with server.open(f"{found.path}/logs") as body:
                     while piece := body.read(_PIECE):
                         archive.write(piece)
-                files = _archived(archive)
+                files, _ = archived_files(archive, found.attempt)
             except NotFound:  # a driver has no such path
                 files = []
             except (HprofilerError, zipfile.BadZipFile) as error:
                 files, failure = [], str(error)
             if files:
-                return read_application(files)
-    application = fetch_application(ask, identity, attempt=attempt)
+                application = read_application(files)
+                application.notes += found.notes
+                return application
+    application = fetch_application(ask, found.id, attempt=server.attempt)
     if failure and application.end:  # a running driver has no log to give
         application.notes.append(Note("not-downloaded", detail=failure))
     return application
-
-
-def _archived(archive: IO[bytes]) -> list[LogFile]:
-    """The files of an event log in a ZIP archive: one file, or those of a rolling log's folder."""
-    packed = zipfile.ZipFile(archive)
-    by_name = {info.filename.rpartition("/")[2]: info for info in packed.infolist() if not info.is_dir()}
-    names = in_order(by_name) or [name for name in by_name if not name.startswith("appstatus_")][:1]
-
-    def opener(name: str) -> Callable[[], AbstractContextManager[IO[bytes]]]:
-        return lambda: packed.open(by_name[name])
-
-    return [LogFile(name, opener(name)) for name in names]
 
 
 def _hdfs_files(address: str, yarn: YarnOptions) -> list[LogFile]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
 import msgspec
 from msgspec import field
 
+from hprofiler.base.text import some
 from hprofiler.spark.causes import Cause
 from hprofiler.spark.streams import StreamQuery
 
@@ -89,6 +90,11 @@ class Note(msgspec.Struct, frozen=True):
     code: str
     count: int = 0
     detail: str = ""
+
+
+def other_attempts(read: str, others: Sequence[str]) -> Note:
+    """That an application has other attempts than the one that was read."""
+    return Note("other-attempts", len(others), f"{read}, not {some(list(others), 5)}")
 
 
 class TaskTable:

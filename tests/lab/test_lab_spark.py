@@ -16,9 +16,12 @@ from typing import Any
 
 import pytest
 
+from hprofiler.app.spark_source import read_source
+from hprofiler.resolve import YarnOptions
 from hprofiler.spark.log.sql import duration_text
 from tests.lab.spark import logs
 from tests.lab.spark.logs import Logged
+from tests.unit.spark_application import ID, LOG
 
 pytestmark = pytest.mark.timeout(2400)  # the first one of a version runs all its applications
 
@@ -183,6 +186,26 @@ def test_small_applications(tmp_path: Path) -> None:
     assert [one.name for one in applications] == ["small", "queries"]
     for one in applications:
         check_application(one)
+
+
+@pytest.mark.parametrize("version", ["spark-3", "spark-4"])
+def test_the_log_of_a_history_server(tmp_path: Path, version: str) -> None:
+    """A file, and a rolling log: what the server gives away is read as the log itself is."""
+    folder = tmp_path / "eventlog_v2_local-2"
+    folder.mkdir()
+    lines = LOG.read_bytes().replace(ID.encode(), b"local-2").splitlines(keepends=True)
+    ended = b'{"Event":"SparkListenerApplicationEnd","Timestamp":1795693790000}\n'
+    (tmp_path / ID).write_bytes(LOG.read_bytes() + ended)
+    (folder / "events_1_local-2").write_bytes(b"".join(lines[:20]))
+    (folder / "events_2_local-2").write_bytes(b"".join([*lines[20:], ended]))
+    (folder / "appstatus_local-2").touch()
+    with logs.history_server(logs.VERSIONS[version](), tmp_path) as api:
+        for id_, log in ((ID, tmp_path / ID), ("local-2", folder)):
+            address = api.replace("/api/v1/applications", f"/history/{id_}/jobs/")
+            found = read_source(address, YarnOptions())
+            known = read_source(str(log), YarnOptions())
+            assert (found.notes, found.jobs) == (known.notes, known.jobs)
+            assert len(found.stages) == len(known.stages) > 0
 
 
 NAMES = [entry.split(",")[0] for entry in (*logs.LOCAL, *logs.STANDALONE, *logs.SQL)]

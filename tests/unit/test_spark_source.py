@@ -25,7 +25,7 @@ from hprofiler.spark.figures import figures, job_records, stage_records
 from hprofiler.spark.log.files import local_files
 from hprofiler.spark.log.reading import read_application
 from tests.unit.spark_application import ANSWERS, ID, LOG, served
-from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, remote_exception, site
+from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, log_answer, remote_exception, site
 
 API = f"/api/v1/applications/{ID}"
 
@@ -75,7 +75,7 @@ def test_an_event_log_from_a_history_server(server: Server) -> None:
             }
         ),
     ):
-        server.set({f"{API}/logs": Answer(packed)})
+        server.set({f"{API}/logs": log_answer(packed)})
         assert rows(read(f"{server.address}/history/{ID}/stages/")) == KNOWN
 
 
@@ -100,15 +100,38 @@ def test_an_attempt_that_is_named(server: Server) -> None:
     for number in (1, 2):
         server.set(served({path.replace(f"{ID}/", f"{ID}/{number}/"): one for path, one in ANSWERS.items()}))
     server.set({API: {**ANSWERS[f"/applications/{ID}"], "attempts": attempts}})
-    assert read(f"{server.url}/history/{ID}").attempt == "2"
+    newest_one = read(f"{server.url}/history/{ID}")
+    (note,) = (note for note in newest_one.notes if note.code == "other-attempts")
+    assert (newest_one.attempt, note.count) == ("2", 1)
     first = read(f"{server.url}/history/{ID}/1/stages/")
     assert (first.attempt, first.user) == ("1", "of-the-first")
+    assert [note.code for note in first.notes] == ["by-rest"]
     with pytest.raises(HprofilerError, match="has no attempt 3"):
         read(f"{server.url}/history/{ID}/3")
 
 
+def test_an_archive_of_several_attempts(server: Server, tmp_path: Path) -> None:
+    """Spark's page gives one for the whole application. It may be a file, too."""
+    first, second = (
+        LOG.read_bytes().replace(b'"App ID"', b'"App Attempt ID":"%d","App ID"' % n) for n in (1, 2)
+    )
+    several = archive(**{f"{ID}_1.zstd": first, f"eventlog_v2_{ID}_2__events_1_{ID}_2": second})
+    (attempt,) = ANSWERS[f"/applications/{ID}"]["attempts"]
+    server.set({API: {**ANSWERS[f"/applications/{ID}"], "attempts": [{**attempt, "attemptId": "1"}]}})
+    server.set({f"{API}/1/logs": log_answer(several)})
+    found = read(f"{server.url}/history/{ID}")
+    assert (found.attempt, rows(found)) == ("1", KNOWN)
+    assert [note.code for note in found.notes] == ["no-end"]
+    path = tmp_path / "eventLogs.zip"
+    path.write_bytes(several)
+    with pytest.raises(HprofilerError, match="several event logs"):
+        read(path)
+    path.write_bytes(archive(**{ID: first}))
+    assert rows(read(path)) == KNOWN
+
+
 def test_an_archive_that_is_none(server: Server) -> None:
-    server.set({f"{API}/logs": Answer(b"no archive")})
+    server.set({f"{API}/logs": log_answer(b"no archive")})
     notes = read(f"{server.url}/history/{ID}").notes
     assert [note.code for note in notes] == ["by-rest"], "a driver has no log to give"
     (attempt,) = ANSWERS[f"/applications/{ID}"]["attempts"]
@@ -126,7 +149,9 @@ def test_an_application_that_no_server_knows(server: Server) -> None:
 
 def test_an_ended_application_by_its_id(server: Server) -> None:
     """YARN's proxy links to the page of the history server."""
-    server.set({f"/history/{ID}/1": Answer(b"<html>"), f"{API}/logs": Answer(archive(x=LOG.read_bytes()))})
+    server.set(
+        {f"/history/{ID}/1": Answer(b"<html>"), f"{API}/logs": log_answer(archive(x=LOG.read_bytes()))}
+    )
     with Server() as manager:
         page = {"state": "FINISHED", "trackingUrl": f"{manager.url}/proxy/{APP}/"}
         there = Answer(b"", 302, {"Location": f"{server.url}/history/{ID}/1"})

@@ -14,11 +14,13 @@ PROXY = f"/proxy/{APP}/api/v1/applications/{APP}"
 
 
 class Answer:
-    """What a path is answered with; `body` as JSON unless it is bytes."""
+    """What a path is answered with; `body` as JSON unless it is bytes. A server refuses clients that do not
+    accept its Content-Type, if there is one."""
 
     def __init__(self, body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         self.status = status
         self.headers = dict(headers or {})
+        self.content_type = self.headers.get("Content-Type")
         self.body = body if isinstance(body, bytes) else json.dumps(body).encode()
 
 
@@ -45,6 +47,8 @@ class Server:
                 server.headers.append(dict(self.headers))
                 refused, more = gate(self.headers) if gate else (None, {})
                 answer = refused or server.paths.get(path) or server.paths.get("*") or missing(path)
+                if answer.content_type and self.headers["Accept"] not in ("*/*", answer.content_type):
+                    answer = not_acceptable(path)
                 self.reply(answer.status, answer.body, {**answer.headers, **more})
 
         self.http = HttpServer(Answering, tls)
@@ -71,6 +75,18 @@ def site(properties: Mapping[str, str]) -> str:
 
 def missing(path: str) -> Answer:
     return remote_exception(404, f"{path} was not found")
+
+
+def log_answer(archive: bytes) -> Answer:
+    """An event log, with the headers that history servers of Spark 3.5 and 4.3 send."""
+    named = {"Content-Disposition": "attachment; filename=eventLogs.zip"}
+    return Answer(archive, 200, {"Content-Type": "application/octet-stream", **named})
+
+
+def not_acceptable(path: str) -> Answer:
+    """What history servers of Spark 3.5 and 4.3 answer to a client that does not accept a log's type."""
+    body = {"servlet": "org.glassfish.jersey.servlet.ServletContainer", "message": "Not Acceptable"}
+    return Answer({**body, "url": path, "status": "406"}, 406)
 
 
 def remote_exception(status: int, message: str) -> Answer:

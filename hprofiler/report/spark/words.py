@@ -27,6 +27,8 @@ NOTES = {
     "sql-stages-not-kept": "{count:,} stages of SQL executions beyond the first {detail} are left out",
     "sql-metrics-not-kept": "{count:,} metrics of SQL executions are left out: {detail} values are kept",
     "batches-not-kept": "{count:,} batches of streaming queries beyond the first {detail} are left out",
+    "compacted": "Spark compacted the log: {count:,} ended jobs are removed, with their stages and queries",
+    "other-attempts": "of the application’s attempts only one was read: {detail}",
     "files-missing": "{count:,} files of the rolling log are missing ({detail})",
     "by-rest": "read by the REST interface, which keeps only the newest stages and does not say which stages "
     "wait for which: name the event log for more",

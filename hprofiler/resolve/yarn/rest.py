@@ -151,6 +151,7 @@ class Rest:
                 answer = self._session.get(
                     there,
                     params=parameters,
+                    headers={"Accept": "*/*"},  # a history server refuses to send a log as JSON
                     timeout=(CONNECT_SECONDS, _BODY_SECONDS),
                     stream=True,
                     verify=self._verify,

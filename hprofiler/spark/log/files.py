@@ -6,11 +6,13 @@ What is known of them is their names, so that folders of other file systems are 
 from __future__ import annotations
 
 import re
+import zipfile
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import IO
 
 from hprofiler.base.paths import is_file, is_folder
 from hprofiler.base.text import some
@@ -18,6 +20,8 @@ from hprofiler.spark.facts import SparkError
 from hprofiler.spark.log.codecs import Stream
 
 _BUFFER = 1 << 20
+_ZIP = b"PK\x03\x04"
+_ATTEMPT = re.compile(r"_(\d{1,9})(?:\.[a-z0-9]+)*$")
 _ROLLED = re.compile(r"events_(\d{1,9})_.*")
 _LOG = re.compile(r"eventlog_v2_|application_\d|app-\d|local-\d|spark-")
 _DATABRICKS = re.compile(r"eventlog(?:-(\d{4}-\d\d-\d\d--\d\d-\d\d))?(?:\.\w{1,5})?")
@@ -34,7 +38,7 @@ class LogFile:
 def local_files(path: Path) -> list[LogFile]:
     """The files of a local event log, oldest first. Raises SparkError if there is none."""
     if is_file(path):
-        return [_local(path)]
+        return _unzipped(path) or [_local(path)]
     if not is_folder(path):
         raise SparkError(f"{path} does not exist", "name an event log, or the address of the Spark driver")
     try:
@@ -45,6 +49,47 @@ def local_files(path: Path) -> list[LogFile]:
     if not found:
         raise SparkError(f"{path} is not the event log of one application", _one_of(path))
     return [_local(path / name) for name in found]
+
+
+def _unzipped(path: Path) -> list[LogFile]:
+    """The files in the archive that a history server gave away; none for other files."""
+    try:
+        with path.open("rb") as file:
+            if file.read(len(_ZIP)) != _ZIP:
+                return []
+        files, others = archived_files(path)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise SparkError(f"{path}: {error}", "download it again") from error
+    if others:
+        raise SparkError(f"{path} has several event logs", f"unpack it, and name one: {some(others, 5)}")
+    return files
+
+
+def archived_files(archive: Path | IO[bytes], attempt: str = "") -> tuple[list[LogFile], list[str]]:
+    """The files of an event log in a ZIP archive, oldest first: those of an attempt, if the archive has logs
+    of several. Then the names of its other logs. Raises BadZipFile."""
+    packed = zipfile.ZipFile(archive)
+    by_log: dict[str, list[str]] = {}
+    for info in packed.infolist():
+        folder, _, name = info.filename.rpartition("/")
+        if not info.is_dir() and not name.startswith("appstatus_"):
+            by_log.setdefault(folder if in_order([name]) else info.filename, []).append(info.filename)
+    logs = sorted(by_log, key=lambda log: (_of_attempt(log) == attempt, log), reverse=True)
+    if not logs:
+        return [], []
+    by_name = {path.rpartition("/")[2]: path for path in by_log[logs[0]]}
+
+    def opener(path: str) -> Callable[[], AbstractContextManager[IO[bytes]]]:
+        return lambda: packed.open(path)
+
+    names = in_order(by_name) or list(by_name)
+    return [LogFile(name, opener(by_name[name])) for name in names], logs[1:]
+
+
+def _of_attempt(log: str) -> str:
+    """The number of its attempt, as the name of a log has it."""
+    found = _ATTEMPT.search(log.rpartition("/")[2])
+    return found.group(1) if found else ""
 
 
 def _one_of(folder: Path) -> str:

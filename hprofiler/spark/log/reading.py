@@ -99,6 +99,9 @@ def read_application(files: Iterable[LogFile]) -> Application:
         shown = names[0] if names else "the log"
         raise SparkError(f"{shown} is not an event log of Spark: it has none of its events", "check the path")
     application = reader.application()
+    if any(".compact" in name for name in names):
+        removed = max(application.jobs, default=-1) + 1 - len(application.jobs)
+        application.notes.append(Note("compacted", max(0, removed)))
     lacking, where = gaps(name.rpartition("/")[2] for name in names)
     if lacking:
         application.notes.append(Note("files-missing", lacking, where))

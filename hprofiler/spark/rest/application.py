@@ -87,10 +87,11 @@ def fetch_application(
     Spark has the newest stages first: if answers take longer than so many seconds, older ones lack tasks.
     """
     server = Server(ask, time.monotonic() + seconds)
-    identity, attempt, name, version = find_application(server, wanted, attempt)
-    api = f"/applications/{identity}" + (f"/{attempt}" if attempt else "")
-    found = Application(id=identity, name=name, attempt=attempt, version=version)
-    _add_times(found, server.get(f"/applications/{identity}"))
+    there = find_application(server, wanted, attempt)
+    api = there.path
+    found = Application(id=there.id, name=there.name, attempt=there.attempt, version=there.version)
+    found.notes += there.notes
+    _add_times(found, server.get(f"/applications/{there.id}"))
     _add_environment(found, server.get(f"{api}/environment"))
     for one in objects(server.get(f"{api}/allexecutors"))[:MOST_EXECUTORS]:
         _add_executor(found, one)

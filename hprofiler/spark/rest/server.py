@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from hprofiler.base.answers import objects, text
+from hprofiler.spark.application import Note, other_attempts
 from hprofiler.spark.facts import DriverClock, SparkError
 
 _CLOCK_SECONDS = 30.0
@@ -98,8 +99,27 @@ class _DateClock:
         )
 
 
-def find_application(server: Server, wanted: str | None, attempt: str = "") -> tuple[str, str, str, str]:
-    """Id, attempt (if it has several), name and Spark's version; of the newest attempt, if none is named."""
+class FoundApplication(NamedTuple):
+    """`attempt` is "" for an application without numbered attempts; `others` are its other ones, if the
+    newest was chosen because none was named."""
+
+    id: str
+    attempt: str
+    name: str
+    version: str
+    others: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        return f"/applications/{self.id}" + (f"/{self.attempt}" if self.attempt else "")
+
+    @property
+    def notes(self) -> list[Note]:
+        return [other_attempts(self.attempt, self.others)] if self.others else []
+
+
+def find_application(server: Server, wanted: str | None, attempt: str = "") -> FoundApplication:
+    """The application that is wanted, or the only one; its newest attempt, if none is named."""
     listed = objects(server.get(f"/applications/{wanted}" if wanted else "/applications"))
     found = [one for one in listed if _is_safe(text(one, "id", limit=200))]
     if not found:
@@ -117,7 +137,8 @@ def find_application(server: Server, wanted: str | None, attempt: str = "") -> t
     chosen = attempt if attempt in known else next(reversed(known), "")
     version = text(known.get(chosen, {}), "appSparkVersion", limit=100)
     name = text(found[0], "name", limit=_LONGEST)
-    return identity, chosen if _is_safe(chosen) else "", name, version
+    others = () if attempt else tuple(one for one in known if one != chosen)
+    return FoundApplication(identity, chosen if _is_safe(chosen) else "", name, version, others)
 
 
 def _is_safe(word: str) -> bool:
