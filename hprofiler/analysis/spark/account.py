@@ -117,9 +117,10 @@ class Part:
 class Account:
     """Milliseconds; `parts` add up to `total` and are in the order of GROUPS.
 
-    `of_stages` is the time of each stage, by its place in the replay, and `work` that of it with tasks on
-    a quarter of the slots or more; `did` divides the time of its tasks, in shares. `slot_time` is that of
-    all slots together, `idle` the part of it in which they had no task, by group.
+    `of_stages` is the time of each stage, by its place in the replay, without its waits for an executor;
+    `work` is that of it with tasks on a quarter of the slots or more; `did` divides the time of its tasks, in
+    shares. `slot_time` is that of all slots together, `idle` the part of it in which they had no task, by
+    group.
     """
 
     start: int
@@ -147,7 +148,8 @@ def account(application: Application, replay: Replay) -> Account:
     sweep.run()
     did = [_did(stage) for stage in replay.stages]
     work = sweep.of_stage["work"]
-    of_stages = [sum(times) for times in zip(*sweep.of_stage.values(), strict=True)]
+    at_work = [times for code, times in sweep.of_stage.items() if code != "no-executor"]
+    of_stages = [sum(times) for times in zip(*at_work, strict=True)]
     parts: dict[str, Part] = {code: Part(code, 0) for codes in GROUPS.values() for code in codes}
     for code, gaps in sweep.gaps.items():
         parts[code] = Part(code, gaps.time, gaps.count, gaps=gaps.longest, in_queries=gaps.in_queries)

@@ -36,7 +36,8 @@ _LEAST_COST = 1000  # milliseconds
 _SKEWED = 5
 _FEWEST = 3
 _MOST_DATA = 0.5
-_REPLAY = 0.1
+ROUGH = 0.1
+"""Where the replay is further off, its bounds are rough."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +131,16 @@ def spark_findings(made: Account, found: Stragglers, replay: Replay) -> list[Spa
     place = max(places, key=made.of_stages.__getitem__, default=None)
     most = None if place is None else replay.stages[place]
     stands_out: list[SparkFinding] = []
-    if place is not None and most is not None and made.share(made.of_stages[place]) >= _STAGE:
-        time = made.of_stages[place]
+    time = 0 if place is None else made.of_stages[place]
+    idle = max(map(made.group, _IDLE_GROUPS))
+    if made.group("work") > idle and (time < idle or made.share(time) < _STAGE):
+        stands_out.append(_work(made))
+    if place is not None and most is not None and made.share(time) >= _STAGE:
         parameters = {"stage": most.id, "attempts": most.attempt_numbers, "share": made.share(time)}
         stands_out.append(SparkFinding("stage-share", parameters, time / 1000))
-        stands_out += [*_stage_wait(made, place), *_data_skew(most)]
-    elif made.group("work") > max(map(made.group, _IDLE_GROUPS)):
-        stands_out.append(_work(made))
+        said = {one.parameters.get("what") for one in stands_out}
+        waits = _stage_wait(made, place)
+        stands_out += [*(one for one in waits if one.parameters["what"] not in said), *_data_skew(most)]
     costs = ((gain, task) for task, gain in found.worst if gain is not None)
     cost, task = max(costs, key=lambda pair: pair[0].time, default=(None, None))
     if cost is not None and task is not None and cost.share >= _STRAGGLER and cost.time >= _LEAST_COST:
@@ -152,13 +156,13 @@ def spark_findings(made: Account, found: Stragglers, replay: Replay) -> list[Spa
         code = "straggler" if same else "other-straggler"
         stands_out.append(SparkFinding(code, parameters, round(cost.time) / 1000))
     error = replay.in_short().error
-    if abs(error) > _REPLAY:
+    if abs(error) > ROUGH:
         stands_out.append(SparkFinding("replay-error", {"share": abs(error)}))
     return stands_out
 
 
 def _work(made: Account) -> SparkFinding:
-    """The time at full width, where no stage takes much of it; and what tasks mostly did besides the CPU."""
+    """The time at full width, where no stage stands for it; and what tasks mostly did besides the CPU."""
     work = made.group("work")
     shares = {code: made.part(code).time / work for code in GROUPS["work"]}
     parameters: dict[str, Any] = {"share": made.share(work), "cpu": shares["cpu"]}

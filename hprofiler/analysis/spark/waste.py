@@ -48,9 +48,9 @@ def waste_findings(
 ) -> list[SparkFinding]:
     lost = _lost(made, replay.stages)
     whole = sum(sum(stage.duration) for stage in replay.stages) + sum(one.time for one in lost.values())
-    executors = Counter(loss_code(one.reason) for one in application.workers if one.removed and one.reason)
-    for code in EXPECTED:
-        executors.pop(code, None)
+    last = max((stage.end for stage in replay.stages), default=0)
+    codes = (loss_code(one.reason) for one in application.workers if 0 < one.removed <= last)
+    executors = Counter(code for code in codes if code not in EXPECTED)
     return [
         *_lost_work(made, replay.stages, lost, whole, executors),
         *_spilled(made, replay.stages),

@@ -39,8 +39,8 @@ TEXTS = {
     "straggler": "the straggler on {host} costs {cost}",
     "other-straggler": "a straggler of {stage} on {host} costs {cost}",
     "failed-tasks": "{tasks} failed{lost_tasks}",
-    "killed-tasks": "{tasks} were killed{lost_tasks}",
-    "speculative-tasks": "{tasks} were copies of slow tasks that brought nothing{lost_tasks}",
+    "killed-tasks": "{tasks} killed{lost_tasks}",
+    "speculative-tasks": "{tasks} copied from slow ones brought nothing{lost_tasks}",
     "repeated-tasks": "{tasks} ran again{lost_tasks}",
     "executors-lost": "{lost}",
     "spill": "{stage} spilled {bytes} to disk in {tasks}, {each} each",
@@ -102,6 +102,7 @@ _IDLE = {
 }
 _WORTH = 0.05
 _ON_TOP = 4
+_NEVER_ON_TOP = ("idle-slots", "replay-error")
 _MOST = 0.995
 
 
@@ -152,7 +153,8 @@ def _of_waste(finding: SparkFinding) -> dict[str, str]:
         reasons = [
             f"{count} {LOSSES[code]}" if len(lost) > 1 else LOSSES[code] for code, count in lost.items()
         ]
-        words["lost"] = f"{counted(sum(lost.values()), 'executors')} lost {and_list(reasons)}"
+        colon = ":" if len(lost) > 1 else ""
+        words["lost"] = f"{counted(sum(lost.values()), 'executors')} lost{colon} {and_list(reasons)}"
     if "tasks" in known:
         words["tasks"] = counted(known["tasks"], "tasks")
     if "time" in known:
@@ -224,6 +226,6 @@ def reason_text(reason: str) -> str:
 
 def sentence(found: Sequence[SparkFinding]) -> str:
     """The first findings as one sentence, "" for none."""
-    on_top = [one for one in found if one.code != "idle-slots"][:_ON_TOP]
+    on_top = [one for one in found if one.code not in _NEVER_ON_TOP][:_ON_TOP]
     text = "; ".join(map(finding_text, on_top))
     return f"{text[:1].upper()}{text[1:]}." if text else ""

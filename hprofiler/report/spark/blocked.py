@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hprofiler.analysis.spark.findings import ROUGH
 from hprofiler.analysis.words import and_list, percent, plain
 from hprofiler.base.text import printable
 from hprofiler.model.measures import counted, duration, size
@@ -39,7 +40,8 @@ def blocked_part(blocked: BlockedTime, by_stacks: Sequence[str] | None = None) -
     ]
     if not rows:
         return Part(f"blocked time: no task waited for {nothing}; {unknown}", [Lines(by_stacks)])
-    error = f"{100 * replay.error:+.1f}%"
+    rough = "; the bounds are rough" if abs(replay.error) > ROUGH else ""
+    error = f"{100 * replay.error:+.1f}%{rough}"
     lines = [
         NEVER_ADD_UP,
         f"By a replay on {counted(replay.slots, 'slots')}, which takes {_time(replay.as_it_was)}; "
