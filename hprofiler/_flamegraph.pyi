@@ -52,6 +52,7 @@ __all__ = [
     "Profile",
     "Stack",
     "StackTable",
+    "SureCallers",
     "ViewerData",
     "WorkTable",
     "category_label",
@@ -462,12 +463,10 @@ class Profile:
         """Each stack cut to its innermost frame outside the kernel, and the kernel's frames below that. Its
         thread, what it waits for and the frame BROKEN_STACKS stand above. Self costs do not change.
         """
-    def without_unsure_callers(self) -> Profile:
-        """All stacks; what compiled Java code enters without a safepoint (stubs, intrinsics, page faults)
-        begins below its thread.
-        """
     def unsure_callers(self) -> int:
-        """The part of the first value in stacks that `without_unsure_callers` cuts."""
+        """The part of the first value in code that compiled Java methods enter without a safepoint: stubs,
+        intrinsics, page faults. Without debug information its callers may be wrong.
+        """
     def invert(self) -> Profile:
         """The reverse call tree: every stack from its leaf to its root."""
     def scale(self, factor: float) -> Profile:
@@ -618,6 +617,25 @@ class Outliers:
         value counts something else."""
     def distances(self) -> list[Distance | None]:
         """One for each profile, in the order in which they were added; None for one without samples."""
+
+@final
+class SureCallers:
+    """Where stubs, intrinsics and page faults stand if only callers count that are surely right.
+
+    Without debug information, below a compiled method it is not known which inlined method called them. From
+    one profile to another other methods are inlined, so that a caller counts that is right in all of them.
+    """
+
+    def __new__(cls, profiles: Sequence[Profile]) -> SureCallers:
+        """Of profiles with one value, in which callers are unsure, and that are compared with each other."""
+    def cut(self, profile: Profile) -> Profile:
+        """All stacks of one of these, or of a part of it, with this code below its nearest sure caller."""
+    @property
+    def doubts(self) -> dict[str, list[int]]:
+        """By method the cost of such code, in each profile, that it may have called or not have called."""
+    @property
+    def code(self) -> list[str]:
+        """The names of this code."""
 
 @final
 class ViewerData:

@@ -18,8 +18,8 @@ pub use formats::{
 pub use ops::{
     category_label, category_patterns, frame_category, read_all, read_mean, smaller_frames, Change,
     Diff, Difference, Distance, Keep, MeanMerger, Method, MethodSums, NameRules, NamedWait,
-    NodeRow, Outliers, Pattern, Samples, StackTable, Stacks, SumsOf, Threads, Waiter, Work,
-    WorkTable, BROKEN_STACKS, DOING, DOING_KINDS,
+    NodeRow, Outliers, Pattern, Samples, StackTable, Stacks, SumsOf, SureCallers, Threads, Waiter,
+    Work, WorkTable, BROKEN_STACKS, DOING, DOING_KINDS,
 };
 pub use profile::{
     band_of, Error, Kind, Labels, LeftOut, Limits, Merger, Profile, Result, Row, Slice, SliceOf,

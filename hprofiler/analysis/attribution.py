@@ -14,12 +14,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 from hprofiler._flamegraph import Profile, category_patterns
 from hprofiler.analysis.facts import ASYNC_PROFILER, RunFacts, root_patterns
+from hprofiler.analysis.sure_callers import Callers
 from hprofiler.analysis.trust import BROKEN_PATTERN, MOST_BROKEN
 from hprofiler.analysis.waits import LOCKS, OTHER_WAITS, RUNNING, SLEEP, Wait
 from hprofiler.analysis.words import and_list, short_name, shown_name
@@ -34,12 +35,16 @@ _Ends = tuple[list[str], bool]
 
 
 class Method(NamedTuple):
-    """What a method costs itself, and with all it calls; or what a wait in it costs, and `name` says both."""
+    """What a method costs itself, and with all it calls; or what a wait in it costs, and `name` says both.
+
+    The total is not `known` where stubs and intrinsics may be below wrong callers.
+    """
 
     name: str
     self_value: int
     total_value: int
     wait: Wait | None = None
+    known: bool = True
 
     @property
     def shown(self) -> str:
@@ -73,6 +78,7 @@ class Attribution:
     profiler's own work has one of the `profiler_frames`, which are patterns.
     `broken` is the value of processes whose stacks are not trusted. If that is more than `MOST_BROKEN` of
     what is left, all stays, and only self costs are right (`self_only`); else these processes are left out.
+    `callers` says who surely calls stubs and intrinsics where that is not sure of all callers.
     """
 
     event: str
@@ -86,6 +92,12 @@ class Attribution:
     self_only: bool = False
     waits: Mapping[str, Wait] = field(default_factory=dict)
     profiler_frames: Sequence[str] = ()
+    callers: Callers | None = None
+
+    @cached_property
+    def surely_called(self) -> Profile:
+        """The profile with stubs and intrinsics below their nearest sure caller."""
+        return self.callers.cut(self.profile) if self.callers else self.profile
 
     @cached_property
     def methods(self) -> tuple[Method, ...]:
@@ -93,8 +105,17 @@ class Attribution:
         top = self.profile.top(_EVERYTHING)
         every = self.interrupted.top(_EVERYTHING) if self.profiler else top
         totals = {one.name: one.total_value for one in every}
-        waits = self.waits
-        return tuple(Method(one.name, one.self_value, totals[one.name], waits.get(one.name)) for one in top)
+        unknown = frozenset(self.callers.unknown if self.callers else ())
+        return tuple(
+            Method(
+                one.name,
+                one.self_value,
+                totals[one.name],
+                self.waits.get(one.name),
+                not self.self_only and one.name not in unknown,
+            )
+            for one in top
+        )
 
     @cached_property
     def kinds(self) -> dict[str, int]:
@@ -130,7 +151,7 @@ class Attribution:
         return measure_of(self.event).share_of + self.besides
 
 
-def attribute(facts: RunFacts, profile: Profile) -> Attribution:
+def attribute(facts: RunFacts, profile: Profile, callers: Callers | None = None) -> Attribution:
     """Give the costs of a run's profile to the callers that tables name.
 
     Idle threads are left out of events that count waits, unless all are idle. The profiler's own work is left
@@ -139,7 +160,8 @@ def attribute(facts: RunFacts, profile: Profile) -> Attribution:
     recordings = [one for host in facts.hosts for one in host.recordings]
     sampled_itself = any(one.engine == ASYNC_PROFILER for one in recordings)
     profiler = category_patterns("profiler") if sampled_itself else []
-    return _attribute(facts.event, profile, ends_of_run(facts.event), profiler)
+    found = _attribute(facts.event, profile, ends_of_run(facts.event), profiler)
+    return replace(found, callers=callers)
 
 
 def attribute_file(profile: Profile) -> Attribution:

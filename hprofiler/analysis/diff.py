@@ -7,14 +7,15 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import accumulate, islice
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
 from hprofiler._flamegraph import Change, Diff, Profile
 from hprofiler.analysis.attribution import counts_waits
-from hprofiler.analysis.diff_sides import LeftOut, Listener, Side, Source, open_side
+from hprofiler.analysis.diff_sides import LeftOut, Listener, Side, Source, Taker, open_side
 from hprofiler.analysis.noise import Noise, Spread
+from hprofiler.analysis.sure_callers import Callers
 from hprofiler.analysis.waits import Wait
 from hprofiler.analysis.work import is_work
 from hprofiler.base.errors import UsageError
@@ -37,7 +38,7 @@ _FEWEST_METHODS = 3
 # How much more the median of many varies than their mean.
 _OF_A_MEDIAN = math.sqrt(math.pi / 2)
 FEWEST = 3
-WRONG_CALLERS = "its callees may be those of another method"
+WRONG_CALLERS = "stubs and intrinsics may be below wrong callers"
 WHY = f"fewer than {FEWEST} processes of a role on a side"
 
 
@@ -75,15 +76,28 @@ def compare_sources(
     columns = [one.column(chosen, absolute) for one in sources]
     # Amounts of time are times where both sides know them: a sample stands for more at 99 Hz than at 300.
     column = columns[0] if columns[0] and columns[1] else sources[0].events[chosen]
-    unsure = [one.unsure_callers(chosen) for one in sources]
-    can_cut = all(one.can_cut for one in sources)
     named = counts_waits(chosen)
-    left_out = LeftOut(callers=any(unsure) and can_cut, below_waits=named, idle=named)
+    left_out = LeftOut(below_waits=named, idle=named)
+    # Where code surely stands is known once all was read: what is taken is read again then.
+    again = any(one.unsure_callers(chosen) for one in sources)
     first, second = (
-        one.read(chosen, column, listener, taker, left_out)
+        one.read(chosen, column, listener, None if again else taker, left_out)
         for one, taker in zip(sources, takers, strict=True)
     )
-    return replace(compare(chosen, first, second, absolute), callers_left_out=left_out.callers)
+    changes = compare(chosen, first, second, absolute)
+    for one, taker in zip(sources, takers, strict=True):
+        if again and taker is not None:
+            one.read(chosen, column, listener, _cutting(changes.callers, taker), left_out)
+    return changes
+
+
+def _cutting(callers: Callers | None, taker: Taker) -> Taker:
+    """Takes profiles with stubs and intrinsics below their nearest sure caller."""
+
+    def take(profile: Profile, host: HostRecord | None, recording: Recording | None) -> None:
+        taker(callers.cut(profile) if callers else profile, host, recording)
+
+    return take
 
 
 def _event(sources: tuple[Source, Source], wanted: str | None) -> str:
@@ -124,16 +138,28 @@ class Moved:
 
 @dataclass(frozen=True)
 class MethodChange:
-    """How a method changed: its own cost, and its total with all it calls; or how a wait did."""
+    """How a method changed: its own cost, and its total with all it calls; or how a wait did.
+
+    If it is not sure what it calls, its total is not known, and is its own cost here: `most` is its total
+    with all that it may have called.
+    """
 
     name: str
     own: Moved
     total: Moved
     wait: Wait | None = None
+    most: Moved | None = None
 
     def of(self, kind: str) -> Moved:
         moved: Moved = getattr(self, kind)
         return moved
+
+
+class Paths(NamedTuple):
+    """Paths that only one side has, and how many others may only have been recorded below wrong callers."""
+
+    sure: Sequence[Change] = ()
+    unsure: int = 0
 
 
 @dataclass(frozen=True)
@@ -141,8 +167,8 @@ class Changes:
     """Two sides compared in one value: by shares of their wholes, or with `absolute` by amounts.
 
     `methods` are all that there are, by the size of their own change; so are `categories` of work, unless
-    different rules made them. With `callers_left_out` what functions cost that compiled Java code calls is
-    not in the totals of their callers, which may be wrong.
+    different rules made them. `callers` says who surely calls stubs and intrinsics if that is not sure of all
+    callers; None if it is, or if it cannot be seen: then no total is known (`callers_unsure`).
     """
 
     event: str
@@ -152,7 +178,7 @@ class Changes:
     methods: tuple[MethodChange, ...]
     noise: Noise
     categories: tuple[tuple[str, Moved], ...] = ()
-    callers_left_out: bool = False
+    callers: Callers | None = None
 
     @property
     def self_only(self) -> bool:
@@ -165,8 +191,13 @@ class Changes:
 
     @property
     def callers_unsure(self) -> bool:
-        """Totals have costs of functions that another method may have called."""
-        return not self.callers_left_out and any(side.unsure for side in self.sides)
+        """No total is known: any method may be a wrong caller."""
+        return self.callers is None and any(side.unsure != 0 for side in self.sides)
+
+    @property
+    def unknown(self) -> int:
+        """How many methods have no total because it is not sure what they call."""
+        return sum(1 for one in self.methods if one.most is not None)
 
     @property
     def share_of(self) -> str:
@@ -182,7 +213,14 @@ class Changes:
     @cached_property
     def diff(self) -> Diff:
         """Both sides' trees."""
-        return self.before.profile.diff(self.after.profile, normalize=not self.absolute)
+        before, after = self.trees
+        return before.diff(after, normalize=not self.absolute)
+
+    @property
+    def trees(self) -> tuple[Profile, Profile]:
+        """What each side's stacks cost; stubs and intrinsics are below their nearest sure caller."""
+        before, after = self.callers.trees if self.callers else (side.profile for side in self.sides)
+        return before, after
 
     @property
     def whole(self) -> float:
@@ -234,25 +272,36 @@ class Changes:
             return counts(moved) and moved.after - moved.before * factor > limit * self.whole
 
         def grew(one: MethodChange) -> bool:
-            if not over(one.own) and not over(one.total):
+            costs = [one.own, one.total, *([one.most] if one.most else [])]
+            if not any(over(moved) for moved in costs):
                 return False
             factor = max(1.0, self.unchanged.without(one.name))
-            return over(one.own, factor) or over(one.total, factor)
+            return any(over(moved, factor) for moved in costs)
 
         found = [one for one in self.methods if grew(one)]
         return sorted(found, key=lambda one: (-one.own.change, -one.total.change, one.name))
 
-    def appeared(self, limit: int) -> list[Change]:
+    @cached_property
+    def appeared(self) -> Paths:
         """Paths that are only after, and more than chance, the largest first."""
-        if self.self_only:
-            return []
-        return list(islice(filter(self._is_no_chance, self.diff.appeared(_EVERYTHING)), limit))
+        return self._paths(self.diff.appeared)
 
-    def vanished(self, limit: int) -> list[Change]:
+    @cached_property
+    def vanished(self) -> Paths:
         """Paths that are only before; where shares are compared their amounts are of the whole after."""
-        if self.self_only:
-            return []
-        return list(islice(filter(self._is_no_chance, self.diff.vanished(_EVERYTHING)), limit))
+        return self._paths(self.diff.vanished)
+
+    def _paths(self, only: Callable[[int], list[Change]]) -> Paths:
+        if self.self_only or self.callers_unsure:
+            return Paths()
+        found = [one for one in only(_EVERYTHING) if self._is_no_chance(one)]
+        sure = [one for one in found if not self._is_unsure(one)]
+        return Paths(sure, len(found) - len(sure))
+
+    def _is_unsure(self, path: Change) -> bool:
+        """Whether it is not known what the path's last frame costs there."""
+        callers = self.callers
+        return callers is not None and (path.name in callers.code or callers.is_unknown(path.name))
 
     def _is_no_chance(self, path: Change) -> bool:
         whole = 1 if self.absolute else self.diff.after_total
@@ -268,18 +317,37 @@ def compare(
     sides = (before.spread, after.spread)
     self_only = before.self_only or after.self_only
     waits = before.waits | after.waits
-    total = "own" if self_only else "all"
-    methods = [
-        MethodChange(
-            name, _moved(name, "own", sides, noise), _moved(name, total, sides, noise), waits.get(name)
-        )
-        for name in sorted(before.spread.names() | after.spread.names() if names is None else names)
-    ]
-    methods.sort(key=lambda one: -abs(one.own.change))
-    found = Changes(event, before, after, absolute, tuple(methods), noise)
+    callers = None if self_only else _callers(event, before, after)
+    found = Changes(event, before, after, absolute, (), noise, callers=callers)
+
+    def change_of(name: str) -> MethodChange:
+        own, total = (_moved(name, which, sides, noise) for which in ("own", "all"))
+        most = None
+        if self_only:
+            total = own
+        elif found.callers_unsure and total != own:
+            total, most = own, total
+        elif callers is not None and callers.is_unknown(name):
+            total, most = own, Moved(*_parts(callers.most(name), sides, noise), total.noise)
+        elif callers is not None and total.noise is not None:
+            # What may be wrong counts as chance.
+            total = replace(total, noise=total.noise + sum(_parts(callers.doubt(name), sides, noise)))
+        return MethodChange(name, own, total, waits.get(name), most)
+
+    compared = sorted(before.spread.names() | after.spread.names() if names is None else names)
+    methods = sorted(map(change_of, compared), key=lambda one: -abs(one.own.change))
+    found = replace(found, methods=tuple(methods))
     if not is_work(event) or self_only or len(found.rules) > 1:
         return found
     return replace(found, categories=tuple(_categories(before.categories, after.categories, absolute)))
+
+
+def _callers(event: str, before: Side, after: Side) -> Callers | None:
+    """Who surely calls stubs and intrinsics; None where all callers are sure, or it cannot be seen."""
+    sides = (before, after)
+    if not any(side.unsure for side in sides) or not all(side.compiled_known for side in sides):
+        return None
+    return Callers([side.profile for side in sides], counts_waits(event))
 
 
 def _categories(before: Spread, after: Spread, absolute: bool) -> list[tuple[str, Moved]]:
@@ -291,8 +359,16 @@ def _categories(before: Spread, after: Spread, absolute: bool) -> list[tuple[str
 
 
 def _moved(name: str, which: str, sides: tuple[Spread, Spread], noise: Noise) -> Moved:
-    before, after = (side.cost(which, name) / (1 if noise.absolute else side.total) for side in sides)
-    return Moved(before, after, noise.of(which, name))
+    costs = [side.cost(which, name) for side in sides]
+    return Moved(*_parts(costs, sides, noise), noise.of(which, name))
+
+
+def _parts(costs: Sequence[int], sides: tuple[Spread, Spread], noise: Noise) -> tuple[float, float]:
+    """Costs of both sides as shares, or as amounts."""
+    before, after = (
+        cost / (1 if noise.absolute else side.total) for cost, side in zip(costs, sides, strict=True)
+    )
+    return before, after
 
 
 class Share(NamedTuple):
@@ -380,7 +456,7 @@ def split_by_certainty(
 
 def why_unsure(changes: Changes, one: MethodChange) -> str:
     """Why it is not certain that a method grew; "" if it is."""
-    if changes.callers_unsure and 2 * one.own.change < one.total.change:
+    if one.most is not None and 2 * one.own.change < one.most.change:
         return WRONG_CALLERS
     of_file = changes.before.of_file or changes.after.of_file
     return "" if of_file or _of_several(changes, one.name) else WHY

@@ -48,9 +48,12 @@ def unsure_callers(changes: Changes) -> list[Finding]:
     unknown = [side.name for side in changes.sides if side.unsure is None]
     if not sides and not unknown:
         return []
-    text = "Stubs, intrinsics and page faults may be in the totals of wrong callers"
-    if changes.callers_left_out:
-        text = "Stubs, intrinsics and page faults are compared without callers, which may be wrong"
+    text = "Callers of stubs, intrinsics and page faults may be wrong, so that totals are not compared"
+    if changes.callers is not None:
+        lost = (
+            f"; the totals of {counted(changes.unknown, 'methods')} are not known" if changes.unknown else ""
+        )
+        text = f"Stubs, intrinsics and page faults are compared below their nearest sure caller{lost}"
     if not sides:
         why = f"it is not known how code of {' and '.join(unknown)} was compiled."
         return [says("callers-unsure", f"{text}: {why}", caveat=True)]
@@ -119,8 +122,9 @@ class _Stacks:
         self._usual = changes.unchanged.usual
         grown, shrunk = _parts(changes)
         wholes = (1, 1) if changes.absolute else (changes.before.spread.total, changes.after.spread.total)
-        self._before = self._costs(changes.before.profile, wholes[0], shrunk)
-        self._after = self._costs(changes.after.profile, wholes[1], grown)
+        before, after = changes.trees
+        self._before = self._costs(before, wholes[0], shrunk)
+        self._after = self._costs(after, wholes[1], grown)
         self._absolute = changes.absolute
         amounts = [side.spread.total if changes.absolute else 1 for side in changes.sides]
         above_all = [
@@ -190,7 +194,7 @@ def _candidates(changes: Changes) -> list[_Candidate]:
     found = []
     for one in changes.methods:
         kinds = ("total",) if one.own == one.total else ("total", "own")
-        kinds = ("own",) if changes.self_only else kinds
+        kinds = ("own",) if changes.self_only or one.most else kinds
         found += [(one, kind) for kind in kinds if one.of(kind).beyond]
     found.sort(key=lambda pair: -abs(pair[0].of(pair[1]).change))
     return [_Candidate(1 << place, *pair) for place, pair in enumerate(found[:_CANDIDATES])]
@@ -223,10 +227,12 @@ def _sentence(changes: Changes, one: _Candidate) -> Finding:
     if wait is not None:
         name.insert(0, f"{wait.doing.spent.capitalize()} ")
     row = wait and method.name
-    if method.total.which and not changes.self_only:
+    if method.total.which and not changes.self_only and not method.most:
         is_now = f" is {method.total.which}: "
         return says("changed", *name, is_now, ("share", size), f"{of}.", method=what, row=row)
-    which = {"total": " with all it calls", "own": " itself"}[one.kind] if method.own != method.total else ""
+    which = {"total": " with all it calls", "own": " itself"}[one.kind]
+    if method.own == method.total and not method.most:
+        which = ""
     share = f"from {_amount(changes, moved.before)} to {_amount(changes, moved.after)}"
     takes = f" takes {size}{of}{which}: "
     return says("changed", *name, takes, ("share", share), ".", method=what, row=row)

@@ -17,7 +17,7 @@ from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
 from hprofiler.analysis.time_part import facts_of_range
 from hprofiler.analysis.trust import Untrusted, broken_part
-from hprofiler.analysis.waits import WAITING, Wait
+from hprofiler.analysis.waits import Wait
 from hprofiler.analysis.work import has_kernel, is_work, rules_version, user_rules
 from hprofiler.base.background import interruptibly
 from hprofiler.base.errors import ProfileError, UsageError
@@ -42,10 +42,9 @@ _ESTIMATES = {column for event in _EVENTS if event not in _TIMES for column in m
 
 
 class LeftOut(NamedTuple):
-    """What is not compared: callers of functions that compiled Java code calls, what is below the name of a
-    wait, and idle threads, which a side without others keeps."""
+    """What is not compared: what is below the name of a wait, and idle threads, which a side without others
+    keeps."""
 
-    callers: bool = False
     below_waits: bool = False
     idle: bool = False
 
@@ -59,7 +58,8 @@ class Side:
 
     `broken` is the part, 0 to 1, of processes whose stacks are not trusted: of these only self costs are
     right. Without them all else would have a larger share. `unsure` processes may have wrong callers of
-    functions that compiled Java code calls; None where that is not known. `waits` says what names of waits
+    functions that compiled Java code calls; None where that is not known. It cannot be seen which these are
+    if it is not `compiled_known` what was compiled. `waits` says what names of waits
     mean, and `idle` what those threads cost that were left out because they idle.
 
     `malformed_lines` of a file were left out, it may be `incomplete` (`Profile.incomplete`), its CPU samples
@@ -79,6 +79,7 @@ class Side:
     waits: dict[str, Wait] = field(default_factory=dict)
     idle: int = 0
     unsure: int | None = 0
+    compiled_known: bool = True
     malformed_lines: int = 0
     incomplete: bool = False
     skips_stubs: bool = False
@@ -104,17 +105,12 @@ class Side:
     def reduced(self, event: str, profile: Profile, left_out: LeftOut) -> Profile:
         """A profile with the value compared alone, without what is left out."""
         if not left_out.below_waits:
-            return profile.without_unsure_callers() if left_out.callers else profile
+            return profile
         busy = without_idle(event, profile) if left_out.idle else profile
         self.idle += profile.total() - busy.total()
         named, waits = with_waits_named(event, busy)
         self.waits |= waits
-        if not left_out.callers:
-            return named
-        # The caller of a wait is sure: its name tells it.
-        running = named.filter(exclude=WAITING).without_unsure_callers()
-        running.merge(named.filter(include=WAITING))
-        return running
+        return named
 
     def add_work(self, event: str, profile: Profile, samples: int, kind: str = "") -> None:
         """The same profile, with groups of threads where they are known."""

@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from hprofiler._flamegraph import MeanMerger, Profile
-from hprofiler.analysis.attribution import Attribution, Method, attribute, without_idle
+from hprofiler.analysis.attribution import Attribution, Method, attribute, counts_waits, without_idle
 from hprofiler.analysis.coverage import CoverageText, coverage, recorded_for
 from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.analysis.faults import Faults
@@ -22,6 +22,7 @@ from hprofiler.analysis.spark.findings import judge
 from hprofiler.analysis.spark.words import sentence
 from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
 from hprofiler.analysis.subject import Finding, says
+from hprofiler.analysis.sure_callers import Callers
 from hprofiler.analysis.trust import DEBUG_FLAGS, UnsureCallers
 from hprofiler.analysis.words import percent
 from hprofiler.analysis.work import EventWork, WorkSums
@@ -291,14 +292,21 @@ def analyze_event(
     stages, work = StageSums(facts), WorkSums(facts.event)
     short: dict[tuple[str, int], str] = {}
     unsure_of: list[int] = []
+    unsure_stacks: Profile | None = None
     busy: dict[tuple[str, int], int] = {}
 
     def take(host: HostRecord, recording: Recording, profile: Profile) -> None:
+        nonlocal unsure_stacks
         if (host.name, recording.pid) not in facts.untrusted:
             work.add(host.name, recording.pid, profile)
         stages.add(host, recording, profile)
         if recording.callers_unsure:
             unsure_of.append(profile.unsure_callers())
+            stacks = profile.without_times().select(0)
+            if unsure_stacks is None:
+                unsure_stacks = stacks
+            else:
+                unsure_stacks.merge(stacks)
         if profile.total():
             busy[host.name, recording.pid] = without_idle(facts.event, profile.without_times()).total()
             sink.take_process(facts, host, recording, profile)
@@ -325,7 +333,10 @@ def analyze_event(
         else:
             cluster.merge(read.profile)
     problems, compared = tuple(reader.problems), reader.comparison.finish()
-    of_cluster = attribute(facts, cluster) if cluster is not None else None
+    callers = None
+    if cluster is not None and unsure_stacks is not None:
+        callers = Callers([unsure_stacks], counts_waits(facts.event), [cluster.total()])
+    of_cluster = attribute(facts, cluster, callers) if cluster is not None else None
     analysis = EventAnalysis(
         facts,
         coverage(facts, len(problems)),
@@ -339,7 +350,12 @@ def analyze_event(
         stages=stages.shares(),
         work=EventWork() if of_cluster and of_cluster.self_only else work.finish(),
     )
-    unsure = UnsureCallers(len(unsure_of), sum(unsure_of) / cluster.total() if cluster else 0.0)
+    unsure = UnsureCallers(
+        len(unsure_of),
+        sum(unsure_of) / cluster.total() if cluster else 0.0,
+        tuple(callers.code) if callers else (),
+        tuple(callers.unknown) if callers else (),
+    )
     faults = Faults()
     if cluster is not None and of_cluster is not None:
         found = findings(

@@ -206,7 +206,7 @@ class Subject:
 
     @cached_property
     def walk(self) -> Walk:
-        return Walk(self.attribution.profile, self.of_classes)
+        return Walk(self.attribution.surely_called, self.of_classes)
 
     @cached_property
     def work_of_hosts(self) -> Mapping[str, Work]:
@@ -242,7 +242,7 @@ class Subject:
             return None
         for name, cost in self.walk.owners.most_common(_OWNERS):
             method = self.methods.get(name)
-            if method is not None and cost >= self.hottest.self_value:
+            if method is not None and method.known and cost >= self.hottest.self_value:
                 costs = self.walk.below(name)
                 family = max(costs, key=lambda one: costs[one], default=None)
                 if family is None:

@@ -61,11 +61,14 @@ def broken_part(profile: Profile) -> float:
 class UnsureCallers:
     """Functions that compiled Java code called may be below wrong callers, in `share` (0 to 1) of an event.
 
-    `processes` were compiled before the profiler was loaded, without debug information.
+    `processes` were compiled before the profiler was loaded, without debug information. `code` has the names
+    of the functions, `methods` those whose totals are not known for it.
     """
 
     processes: int
     share: float
+    code: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
 
 
 DEBUG_FLAGS = "-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints"

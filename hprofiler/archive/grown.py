@@ -75,9 +75,9 @@ def grew(asked: Asked, since: datetime) -> Grew:
         spreads[BEFORE].between_runs = between_runs(duckdb, event, names | usual)
         unsure = unsure_callers(duckdb, event)
         name = f"{application} before {since:%Y-%m-%d %H:%M}"
-        before = Side(name, spread=spreads.pop(BEFORE), unsure=unsure[BEFORE])
+        before = Side(name, spread=spreads.pop(BEFORE), unsure=unsure[BEFORE], compiled_known=False)
         sides = [
-            Side(f"{day.day:%Y-%m-%d}", spread=spreads[part], unsure=unsure[part])
+            Side(f"{day.day:%Y-%m-%d}", spread=spreads[part], unsure=unsure[part], compiled_known=False)
             for part, day in enumerate(days, 1)
         ]
         newest = compare(event, before, sides[-1], names=names | usual)

@@ -75,7 +75,13 @@ class ArchiveSide:
             duckdb.execute(_GROUPED)
             gather(duckdb, event)
             rules, unsure = tuple(rules_of(duckdb)), self._unsure[event]
-            side = Side(self.name, spread=spreads_of(duckdb)[1], rules=rules, unsure=unsure)
+            side = Side(
+                self.name,
+                spread=spreads_of(duckdb)[1],
+                rules=rules,
+                unsure=unsure,
+                compiled_known=False,
+            )
             side.categories = categories_of(duckdb, event).get(1, side.categories)
             profile = _profile(duckdb, event, column)
         side.merged = side.reduced(event, profile.without_threads(), left_out)

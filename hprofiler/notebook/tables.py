@@ -118,9 +118,9 @@ def methods(analysis: AnalysisResult) -> Iterator[Row]:
                 "event": event.event,
                 "method": method.name,
                 "self": method.self_value,
-                "total": None if event.self_only else method.total_value,
+                "total": method.total_value if method.known else None,
                 "self_share": method.self_value / event.attributed,
-                "total_share": None if event.self_only else method.total_value / event.attributed,
+                "total_share": method.total_value / event.attributed if method.known else None,
                 "unit": unit,
             }
 

@@ -28,7 +28,7 @@ from hprofiler.model.measures import measure_of
 from hprofiler.report.file_page import write_page
 from hprofiler.report.lanes import pause_lanes
 from hprofiler.report.machines_view import machines_view
-from hprofiler.report.page import PageData
+from hprofiler.report.page import PageCallers, PageData
 from hprofiler.report.pictures import (
     left_out,
     picture_title,
@@ -191,6 +191,8 @@ class _Writer(ProfileSink):
         if cluster is not None:
             self.data.change_event(number, with_left_out(event_of_page(facts), cluster))
         self.data.summaries[number] = event_summary(self.data, analysis)
+        if unsure := analysis.unsure_callers:
+            self.data.callers[number] = PageCallers(unsure.code, unsure.methods)
         self.data.coverage[number] = {
             "runs": [f"{analysis.coverage.interrupted} · {sampled(facts)}"],
             "hosts": {

@@ -14,7 +14,7 @@ from hprofiler.base.text import printable
 from hprofiler.model import HostRecord, Recording
 from hprofiler.model.measures import Column, measure_of
 from hprofiler.report.diff_text import AS_LONG
-from hprofiler.report.page import PageData, PageEvent, PageProcess
+from hprofiler.report.page import PageCallers, PageData, PageEvent, PageProcess
 from hprofiler.report.sections import chip, event_of_page, finding_record, summary
 from hprofiler.runfolder import replacing
 
@@ -56,6 +56,11 @@ class TwoRuns:
     def write(self, changes: Changes, findings: Sequence[Finding], out: Path) -> None:
         """Write the page. Raises OSError."""
         self._data.event(self._shown(changes))
+        unknown = [one.name for one in changes.methods if one.most]
+        if callers := changes.callers:
+            self._data.callers[_EVENT] = PageCallers(sorted(callers.code), unknown, moved=True)
+        elif unknown:
+            self._data.callers[_EVENT] = PageCallers((), unknown)
         runs = [" · ".join(side.coverage) for side in (changes.before, changes.after)]
         self._data.coverage[_EVENT] = {"runs": runs, "hosts": {}, "short": {}}
         both = (changes.before, changes.after)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from hprofiler._flamegraph import Change, category_label
-from hprofiler.analysis.diff import Changes, MethodChange, Moved, why_unsure
+from hprofiler.analysis.diff import Changes, MethodChange, Moved, Paths, why_unsure
 from hprofiler.analysis.diff_findings import SELF_ONLY, amount_of, points_of
 from hprofiler.analysis.diff_sides import Side
 from hprofiler.analysis.subject import Finding
@@ -16,7 +16,7 @@ from hprofiler.analysis.work import is_work
 from hprofiler.base.bounded_json import members
 from hprofiler.base.text import printable
 from hprofiler.base.text_table import table_lines
-from hprofiler.model.measures import duration, measure_of, named_by
+from hprofiler.model.measures import counted, duration, measure_of, named_by
 
 _WITHIN_SHOWN = 3
 HEADS = ("before", "after", "change", "noise")
@@ -41,8 +41,8 @@ def lines(compared: Changes, findings: Sequence[Finding], top: int) -> list[str]
         text += _table(compared, head, kind, rows, top)
     if not any(rows for _, _, rows in kinds):
         text += _nothing(compared, top)
-    text += _paths(compared, "appeared", compared.appeared(top + 1), top)
-    text += _paths(compared, "vanished", compared.vanished(top + 1), top)
+    text += _paths(compared, "appeared", compared.appeared, top)
+    text += _paths(compared, "vanished", compared.vanished, top)
     return text
 
 
@@ -134,17 +134,18 @@ def _nothing(compared: Changes, top: int) -> list[str]:
     ]
 
 
-def _paths(compared: Changes, head: str, paths: Sequence[Change], top: int) -> list[str]:
-    if not paths:
+def _paths(compared: Changes, head: str, paths: Paths, top: int) -> list[str]:
+    if not paths.sure and not paths.unsure:
         return []
     text = ["", f"{head}, total cost:"]
-    for one in paths[:top]:
+    for one in paths.sure[:top]:
         cost = one.total_after or one.total_before
         shown = amount_of(compared, cost if compared.absolute else cost / compared.diff.after_total)
         caller = f" ← {_name(short_name(one.path[-2]))}" if len(one.path) > 1 else ""
         text.append(f"{shown:>10}  {_name(one.name)}{caller}")
-    if len(paths) > top:
-        text.append("  … and more")
+    text += and_more(len(paths.sure) - top)
+    if paths.unsure:
+        text.append(f"  left out: {counted(paths.unsure, 'paths')} whose callers may be wrong")
     return text
 
 
@@ -173,12 +174,13 @@ def record(
         "noise": noise_source(compared),
         "findings": [{"code": one.code, "text": plain(one.text), "method": one.method} for one in findings],
         "self_only": compared.self_only,
-        "callers_left_out": compared.callers_left_out,
+        "totals_unknown": compared.unknown,
         "rules": compared.rules,
         "categories": {code: members(moved, *_OF_CHANGE) for code, moved in compared.categories},
         "methods": [_method(one, compared.self_only) for one in methods],
-        "appeared": [_path(compared, one) for one in compared.appeared(top)],
-        "vanished": [_path(compared, one) for one in compared.vanished(top)],
+        "appeared": [_path(compared, one) for one in compared.appeared.sure[:top]],
+        "vanished": [_path(compared, one) for one in compared.vanished.sure[:top]],
+        "paths_left_out": compared.appeared.unsure + compared.vanished.unsure,
         "failed": [one.name for one in failed],
         "unsure": [{"method": one.name, "reason": why_unsure(compared, one)} for one in unsure],
     }
@@ -211,7 +213,8 @@ def _side(side: Side) -> dict[str, object]:
 
 def _method(one: MethodChange, self_only: bool) -> dict[str, object]:
     own, total = (members(moved, *_OF_CHANGE) for moved in (one.own, one.total))
-    return {"method": one.name, "self": own, "total": None if self_only else total}
+    why = "broken-stacks" if self_only else "callers-unsure" if one.most else None
+    return {"method": one.name, "self": own, "total": None if why else total, "total_unknown": why}
 
 
 def _path(compared: Changes, one: Change) -> dict[str, object]:

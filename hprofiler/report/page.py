@@ -56,6 +56,18 @@ class PageEvent:
 
 
 @dataclass(frozen=True)
+class PageCallers:
+    """What may be wrong of an event's callers: `code` is functions that may be below a wrong caller, and
+    `methods` are those whose totals are not known for it. If it is `moved`, the page has this code below its
+    nearest sure caller.
+    """
+
+    code: Sequence[str]
+    methods: Sequence[str]
+    moved: bool = False
+
+
+@dataclass(frozen=True)
 class PageProcess:
     """A process of a page: `host` is the number of its host there."""
 
@@ -85,10 +97,10 @@ class PageData:
     """A page's data in the making; numbers count from 0 in the order in which things are added.
 
     With `thread_frames` groups of threads are also frames at the root of the tree. `trimmed` says that
-    there is less in it than the samples that hosts took. `summaries` and `coverage` are by event, `run` is
-    what is said of the run, `machines` of its hosts, `job` of its Spark application, `curves` what is known
-    of that by time; all are ready for JSON. `slice_labels` are what slices are called beside their names,
-    `clock` is how well clocks agree.
+    there is less in it than the samples that hosts took. `summaries`, `coverage` and `callers`, where some
+    may be wrong, are by event, `run` is what is said of the run, `machines` of its hosts, `job` of its Spark
+    application, `curves` what is known of that by time; all but `callers` are ready for JSON. `slice_labels`
+    are what slices are called beside their names, `clock` is how well clocks agree.
     """
 
     def __init__(
@@ -101,6 +113,7 @@ class PageData:
         self.title = title
         self.summaries: dict[int, Mapping[str, object]] = {}
         self.coverage: dict[int, Mapping[str, object]] = {}
+        self.callers: dict[int, PageCallers] = {}
         self.run: Mapping[str, object] | None = None
         self.machines: Mapping[str, object] | None = None
         self.job: Mapping[str, object] | None = None
@@ -225,7 +238,9 @@ class PageData:
             "title": self.title,
             **({"data": DATA_ID} if self._columns else {}),
             **({"trimmed": True} if self._trimmed else {}),
-            "events": [_event_record(event) for event in self._events],
+            "events": [
+                _event_record(event, self.callers.get(number)) for number, event in enumerate(self._events)
+            ],
             "runs": self._runs,
             "hosts": [{"name": name, "run": run} for run, name in self._hosts],
             "processes": [{**asdict(one), "labels": dict(one.labels)} for one in self._processes],
@@ -295,8 +310,10 @@ class _Column:
     slice: int | None
 
 
-def _event_record(event: PageEvent) -> dict[str, object]:
+def _event_record(event: PageEvent, callers: PageCallers | None) -> dict[str, object]:
     record = {**asdict(event), "counts": counted_in((event.type, event.unit))}
+    if callers is not None:
+        record["unsure"] = asdict(callers)
     if event.second is not None:
         record["second"] = dict(zip(("type", "unit", "per"), event.second, strict=True))
     return record

@@ -23,13 +23,15 @@ def hottest(
 ) -> str:
     """Methods of a profile with this total as lines of text: self share, total share, method (or class).
 
-    `share_of` says what the total is, where it is not all there is. With `self_only` totals are not known.
+    `share_of` says what the total is, where it is not all there is. With `self_only` totals are not known,
+    and "?" is a total that is not.
     """
     heads = ("self",) if self_only else ("self", "total")
     rows: list[tuple[str, ...]] = [(*heads, f"{named_by(event)}{share_of and f' (shares of {share_of})'}")]
     for one in methods:
-        values = (one.self_value, one.total_value)[: len(heads)]
-        rows.append((*(plain(percent(value, total)) for value in values), printable(one.shown)))
+        own, all_ = (plain(percent(value, total)) for value in (one.self_value, one.total_value))
+        values = (own, all_ if one.known else "?")[: len(heads)]
+        rows.append((*values, printable(one.shown)))
     return "\n".join(table_lines(rows, right=range(len(heads)), indent=2))
 
 

@@ -99,7 +99,7 @@ def test_two_runs_of_the_same_program_have_no_change_beyond_noise(tmp_path, proc
         ]
         changes = compare(*sides)
         assert not changes.grew("own") and not changes.shrank("own"), lines(changes, [], 5)
-        assert not changes.appeared(5) and not changes.vanished(5)
+        assert not changes.appeared.sure and not changes.vanished.sure
         assert not changes.grew_over(0.0)
 
 
@@ -457,5 +457,5 @@ def test_what_one_process_alone_does_is_chance(tmp_path):
         changes = compare(before, run_of(tmp_path / f"b{one}", *texts))
         method = next(method for method in changes.methods if method.name == "new")
         assert method.total.beyond == (len(set(texts)) == 1)
-        assert [path.name for path in changes.appeared(5)] == (["new"] if method.total.beyond else [])
-        assert not changes.vanished(5)
+        assert [path.name for path in changes.appeared.sure] == (["new"] if method.total.beyond else [])
+        assert not changes.vanished.sure

@@ -195,20 +195,57 @@ def test_unsure_callers_are_a_caveat_and_no_difference(tmp_path, monkeypatch):
     code, done = diff(one, two, "--fail-over", "5%")
     assert code == 0 and "nothing changed" in done.stdout and "3 processes of" in done.stdout
     answer = json.loads(diff(one, two, "--json")[1].stdout)
-    assert answer["callers_left_out"] and answer["before"]["callers_unsure"] == 3
+    assert answer["totals_unknown"] == 2 and answer["before"]["callers_unsure"] == 3
     # Nothing can be taken out of an archive's sums.
     pytest.importorskip("pyarrow")
     monkeypatch.setenv("HPROFILER_ARCHIVE", str(tmp_path / "archive"))
     (name,) = [run["run"] for run in json.loads(hprofiler("archive", "add", one, "--json").stdout)["runs"]]
     code, done = diff(f"archive:spark-executor@{name}", two, "--fail-over", "5%")
-    assert code == 3 and "in the totals of wrong callers: 3 processes of archive:" in done.stdout
-    assert "cannot tell whether java/util/Arrays.copyOf grew" in done.stderr
+    assert code == 3 and "totals are not compared: 3 processes of archive:" in done.stdout
+    assert "cannot tell whether totals of 1 method grew" in done.stderr and "Arrays" not in done.stdout
     with changed(RunFolder.open(two)) as run:
         run["started"] = "2100-01-01T00:00:00+00:00"
     assert hprofiler("archive", "add", two).returncode == 0
     grew = hprofiler("grew", "--since", "2099-12-31", "--fail-over", "5%")
-    assert grew.returncode == 3 and "in the totals of wrong callers" in grew.stdout
+    assert grew.returncode == 3 and "totals are not compared" in grew.stdout
+    assert "Arrays" not in grew.stdout
     # What is known for sure is compared as it is.
     sure = make_run(tmp_path / "sure", [MadeHost("h", {1: start("java/lang/String.getBytes")})]).path
-    assert 'callers_left_out": false' in diff(sure, sure, "--json")[1].stdout
+    assert 'totals_unknown": 0' in diff(sure, sure, "--json")[1].stdout
     assert Profile.open(one / "hosts" / "h" / "1" / "cpu.pb.gz").unsure_callers() == 2400 / 3
+
+
+def mixed(hashing, inlined):
+    """A JVM of which so many of 1000 samples hash, below methods that are inlined and may be wrong."""
+    hashes = f"com/acme/Job.hash_[j];{inlined}_[i]"
+    return (
+        f"{RUN};{hashes};sha256_implCompressMB {hashing - 5}\n{RUN};{hashes} 5\n"
+        f"{RUN};com/acme/Job.match_[j] {1000 - hashing}\n"
+    )
+
+
+def test_what_grew_below_wrong_callers_is_named_for_the_sure_one(tmp_path):
+    """The truth: hashing takes 25 and 55 %, looking up in a map nothing."""
+    update, get = "java/security/MessageDigest.update", "java/util/concurrent/ConcurrentHashMap.get"
+    before = unsure_run(tmp_path / "before", *[mixed(250, update)] * 3)
+    after = unsure_run(tmp_path / "after", *[mixed(550, get)] * 3)
+    page = tmp_path / "diff.html"
+    code, done = diff(before, after, "--fail-over", "5%", "-o", page)
+    text = done.stdout + done.stderr
+    assert code == 1 and "the totals of 2 methods are not known" in text
+    assert not any(name in text for name in ("update", "ConcurrentHashMap"))
+    answer = json.loads(diff(before, after, "--json")[1].stdout)
+    totals = {one["method"]: one["total"] for one in answer["methods"]}
+    assert (totals["com/acme/Job.hash"]["before"], totals["com/acme/Job.hash"]["after"]) == (0.25, 0.55)
+    assert (
+        totals["sha256_implCompressMB"]["change"] == pytest.approx(0.3) and "com/acme/Job.run" not in totals
+    )
+    assert totals.get(update) is None and (answer["appeared"], answer["vanished"]) == ([], [])
+    text = page.read_text().partition('id="hprofiler-page">')[2].partition("</script>")[0]
+    (event,) = json.loads(text)["events"]
+    assert event["unsure"] == {"code": ["sha256_implCompressMB"], "methods": [update, get], "moved": True}
+    # A run alone says of its tables and of its page what is not known.
+    of_run = event_of(after)
+    known = {one.name: one.known for one in of_run.methods}
+    assert not known[get] and known["com/acme/Job.hash"] and known["sha256_implCompressMB"]
+    assert "Job.hash" in of_run.findings[0].text and of_run.unsure_callers.methods == (get,)

@@ -89,7 +89,7 @@ def test_changes_within_noise_are_faint_and_not_listed(viewer: Viewer, tmp_path:
     sides = sides_of(tmp_path, old="main;hot 213\nmain;cold 200\n", new=f"main;hot 200\n{new}main;cold 186\n")
     changes = compared(viewer, *sides, tmp_path / "x.html")
     judged(viewer)
-    assert not any(method.total.beyond for method in changes.methods) and not changes.appeared(99)
+    assert not any(method.total.beyond for method in changes.methods) and not changes.appeared.sure
     assert "every change is within noise" in ramp(viewer)
     assert viewer.text("only-here").splitlines()[1:] == ["27 within noise"]
     assert strength(viewer, 0.1, 2) < 60 and strength(viewer, 0.8, 2) < 60
@@ -115,7 +115,7 @@ def test_changes_beyond_noise_are_strong_and_listed(viewer: Viewer, tmp_path: Pa
     )
     changes = compared(viewer, *sides, tmp_path / "x.html")
     judged(viewer)
-    assert [one.name for one in changes.appeared(99)] == ["mask"]
+    assert [one.name for one in changes.appeared.sure] == ["mask"]
     assert "the strongest colours are 22.6 points apart; changes within noise are faint" in ramp(viewer)
     assert viewer.text("only-here").splitlines()[1:] == ["22.4 % mask called by main", "and 1 within noise"]
     assert strength(viewer, 0.1, 2) > 90 > strength(viewer, 0.6, 2), "cold, and hot"

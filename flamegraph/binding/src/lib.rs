@@ -14,6 +14,7 @@ mod picture;
 mod profile;
 mod reading;
 mod stack_table;
+mod sure_callers;
 mod tables;
 mod times;
 mod viewer;
@@ -99,6 +100,8 @@ mod _flamegraph {
     use crate::profile::Profile;
     #[pymodule_export]
     use crate::stack_table::{MethodSums, StackTable, WorkTable};
+    #[pymodule_export]
+    use crate::sure_callers::SureCallers;
     #[pymodule_export]
     use crate::tables::{Change, Method, Node, Stack};
     #[pymodule_export]

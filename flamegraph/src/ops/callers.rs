@@ -48,7 +48,7 @@ impl Profile {
     }
 
     /// For each node its thread, or what that waits for, if stacks begin with it; else the root.
-    fn threads_and_waits(&self) -> Vec<Node> {
+    pub(crate) fn threads_and_waits(&self) -> Vec<Node> {
         let mut heads = vec![ROOT; self.tree.len()];
         for node in self.tree.nodes() {
             let parent = self.tree.parent(node);
@@ -92,7 +92,7 @@ impl Profile {
 
     /// Whether a node is code that a compiled Java method enters without a safepoint. A native method looks the same,
     /// unless the Java frame was inlined, which native methods are not.
-    fn has_unsure_caller(&self, node: Node) -> bool {
+    pub(crate) fn has_unsure_caller(&self, node: Node) -> bool {
         let frame = self.tree.frame(node);
         let parent = self.tree.parent(node);
         let caller = match parent {

@@ -1,6 +1,7 @@
 // @ts-check
 /** Two scopes on one tree: changes by method, paths that only one of them has, their average. */
 
+import { mayBeElsewhere } from "./callers.js";
 import { once } from "./format.js";
 import { isClass } from "./frame_kinds.js";
 import { PooledProfile, BufferPool } from "./profile.js";
@@ -19,8 +20,9 @@ import { PooledProfile, BufferPool } from "./profile.js";
  */
 
 /**
- * The heaviest paths that only one side has, how many there are beyond noise, and how many within it.
- * @typedef {{paths: {node: number, part: number}[], count: number, chance: number}} UniquePaths
+ * The heaviest paths that only one side has, how many there are beyond noise, how many within it, and how many beyond it may
+ * only be below wrong callers.
+ * @typedef {{paths: {node: number, part: number}[], count: number, chance: number, unsure: number}} UniquePaths
  */
 
 /**
@@ -71,15 +73,16 @@ export function uniquePaths(one, other, whole, most, isChance) {
   const { count, end } = one;
   const [total, missing] = [one.total, other.total];
   const beyond = [];
-  let chance = 0;
+  let [chance, unsure] = [0, 0];
   for (let node = 1; node < count; ) {
     const unique = total[node] > 0 && missing[node] === 0;
     if (unique && isChance(node)) chance++;
+    else if (unique && mayBeElsewhere(one, node)) unsure++;
     else if (unique) beyond.push({ node, part: total[node] / whole });
     node = unique || total[node] === 0 ? end[node] : node + 1;
   }
   beyond.sort((a, b) => b.part - a.part || a.node - b.node);
-  return { paths: beyond.slice(0, most), count: beyond.length, chance };
+  return { paths: beyond.slice(0, most), count: beyond.length, chance, unsure };
 }
 
 /**

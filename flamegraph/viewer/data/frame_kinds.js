@@ -29,6 +29,7 @@ export const FAMILY_KEYS = Object.keys(FAMILIES);
 /** As in FORMAT.md; the last two are of classes. */
 const KINDS = ["", "interpreted", "c1", "jit", "inlined", "kernel", "waker", "class", "class"];
 export const [INLINED, KERNEL] = [4, 5];
+const C1 = 2;
 /** The kinds that mark classes, and the first of their own. */
 const [MARK, MARK_OUTSIDE, CLASS, CLASS_OUTSIDE] = [4, 5, 7, 8];
 /** Values whose stacks end in a class: what was allocated, or locked. */
@@ -79,6 +80,14 @@ export function markClasses(kind, self, type) {
  */
 export function isClass(kind) {
   return kind >= CLASS;
+}
+
+/**
+ * Whether frames of a kind are compiled Java methods.
+ * @param {number} kind
+ */
+export function isCompiled(kind) {
+  return kind >= C1 && kind <= INLINED;
 }
 
 /** By name and kind. @type {(names: string[]) => Uint8Array} */

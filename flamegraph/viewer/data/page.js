@@ -20,6 +20,13 @@ import { readTree } from "./tree.js";
  * @property {string[]} [profiler] regular expressions of frames of the profiler's own work, which tables do not name
  * @property {string} [broken] the frame above stacks that tables leave out
  * @property {boolean} [self_only] whether too many stacks are broken for totals
+ * @property {Unsure} [unsure] what may be wrong of callers; absent if all are sure
+ */
+
+/**
+ * Names of `code` that may be below a wrong caller, and of `methods` whose totals are not known for it. If it is `moved`,
+ * the page has this code below its nearest sure caller.
+ * @typedef {{code: string[], methods: string[], moved: boolean}} Unsure
  */
 
 /** @typedef {{name: string, run: number}} HostInfo */

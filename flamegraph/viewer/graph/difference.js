@@ -1,6 +1,7 @@
 // @ts-check
 /** How a comparison looks: red has more, blue has less, and the tooltip says it in words. */
 
+import { doubtOf, DOUBTS } from "../data/callers.js";
 import { percent, quantity } from "../data/format.js";
 
 /** @import { Sides } from "../data/comparison.js" */
@@ -53,13 +54,15 @@ export class Difference {
   }
 
   /**
-   * The frame's colour: the stronger, the larger its change; faint within noise.
+   * The frame's colour: the stronger, the larger its change; faint within noise, none where the change is not known.
    * @param {number} node
    * @param {boolean} dark
    */
   tint(node, dark) {
+    const ramps = dark ? DARK : LIGHT;
+    if (doubtOf(this.sides.here, node)) return ramps.more[0];
     const [here, there] = this.partsOf(node);
-    return this.shadeOf(dark ? DARK : LIGHT, here - there, this.isChance(node) ? FAINT : STEPS);
+    return this.shadeOf(ramps, here - there, this.isChance(node) ? FAINT : STEPS);
   }
 
   /**
@@ -105,6 +108,8 @@ export class Difference {
    * @returns {[string, string][]} lines of a tooltip
    */
   rows(node) {
+    const unknown = doubtOf(this.sides.here, node);
+    if (unknown) return [["Difference", DOUBTS[unknown]]];
     const [here, there] = this.partsOf(node);
     const doubt = node > 0 && here !== there && this.isChance(node) ? "; within noise" : "";
     return [

@@ -2,6 +2,7 @@
 /** What a graph says of a frame: beside the pointer, in the line below, and in a saved picture. */
 
 import { copyText, filled, linkButton, make, part } from "../controls/dom.js";
+import { doubtOf, DOUBTS } from "../data/callers.js";
 import { amounts, packageLength, percent, shortName, shownName } from "../data/format.js";
 import { FAMILIES, moduleOf } from "../data/frame_kinds.js";
 import { countsWaits, doneBelow, knowsWaits, saysOf, waiterOf, wordsOf } from "../data/waits.js";
@@ -29,7 +30,19 @@ export function tooltipRows({ profile, look, zoomed }, node) {
   /** @type {TooltipRow[]} */
   const rows = [["Total", ...cost(total[node])], ["Self", ...cost(self[node])]];
   if (isInside(profile, zoomed, node)) rows.push(["Of view", percent(total[node], total[zoomed])]);
-  return [...rows, ...waitRows(profile, node)];
+  return [...rows, ...doubtRows(profile, node), ...waitRows(profile, node)];
+}
+
+/**
+ * What may be wrong of a frame.
+ * @param {Profile} profile
+ * @param {number} node
+ * @returns {TooltipRow[]}
+ */
+function doubtRows(profile, node) {
+  const doubt = doubtOf(profile, node);
+  if (doubt === "") return [];
+  return [[doubt === "caller" ? "?" : "? Total", DOUBTS[doubt]]];
 }
 
 const MOST_WAITS = 4;
@@ -153,7 +166,7 @@ export function showFrame(graph, node) {
         return [at ? ", " : "", make("bdi", "", what), " ", make("bdi", "", values.join(" · "))];
       })
     : [[shares, ...amounts(total, profile.event)].join(" · ")];
-  for (const [what, share] of graph.look.rows ? [] : waitRows(profile, node)) cost.push(" · ", make("bdi", "", `${what} ${share}`));
+  for (const [what, share] of graph.look.rows ? [] : [...doubtRows(profile, node), ...waitRows(profile, node)]) cost.push(" · ", make("bdi", "", `${what} ${share}`));
   const module = moduleOf(profile, node);
   if (module) cost.push(" · in ", make("bdi", "", module));
   part("frame-name", HTMLSpanElement).replaceChildren(nameElement(profile.nameOf(node)));

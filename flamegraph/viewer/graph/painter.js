@@ -1,6 +1,7 @@
 // @ts-check
 /** Draws frames on the canvas. */
 
+import { doubtOf } from "../data/callers.js";
 import { packageLength, shownName } from "../data/format.js";
 import { Coloring } from "./colors.js";
 import { layOut, Ruler } from "./layout.js";
@@ -99,7 +100,8 @@ export class Painter {
   }
 
   /**
-   * What of a frame's name there is room for: its package, and the rest. The package goes first, then the end.
+   * What of a frame's name there is room for: its package, and the rest. The package goes first, then the end. A "?" stands
+   * before it if something may be wrong.
    * @param {{profile: Profile, look: Look}} picture
    * @param {number} node
    * @param {number} room in pixels
@@ -108,10 +110,11 @@ export class Painter {
   fitNode({ profile, look }, node, room) {
     const { ruler } = this;
     if (node === 0) return ["", ruler.fit(look.label, room)];
+    const doubt = doubtOf(profile, node) ? "? " : "";
     const name = shownName(profile.nameOf(node));
     const cut = packageLength(name);
-    const [prefix, firm] = [name.slice(0, cut), name.slice(cut)];
-    return [prefix && ruler.widthOf(name) <= room ? prefix : "", ruler.fit(firm, room)];
+    const [prefix, firm] = [doubt + name.slice(0, cut), name.slice(cut)];
+    return cut && ruler.widthOf(doubt + name) <= room ? [prefix, ruler.fit(firm, room)] : ["", ruler.fit(doubt + firm, room)];
   }
 }
 

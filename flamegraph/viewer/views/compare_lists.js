@@ -2,10 +2,11 @@
 /** The lists of a comparison: changes by method, and paths that only one side has. */
 
 import { filled, linkButton, make } from "../controls/dom.js";
+import { hasNoTotal } from "../data/callers.js";
 import { grouped, shortName } from "../data/format.js";
 import { nameElement } from "../graph/frame_details.js";
 import { rowCell, rowName } from "./methods_view.js";
-import { SortedTable } from "./table.js";
+import { noTotal, SortedTable } from "./table.js";
 
 /** @import { Context } from "../controls/context.js" */
 /** @import { Change, UniquePaths } from "../data/comparison.js" */
@@ -69,7 +70,12 @@ export class ChangesTable {
    */
   makeColumns(difference) {
     const { names } = difference.sides.here;
-    const largest = this.changes.reduce((most, { change }) => Math.max(most, Math.abs(change)), 0) || 1;
+    const { event } = difference.sides.here;
+    const unknown = (/** @type {Change} */ one) => one.does === 0 && hasNoTotal(event, names[one.name]);
+    const known = (/** @type {Change} */ one, /** @type {number} */ value) => (unknown(one) ? -1 : value);
+    /** @type {(one: Change, cells: () => HTMLElement[]) => HTMLElement[]} */
+    const ifKnown = (one, cells) => (unknown(one) ? [noTotal()] : cells());
+    const largest = this.changes.reduce((most, one) => Math.max(most, known(one, Math.abs(one.change))), 0) || 1;
     const noiseOf = (/** @type {Which} */ which, /** @type {Change} */ one) => difference.noise?.of(which, one.row) ?? null;
     const bound = (/** @type {number | null} */ size) => (size === null ? this.unknown : `±${difference.size(size)}`);
     const changeText = (/** @type {number} */ change, /** @type {number | null} */ noise) =>
@@ -77,16 +83,17 @@ export class ChangesTable {
     return [
       {
         key: "change", label: "Change", title: "Sort by the change of the method's total", className: "change",
-        value: (one) => Math.abs(one.change),
-        cell: (one) => {
+        value: (one) => known(one, Math.abs(one.change)),
+        cell: (one) => ifKnown(one, () => {
           const bar = make("span", one.change > 0 ? "delta more" : "delta less");
           bar.style.setProperty("--share", String(Math.abs(one.change) / largest));
           return [changeText(one.change, noiseOf("all", one)), bar];
-        },
+        }),
       },
       {
         key: "noise", label: "Noise", title: "Sort by the noise of the change", className: "number own",
-        value: (one) => noiseOf("all", one) ?? -1, cell: (one) => [make("span", "soft", bound(noiseOf("all", one)))],
+        value: (one) => known(one, noiseOf("all", one) ?? -1),
+        cell: (one) => ifKnown(one, () => [make("span", "soft", bound(noiseOf("all", one)))]),
       },
       {
         key: "own", label: "Self", title: "Sort by the change of the method's self cost", className: "number own",
@@ -101,12 +108,12 @@ export class ChangesTable {
       {
         key: "there", label: difference.thereName, className: "number side",
         title: `Sort by the total in ${difference.thereName}`,
-        value: (one) => one.there, cell: (one) => [make("span", "", difference.part(one.there))],
+        value: (one) => known(one, one.there), cell: (one) => ifKnown(one, () => [make("span", "", difference.part(one.there))]),
       },
       {
         key: "here", label: difference.hereName, className: "number side",
         title: `Sort by the total in ${difference.hereName}`,
-        value: (one) => one.here, cell: (one) => [make("span", "", difference.part(one.here))],
+        value: (one) => known(one, one.here), cell: (one) => ifKnown(one, () => [make("span", "", difference.part(one.here))]),
       },
       {
         key: "name", label: "Method", title: "Sort by name", className: "name",
@@ -136,7 +143,8 @@ export class UniqueLists {
    * @param {boolean} later whether the first side is the later run
    */
   show(difference, appeared, vanished, later) {
-    if (appeared.count + appeared.chance + vanished.count + vanished.chance === 0) {
+    const found = [appeared, vanished].some(({ count, chance, unsure }) => count + chance + unsure > 0);
+    if (!found) {
       this.element.replaceChildren(make("p", "soft", "Both sides have the same paths."));
       return;
     }
@@ -153,7 +161,7 @@ export class UniqueLists {
    * @param {UniquePaths} found
    * @param {Difference} difference
    */
-  list(title, { paths, count, chance }, difference) {
+  list(title, { paths, count, chance, unsure }, difference) {
     const { here } = difference.sides;
     const items = paths.map(({ node, part }) => {
       const button = linkButton("Zoom to this path", () => this.zoom(node), nameElement(here.nameOf(node)));
@@ -167,6 +175,7 @@ export class UniqueLists {
     });
     if (count > paths.length) items.push(make("li", "soft", `and ${grouped(count - paths.length)} smaller ones`));
     if (chance) items.push(make("li", "soft", `${count ? "and " : ""}${grouped(chance)} within noise`));
+    if (unsure) items.push(make("li", "soft", `${grouped(unsure)} left out: their callers may be wrong`));
     const counted = make("span", "soft", ` ${grouped(count)} ${count === 1 ? "path" : "paths"}`);
     const heading = filled("h2", "", make("bdi", "", title), counted);
     return [heading, items.length ? filled("ul", "", ...items) : make("p", "soft", "None.")];

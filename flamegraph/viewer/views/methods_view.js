@@ -2,6 +2,7 @@
 /** The table of a scope's methods: their costs, and how these spread over hosts. Below the flame graph it is shorter. */
 
 import { filled, make } from "../controls/dom.js";
+import { DOUBTS, hasNoTotal } from "../data/callers.js";
 import { percent, quantity } from "../data/format.js";
 import { FAMILIES } from "../data/frame_kinds.js";
 import { HostShares } from "../data/host_shares.js";
@@ -191,7 +192,14 @@ export class MethodsView {
       },
       {
         key: "total", label: "Total", title: "Sort by total cost, with everything the method calls", className: "share total",
-        value: (method) => method.total, cell: (method) => amountCell(method.total, whole),
+        value: (method) => method.total,
+        cell: (method) => {
+          const [text, bar] = amountCell(method.total, whole);
+          if (method.does || !hasNoTotal(profile.event, profile.names[method.name])) return [text, bar];
+          text.prepend("? ");
+          text.title = `Total ${DOUBTS.total}`;
+          return [text];
+        },
       },
       {
         key: "name", label: "Method", title: "Sort by name", className: "name",

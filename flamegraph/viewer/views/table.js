@@ -2,6 +2,7 @@
 /** Long tables that sort by any column: rows are made a page at a time. */
 
 import { filled, make } from "../controls/dom.js";
+import { DOUBTS } from "../data/callers.js";
 import { grouped, inOrder } from "../data/format.js";
 
 /**
@@ -17,6 +18,13 @@ import { grouped, inOrder } from "../data/format.js";
  */
 
 const PAGE = 100;
+
+/** What stands instead of a total that is not known. */
+export function noTotal() {
+  const mark = make("span", "soft", "?");
+  mark.title = `Total ${DOUBTS.total}`;
+  return mark;
+}
 
 /** @template Row */
 export class SortedTable {

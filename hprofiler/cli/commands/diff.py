@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hprofiler.analysis.diff import (
     WHY,
+    WRONG_CALLERS,
     Changes,
     MethodChange,
     compare_sources,
@@ -30,6 +31,7 @@ from hprofiler.cli.options.numbers import output_path
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.lines import print_json, warn_of, warn_of_stubs
 from hprofiler.cli.terminal.progress import counters
+from hprofiler.model.measures import counted
 from hprofiler.report.diff_page import TwoRuns, two_runs, write_picture
 from hprofiler.report.diff_text import lines, record
 
@@ -125,8 +127,14 @@ def _print(
 def print_failed(changes: Changes, failed: list[MethodChange], unsure: list[MethodChange]) -> None:
     """Name on stderr what grew by more than the limit."""
     _print_grown([f"{_grew(one)}: {_growth(one, changes)}" for one in failed])
-    told = ((f"{_grew(one)} ({_growth(one, changes)})", why_unsure(changes, one)) for one in unsure)
-    _print_grown([f"cannot tell whether {what}: {why}" for what, why in told])
+    told = [(one, why_unsure(changes, one)) for one in unsure]
+    others = [pair for pair in told if pair[1] != WRONG_CALLERS]
+    _print_grown(
+        [f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {why}" for one, why in others]
+    )
+    if len(others) < len(told):
+        methods = counted(len(told) - len(others), "methods")
+        _print_grown([f"cannot tell whether totals of {methods} grew: {WRONG_CALLERS}"])
 
 
 def _print_hidden(changes: Changes, limit: float) -> bool:
@@ -159,4 +167,4 @@ def _grew(one: MethodChange) -> str:
 
 def _growth(one: MethodChange, changes: Changes) -> str:
     own, total = (100 * moved.change / changes.whole for moved in (one.own, one.total))
-    return f"{own:+.1f} points self" + ("" if changes.self_only else f", {total:+.1f} total")
+    return f"{own:+.1f} points self" + ("" if changes.self_only or one.most else f", {total:+.1f} total")

@@ -217,7 +217,7 @@ def _event_record(event: EventAnalysis) -> dict[str, object]:
     """The hottest methods count `value` in `unit`; their shares are of `hottest_of`."""
     value, unit = measure_of(event.event).column
     methods = [
-        {"method": m.name, "self": m.self_value, "total": None if event.self_only else m.total_value}
+        {"method": m.name, "self": m.self_value, "total": m.total_value if m.known else None}
         for m in event.hottest
     ]
     return {
@@ -235,7 +235,9 @@ def _event_record(event: EventAnalysis) -> dict[str, object]:
         "untrusted": [
             members(one, "host", "pid", "label", "code", "share") for one in event.facts.untrusted.values()
         ],
-        "callers_unsure": asdict(event.unsure_callers) if event.unsure_callers else None,
+        "callers_unsure": members(event.unsure_callers, "processes", "share", "methods")
+        if event.unsure_callers
+        else None,
         "hottest": methods,
         "hottest_of": event.attributed,
         "outliers": outliers_record(event.compared),
