@@ -314,10 +314,6 @@ impl Profile {
         self.derived(py, flamegraph::Profile::without_callers)
     }
 
-    fn without_unsure_callers(&self, py: Python<'_>) -> PyResult<Profile> {
-        self.derived(py, flamegraph::Profile::without_unsure_callers)
-    }
-
     fn unsure_callers(&self) -> i64 {
         self.now().unsure_callers(0)
     }

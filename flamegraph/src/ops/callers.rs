@@ -63,19 +63,6 @@ impl Profile {
         heads
     }
 
-    /// All stacks, but those through code that a compiled Java method enters without a safepoint (stubs, intrinsics,
-    /// page faults) begin there, below their thread: without debug information, only safepoints say what was inlined.
-    pub fn without_unsure_callers(&self) -> Result<Profile> {
-        let heads = self.threads_and_waits();
-        self.replanted(
-            |_| true,
-            |node| match self.has_unsure_caller(node) {
-                true => heads[node as usize],
-                false => self.tree.parent(node),
-            },
-        )
-    }
-
     /// What stacks cost whose innermost Java frame may be wrong.
     pub fn unsure_callers(&self, value: usize) -> i64 {
         let mut unsure = vec![false; self.tree.len()];
@@ -194,23 +181,9 @@ mod tests {
             ("[T];a/B.run_[j];a/B.f_[i]", 5),
             ("[T];start_thread;md5", 6),
         ];
-        assert_eq!(
-            made(&stacks, Profile::without_unsure_callers),
-            "[T];a/B.run_[0];md5 4
-[T];a/B.run_[j];_new_array_Java;slow 3
-[T];a/B.run_[j];a/B.f_[i] 5
-[T];a/B.run_[j];java/util/zip/Deflater.deflate_[j];Java_deflate 30
-[T];irq_[k] 2
-[T];md5_implCompressMB 10
-[T];new_intrinsic;x 1
-[T];os::javaTimeNanos;vdso 20
-[T];start_thread;md5 6
-"
-        );
-        let all = |profile: &Profile| {
+        made(&stacks, |profile| {
             assert_eq!(profile.unsure_callers(0), 33);
             Ok(profile.clone())
-        };
-        made(&stacks, all);
+        });
     }
 }

@@ -242,7 +242,7 @@ mod tests {
                 profile.into_callers(&patterns, false),
                 profile.without_threads(),
                 profile.without_callers(),
-                profile.without_unsure_callers(),
+                crate::ops::SureCallers::of(&[&profile]).cut(&profile),
                 profile.canonical(rules),
                 profile.merged_tiers(0),
                 profile.inverted(),

@@ -2,7 +2,7 @@
 /** The table of a scope's methods: their costs, and how these spread over hosts. Below the flame graph it is shorter. */
 
 import { filled, make } from "../controls/dom.js";
-import { DOUBTS, hasNoTotal } from "../data/callers.js";
+import { hasNoTotal } from "../data/callers.js";
 import { percent, quantity } from "../data/format.js";
 import { FAMILIES } from "../data/frame_kinds.js";
 import { HostShares } from "../data/host_shares.js";
@@ -10,7 +10,7 @@ import { attributionOf, baseOf, collectClasses, collectMethods, payersOf, withou
 import { saysOf } from "../data/waits.js";
 import { methodButton } from "../graph/frame_details.js";
 import { linkTo, queryOf } from "./summary.js";
-import { barOf, SortedTable } from "./table.js";
+import { barOf, noTotal, SortedTable } from "./table.js";
 
 /** @import { Context } from "../controls/context.js" */
 /** @import { Spread } from "../data/host_shares.js" */
@@ -183,6 +183,7 @@ export class MethodsView {
       text.title = quantity(amount, profile.event);
       return [text, bar];
     };
+    const unknown = (/** @type {Method} */ { does, name }) => does === 0 && hasNoTotal(profile.event, profile.names[name]);
     const kind = (/** @type {Method} */ { does, origin }) => (does ? "Wait" : FAMILIES[profile.familyOf(origin)].label);
     /** @type {MethodColumn[]} */
     const columns = [
@@ -192,14 +193,8 @@ export class MethodsView {
       },
       {
         key: "total", label: "Total", title: "Sort by total cost, with everything the method calls", className: "share total",
-        value: (method) => method.total,
-        cell: (method) => {
-          const [text, bar] = amountCell(method.total, whole);
-          if (method.does || !hasNoTotal(profile.event, profile.names[method.name])) return [text, bar];
-          text.prepend("? ");
-          text.title = `Total ${DOUBTS.total}`;
-          return [text];
-        },
+        value: (method) => (unknown(method) ? -1 : method.total),
+        cell: (method) => (unknown(method) ? [noTotal()] : amountCell(method.total, whole)),
       },
       {
         key: "name", label: "Method", title: "Sort by name", className: "name",
