@@ -171,12 +171,11 @@ class Side:
 
 class Source(Protocol):
     """What can be a side. `events` have the value that is compared of each, `start` is when second 0 is, in
-    microseconds since 1970. Parts of stacks can be left out if it `can_cut`."""
+    microseconds since 1970."""
 
     name: str
     events: dict[str, Column]
     start: int | None
-    can_cut: bool
 
     def has(self, event: str) -> bool: ...
 
@@ -193,8 +192,6 @@ class Source(Protocol):
 
 class RunSource:
     """A run folder as a side."""
-
-    can_cut = True
 
     def __init__(self, path: Path, time: TimeRange | None = None) -> None:
         self._folder = RunFolder.open(path)
@@ -230,7 +227,6 @@ class RunSource:
 class SeveralRuns:
     """Several run folders as a side: their processes count as those of one run."""
 
-    can_cut = True
     start: int | None = None
     """Several runs have no common time."""
 
@@ -343,8 +339,6 @@ def role_of(recording: Recording) -> str:
 
 class FileSource:
     """One file of any format that the core reads, as a side."""
-
-    can_cut = True
 
     def __init__(self, path: Path, time: TimeRange | None = None) -> None:
         self.name = _named(str(path), time)

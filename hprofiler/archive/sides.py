@@ -40,8 +40,6 @@ class ArchiveSide:
 
     start: int | None = None
     """Several runs have no common time."""
-    can_cut = False
-    """The archive has sums of methods, from which nothing can be taken out."""
 
     def __init__(self, text: str, now: datetime) -> None:
         self.name = printable(text)

@@ -257,7 +257,7 @@ def test_waits_are_named_and_idle_threads_left_out_as_in_reports(
         sides = (RunSource(run.path), ArchiveSide(f"archive:{APP}@2026-11-20", datetime(2026, 11, 21)))
         changes = compare_sources(sides, event, False, nobody)
         assert not any(one.own.change or one.total.change for one in changes.methods), event
-        assert changes.before.idle == changes.after.idle and not changes.appeared(9)
+        assert changes.before.idle == changes.after.idle and not changes.appeared.sure
 
 
 def test_where_finds_runs_by_a_part_of_a_name(tmp_path: Path) -> None:
