@@ -80,6 +80,8 @@ _NUMBERS = {name: number for number, name in enumerate(TASK_COLUMNS)}
 
 RUNNING, SUCCESS, FAILED, KILLED = range(4)
 """Values of the column `status`."""
+DRIVERS = ("driver", "<driver>")
+"""The driver's id among executors; Spark 1 wrote it with brackets."""
 LOCALITIES = ("PROCESS_LOCAL", "NODE_LOCAL", "RACK_LOCAL", "ANY", "NO_PREF")
 """Values of the column `locality`."""
 
@@ -392,7 +394,7 @@ class Application(msgspec.Struct):
     @property
     def workers(self) -> list[Executor]:
         """Executors that run tasks: without the driver, except in local mode."""
-        without = [one for one in self.executors.values() if one.id not in ("driver", "<driver>")]
+        without = [one for one in self.executors.values() if one.id not in DRIVERS]
         return without or list(self.executors.values())
 
     @property

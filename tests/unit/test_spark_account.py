@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from hprofiler.analysis.spark.account import GROUPS, Account, account
 from hprofiler.analysis.spark.findings import account_findings, judge
 from hprofiler.analysis.spark.words import finding_text, sentence
+from hprofiler.app.spark_source import read_source
 from hprofiler.report.spark.account import account_part, account_record, remedy_of, what_if_line
 from hprofiler.spark.application import FAILED
 from hprofiler.spark.log.sql import SqlExecution
 from hprofiler.spark.replay.schedule import Replay
-from tests.unit.spark_application import START, Made
+from tests.unit.spark_application import LOG, START, Made
+
+CASES = LOG.with_name("cases")
 
 
 def of(made: Made, end: int) -> Account:
@@ -60,6 +64,37 @@ def test_a_stage_that_waits_for_executors() -> None:
     made.job(0, 1000, 10_000, (0,))
     made.stage(0, 1000, 10_000, [(9000, 1000)])
     assert parts(of(made, 10_000)) == {"before-first-stage": 1000, "no-executor": 8000, "other": 1000}
+
+
+ON_TOP = {
+    "aqe-cancelled": ("stage-share", "Stage 2.0 takes 53%"),
+    "caused-by": ("job-failed", "No space left on device"),
+    "clock-back": ("no-stage", "no stage ran for 2 s of 3 s"),
+    "deserialize": ("stage-share", "88% of its task time is deserialization"),
+    "driver-gaps": ("no-stage", "No stage ran for 8.0 min of 8.7 min"),
+    "fifo-queued": ("stage-share", "Stage 0.0 takes 88%"),
+    "lost-executor-reason": ("job-failed", "9.1 GB of 9 GB physical memory used"),
+    "memory-killed": ("failed-tasks", "6 executors lost for memory"),
+    "one-partition": ("narrow", "1 of its 200 tasks reads all of its data"),
+    "one-task-stage": ("narrow", "which has 1 task for 128 slots"),
+    "python-sqlstate": ("job-failed", "ValueError: bad record 17"),
+    "root-cause": ("job-failed", "Java heap space"),
+    "spill-few-partitions": ("spill", "298.0 GiB to disk in 8 tasks"),
+    "sql-failed-in-driver": ("query-failed", "Could not execute broadcast in 300 secs"),
+    "stage-retries": ("repeated-tasks", "24 tasks ran again"),
+    "waits-for-executors": ("no-executor", "No executor was there for 10.0 min of 11.0 min"),
+}
+"""What stands first of each log, and a part of the sentence."""
+
+
+@pytest.mark.parametrize("log", [*sorted(CASES.iterdir()), LOG], ids=lambda log: log.stem)
+def test_the_largest_part_is_on_top(log: Path) -> None:
+    application = read_source(str(log), None)
+    judged = judge(application, Replay(application))
+    ended = application.end if application.end > application.start else application.last_event
+    assert sum(parts(judged.account).values()) == ended - application.start
+    code, said = ON_TOP.get(log.stem, (judged.findings[0].code, ""))
+    assert judged.findings[0].code == code and said.lower() in sentence(judged.findings).lower()
 
 
 Task = tuple[int, int, dict[str, int]]

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from heapq import nlargest
 from itertools import compress
 
-from hprofiler.spark.application import SUCCESS, Application
+from hprofiler.spark.application import DRIVERS, SUCCESS, Application
 from hprofiler.spark.replay.schedule import Replay, ReplayStage
 
 GROUPS = {
@@ -293,7 +293,8 @@ class _Sweep:
         opened = [mark[0] for mark in self._marks if mark[1] == _OPENS]
         self._first = min(opened, default=end)
         self._last = max((mark[0] for mark in self._marks if mark[1] == _CLOSES), default=start)
-        added = min((one.added for one in application.workers if one.added), default=0)
+        apart = (one for one in application.workers if one.id not in DRIVERS)
+        added = min((one.added for one in apart if one.added), default=0)
         self._first_executor = added if start < added < self._first else start
         self._now = start
         self._slots = 0

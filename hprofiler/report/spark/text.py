@@ -32,7 +32,8 @@ def headline(application: Application, found: Figures, findings: Sequence[SparkF
     workers = application.workers
     cores, at_once = sum(max(0, one.cores) for one in workers), application.most_cores
     tasks = sum(work.tasks for work in found.work.values())
-    lasted = max(0, application.until - application.start) if application.start else found.elapsed
+    ended = application.until if application.until > application.start else application.last_event
+    lasted = max(0, ended - application.start) if application.start else found.elapsed
     first = (
         f"{application.name or 'application'} ({', '.join(part for part in (name, version) if part)}): "
         f"{duration(lasted / 1e3)}, {counted(len(application.jobs), 'jobs')}, {counted(len(ran), 'stages')}, "

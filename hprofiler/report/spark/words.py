@@ -94,7 +94,7 @@ RESOURCES = {
 }
 """What is counted of the waits for each resource, and what is not."""
 PARTS = {
-    "before-first-stage": "no stage: before the first",
+    "before-first-stage": "no stage: before the first stage",
     "between-stages": "no stage: between stages",
     "after-last-stage": "no stage: after the last",
     "before-first-executor": "no stage: before the first executor came",
@@ -118,12 +118,12 @@ PARTS = {
 """Name of each part of the account."""
 REMEDIES = {
     "no-stage/before-first-stage": "see what the driver does before its first job: listing files, inferring "
-    "schemas, loading, planning; record it with hprofiler run -j driver",
+    "schemas, loading, planning; record it with hprofiler run -j spark-driver",
     "no-stage/between-stages": "see what the driver does there: collected data, planning, broadcasts, "
-    "listing and committing files, code of its own; record it with hprofiler run -j driver. Jobs that do "
-    "not depend on each other can run at the same time, from several threads",
+    "listing and committing files, code of its own; record it with hprofiler run -j spark-driver. Jobs "
+    "that do not depend on each other can run at the same time, from several threads",
     "no-stage/after-last-stage": "see what the driver does at the end: commits and renames of many files, "
-    "results, cleaning up; end the session once the work is done",
+    "results, cleaning up; a shell or notebook should end its session once the work is done",
     "no-stage/before-first-executor": "see why executors come late: the queue and quota of the cluster, "
     "images and packages that each container fetches, spark.scheduler.maxRegisteredResourcesWaitingTime",
     "no-executor": "ask for executors earlier or keep some (spark.dynamicAllocation.minExecutors, "

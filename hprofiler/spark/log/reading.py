@@ -17,6 +17,7 @@ import msgspec
 from hprofiler.base.passwords import has_secret
 from hprofiler.base.text import printable, some
 from hprofiler.spark.application import (
+    DRIVERS,
     FAILED,
     KILLED,
     LOCALITIES,
@@ -78,8 +79,6 @@ _NO_READ = events.ShuffleRead()
 _NO_WRITE = events.ShuffleWrite()
 _NO_INPUT = events.Input()
 _NO_OUTPUT = events.Output()
-DRIVERS = ("driver", "<driver>")
-"""The driver's id among executors; Spark 1 wrote it with brackets."""
 _FAILED_TASK = re.compile(r"Task (\d{1,9}) in stage ")
 
 
