@@ -1,7 +1,8 @@
-"""Colours of categories can be told apart, also by those who see no red or no green; text on them is read."""
+"""Colours of categories and waits can be told apart, also without red or green; text on them is read."""
 
 from __future__ import annotations
 
+import colorsys
 import itertools
 import json
 import math
@@ -38,11 +39,14 @@ TO_XYZ = (
 WHITE = (0.95047, 1.0, 1.08883)
 SCRIPT = """
 const { CATEGORY_COLORS, NEUTRALS, Coloring } = await import(process.argv[1]);
+const { WAIT_COLORS } = await import(process.argv[1].replace("colors.js", "wait_colors.js"));
 const themes = [0, 1].map((theme) => {
   const colors = CATEGORY_COLORS.map((one) => one[theme]);
   const neutrals = NEUTRALS.map((one) => one[theme]);
   const coloring = new Coloring(theme === 1, "category");
-  return { colors, neutrals, inks: [...colors, ...neutrals].map((fill) => [fill, coloring.inkOn(fill)]) };
+  const waits = Object.values(WAIT_COLORS).map((one) => one[theme]);
+  const inks = [...colors, ...neutrals].map((fill) => [fill, coloring.inkOn(fill)]);
+  return { colors, neutrals, waits, inks };
 });
 console.log(JSON.stringify(themes));
 """
@@ -117,6 +121,11 @@ def themes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, list[obje
     return list(json.loads(done.stdout))
 
 
+def hexadecimal(hue: float, saturation: float, lightness: float) -> str:
+    parts = colorsys.hls_to_rgb(hue / 360, lightness / 100, saturation / 100)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
+
+
 def least(colors: list[str], sight: str) -> float:
     seen = [lab(times(SIGHTS[sight], linear(color))) for color in colors]
     return min(distance(one, other) for one, other in itertools.combinations(seen, 2))
@@ -144,6 +153,16 @@ def test_categories_are_told_apart(
     assert len(colors) == 10
     assert least(colors, sight) >= of_ten
     assert least(colors + neutrals, sight) >= of_all
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize(("sight", "apart"), [("all", 10), ("protanopia", 8), ("deuteranopia", 8)])
+def test_kinds_of_waits_are_told_apart(
+    themes: list[dict[str, list[tuple[float, float, float]]]], theme: int, sight: str, apart: float
+) -> None:
+    colors = [hexadecimal(*one) for one in themes[theme]["waits"]]
+    assert len(colors) == 11
+    assert least(colors, sight) >= apart
 
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])

@@ -78,8 +78,16 @@ export class TimeOrdered extends Profile {
    * @param {number} node
    */
   nameOf(node) {
-    if (this.of[node] === NOTHING) return "no samples";
+    if (this.isEmpty(node)) return "no samples";
     return this.of[node] === NOT_SHOWN ? "samples that are not shown" : super.nameOf(node);
+  }
+
+  /**
+   * Whether it stands for a time without samples.
+   * @param {number} node
+   */
+  isEmpty(node) {
+    return this.of[node] === NOTHING;
   }
 
   /**

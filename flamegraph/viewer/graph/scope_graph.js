@@ -8,6 +8,7 @@ import { TimeOrdered } from "../data/time_order.js";
 /** @import { Context, View } from "../controls/context.js" */
 /** @import { Profile } from "../data/profile.js" */
 /** @import { State } from "../data/state.js" */
+/** @import { Coloring } from "./colors.js" */
 /** @import { TooltipRow } from "./frame_details.js" */
 
 /** @implements {View} */
@@ -59,7 +60,10 @@ export class ScopeGraph {
     const words = [scope.label, page.threads[thread] ?? "", context.part, `of each ${cell} the stack with most samples`];
     /** @type {(node: number) => TooltipRow[]} */
     const rows = (node) => [["Time", rangeText(ordered.rangeOf(node))], ["Lasts", microsecondsText(ordered.total[node])]];
-    graph.show(ordered, { label: words.filter(Boolean).join(" · "), rows, average: true, title: `${scope.label}, in the order of time` });
+    const title = `${scope.label}, in the order of time`;
+    /** Of a time without samples the ground is seen. @type {(node: number, coloring: Coloring) => string} */
+    const tint = (node, coloring) => (ordered.isEmpty(node) ? coloring.edge : coloring.fill(ordered, node));
+    graph.show(ordered, { label: words.filter(Boolean).join(" · "), rows, average: true, title, tint });
     this.profile = profile;
     this.ordered = ordered;
   }
