@@ -169,7 +169,8 @@ class Machines:
     """Figures of every host with metrics, what stands out (the worst first), and files that are damaged.
 
     `severity` is that of each host's worst finding, `labels` are those of processes, by host and pid.
-    `heaps` are what heaps with an eden last had in use outside it, by host and pid.
+    `heaps` are what heaps with an eden last had in use outside it, by host and pid; `grown` is that in the
+    first and in the last quarter, at the least.
     """
 
     figures: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict)
@@ -179,6 +180,7 @@ class Machines:
     counters: Mapping[str, HostCounters] = field(default_factory=dict)
     labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
     heaps: Mapping[tuple[str, int], float] = field(default_factory=dict)
+    grown: Mapping[tuple[str, int], tuple[float, float]] = field(default_factory=dict)
 
 
 def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
@@ -189,6 +191,7 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
     counters: dict[str, HostCounters] = {}
     labels: dict[tuple[str, str], str] = {}
     heaps: dict[tuple[str, int], float] = {}
+    grown: dict[tuple[str, int], tuple[float, float]] = {}
     for host in hosts:
         path = folder.metrics_path(host.name)
         if not is_file(path):
@@ -207,7 +210,10 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
         labels |= {(host.name, pid): label for pid, label in own.items()}
         for pid in host.recorded:
             used = used_without_eden(metrics, str(pid))
-            heaps |= {} if used is None else {(host.name, pid): used}
+            if used:
+                heaps[host.name, pid] = used[-1]
+                quarter = -(-len(used) // 4)
+                grown[host.name, pid] = min(used[:quarter]), min(used[-quarter:])
         if counted := metrics.counters():
             counters[host.name] = counted
     ipc = {host: value for host, one in counters.items() if (value := ratios(one.all).get("ipc"))}
@@ -216,7 +222,7 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
     severity: dict[str, float] = {}
     for one in found:
         severity[one.host] = max(one.severity, severity.get(one.host, 0.0))
-    return Machines(figures, worst(found), severity, tuple(notes), counters, labels, heaps)
+    return Machines(figures, worst(found), severity, tuple(notes), counters, labels, heaps, grown)
 
 
 def host_figures(metrics: HostMetrics) -> dict[str, Figure]:

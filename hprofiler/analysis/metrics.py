@@ -287,12 +287,12 @@ def _gc(host: HostMetrics, id: str) -> Values:
     return _scaled(1e-4, _quotient(host.increase_of_all("jvm", id, names), host.seconds))
 
 
-def used_without_eden(host: HostMetrics, id: str) -> float | None:
-    """What a JVM's heap last had in use outside eden; None where that is not known, or there is no eden."""
+def used_without_eden(host: HostMetrics, id: str) -> list[float]:
+    """What a JVM's heap had in use outside eden, by time; nothing where that is unknown, or no eden."""
     spaces, others = _heap_spaces(host, id), _heap_spaces(host, id, (_EDEN,))
-    known = [[value for value in values if value is not None] for values in others]
-    has_eden = len(others) < len(spaces)
-    return sum(values[-1] for values in known) if has_eden and known and all(known) else None
+    if not others or len(others) == len(spaces):
+        return []
+    return [value for value in _each(lambda *sizes: sum(sizes), *others) if value is not None]
 
 
 def _heap_used(host: HostMetrics, id: str) -> Values:

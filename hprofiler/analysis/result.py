@@ -15,6 +15,7 @@ from hprofiler.analysis.coverage import CoverageText, coverage, recorded_for
 from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.analysis.faults import Faults
 from hprofiler.analysis.findings import chosen, findings, in_sentence
+from hprofiler.analysis.kept import kept_objects
 from hprofiler.analysis.machines import Machines, read_machines
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
@@ -366,7 +367,7 @@ def analyze_event(
         of_stage = stage_finding(facts.spark, analysis.stages, measure_of(facts.event).share_of)
         if of_stage and not any(one.code == "stage-share" for one in of_job):
             more.append(of_stage)
-        more += _garbage(facts, cluster, machines)
+        more += kept_objects(folder, facts, cluster, machines) + _garbage(facts, cluster, machines)
         if machines.findings and facts.event in _OF_TIME:
             first = machines.findings[0]
             more.append(says(first.code, first.text, host=first.host))
