@@ -6,6 +6,7 @@ name says nanoseconds; 0 is unknown or not yet.
 
 from __future__ import annotations
 
+import re
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ MOST_JOBS = 200_000
 MOST_STAGES = 200_000
 MOST_EXECUTORS = 100_000
 MOST_TASKS = 10_000_000
+_RESOURCE = re.compile(r"spark\.(task|executor)\.resource\.([\w-]+)\.amount")
+_AMOUNT = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 _ROWS = 1024
 """Tasks of one packed part of a table."""
 _WORTH_PACKING = 64
@@ -406,6 +409,30 @@ class Application(msgspec.Struct):
             if one.removed:
                 changes.append((one.removed, -max(0, one.cores)))
         return max(accumulate(by for _, by in sorted(changes)), default=0)
+
+
+def task_slots(application: Application, executor: Executor) -> int:
+    """How many tasks the executor can run at the same time, by its cores and other resources such as GPUs."""
+    profile = application.resource_profiles.get(executor.resource_profile, {})
+    of_executor = {**_resources(application, "executor"), **profile.get("executor", {})}
+    of_task = {**_resources(application, "task"), **profile.get("task", {})}
+    slots = [executor.cores // task_cpus(application, executor)]
+    for name, amount in of_task.items():
+        has = of_executor.get(name, 0)
+        if name != "cpus" and amount > 0 and has > 0:
+            # A part of a resource is a part of one GPU: three tasks of 0.4 do not share two.
+            slots.append(int(has) * int(1 / amount + 1e-9) if amount < 1 else int(has // amount))
+    return max(0, min(slots))
+
+
+def _resources(application: Application, of: str) -> dict[str, float]:
+    """Amounts of GPUs and the like, from settings such as `spark.task.resource.gpu.amount`."""
+    found = {}
+    for name, value in application.properties.items():
+        match = _RESOURCE.fullmatch(name)
+        if match and match.group(1) == of and _AMOUNT.fullmatch(value):
+            found[match.group(2)] = float(value)
+    return found
 
 
 def task_cpus(application: Application, executor: Executor) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from hprofiler.spark.application import Application
+
 _EXIT = r"\bexit(?:ed)?\b\D{0,30}?"
 # What Spark guesses of every SIGKILL.
 _GUESS = "possible container OOM"
@@ -28,9 +30,25 @@ _PATTERNS = {code: re.compile(pattern, re.IGNORECASE) for code, pattern in _REAS
 CODES = (*_REASONS, "unknown")
 """heap: it was full. memory: outside of the heap. sigkill, sigterm: nobody says who sent the signal.
 idle: dynamic allocation, or another wish of the driver. exit: it ended itself, with another code."""
+_STOPPING = 15_000  # milliseconds
+_OF_STOPPING = {"unknown", "disconnected", "exit", "sigterm", "idle"}
+"""What is said of executors that are stopped with the application, when nothing runs any more."""
 UNEXPLAINED = {"unknown", "disconnected", "exit"}
 EXPECTED = {"idle", "driver-end"}
 """The driver wanted it."""
+
+
+def losses(application: Application) -> dict[str, str]:
+    """The code of each executor that ended, by its id."""
+    last = max((stage.end for stage in application.stages.values()), default=0)
+    stopping = max(last, application.end - _STOPPING) if application.end else application.until
+    found = {}
+    for one in application.workers:
+        if one.removed or one.reason:
+            code = loss_code(one.reason)
+            with_application = one.removed > stopping and code in _OF_STOPPING
+            found[one.id] = "driver-end" if with_application else code
+    return found
 
 
 def loss_code(reason: str) -> str:

@@ -7,16 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hprofiler.spark.application import Application, Executor
+from hprofiler.spark.losses import losses
 
 RESERVED = 300 << 20
 """Bytes of the heap that Spark leaves to itself, outside of the unified pool."""
 _LEAST_OVERHEAD = 384 << 20
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _SIZE = re.compile(r"(\d{1,12})\s*([kmgtp]?)(?:i?b)?", re.IGNORECASE)
-_EXIT = r"exit(?:ed| code| status)\D{0,20}"
-_KILLED_FOR_MEMORY = re.compile(rf"memory|\boom|{_EXIT}137\b", re.IGNORECASE)
-# Spark's own exit code for an OutOfMemoryError.
-_HEAP_EXHAUSTED = re.compile(rf"Java heap space|GC overhead limit|{_EXIT}52\b", re.IGNORECASE)
+_FULL = 0.9
+_LOST_MEMORY = {"heap": "heap-exhausted", "memory": "memory-killed", "sigkill": "killed-by-signal"}
 _NON_HEAP = (
     "JVMOffHeapMemory",
     "DirectPoolMemory",
@@ -140,7 +139,7 @@ def verdicts(application: Application, executors: list[ExecutorMemory]) -> list[
     found = []
     sampled = [one for one in executors if one.peak.get("JVMHeapMemory")]
     spilled = any(one.disk_spilled for one in executors)
-    for code, count in _ended_for_memory(application).items():
+    for code, count in _ended_for_memory(application, executors).items():
         found.append(Verdict(code, {"executors": count}))
     if not sampled:
         asked = application.properties.get("spark.eventLog.logStageExecutorMetrics") == "true"
@@ -218,14 +217,15 @@ def _non_heap(one: ExecutorMemory) -> int:
     return max(sum(one.peak.get(name, 0) for name in _NON_HEAP), one.resident - one.limits.heap)
 
 
-def _ended_for_memory(application: Application) -> dict[str, int]:
-    """How many executors ended for lack of memory, by the code of its verdict."""
+def _ended_for_memory(application: Application, executors: list[ExecutorMemory]) -> dict[str, int]:
+    """How many executors ended for lack of memory, or may have, by the code of its verdict. Nobody knows who
+    sent a SIGKILL; a container that was full then ended for lack of memory."""
+    full = {one.id for one in executors if one.resident > _FULL * one.limits.container > 0}
     counts: dict[str, int] = {}
-    for one in application.executors.values():
-        for code, pattern in (("heap-exhausted", _HEAP_EXHAUSTED), ("memory-killed", _KILLED_FOR_MEMORY)):
-            if pattern.search(one.reason):
-                counts[code] = counts.get(code, 0) + 1
-                break
+    for id_, loss in losses(application).items():
+        code = "memory-killed" if loss == "sigkill" and id_ in full else _LOST_MEMORY.get(loss)
+        if code:
+            counts[code] = counts.get(code, 0) + 1
     return counts
 
 

@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from hprofiler.base.bounded_json import members
-from hprofiler.spark.application import Application, Executor, task_cpus
+from hprofiler.spark.application import Application, Executor, task_slots
 from hprofiler.spark.facts import SparkError
 from hprofiler.spark.figures import Figures
 
@@ -232,7 +232,7 @@ def _size(application: Application, by: str, since: int, until: int) -> float:
     weights: dict[str, Callable[[Executor], int]] = {
         "executors": lambda one: 1,
         "cores": lambda one: max(0, one.cores),
-        "tasks": lambda one: max(0, one.cores) // task_cpus(application, one),
+        "tasks": lambda one: task_slots(application, one),
     }
     changes = []
     for one in application.workers:

@@ -339,8 +339,8 @@ def test_numbers_may_be_anything(tmp_path: Path) -> None:
         for value in (-(1 << 53), 1 << 53, -1, 0)
     ]
     application = read(tmp_path, *lines, task_event("TaskEnd", 1 << 70), task_event("TaskEnd", -1))
-    assert len(application.stages[0, 0].tasks) == len(lines)
-    assert notes(application)["damaged"] == 2
+    assert len(application.stages[0, 0].tasks) == len(lines) + 1
+    assert (notes(application)["damaged"], notes(application)["repaired"]) == (1, 1)
 
 
 def test_what_is_beyond_the_limits_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

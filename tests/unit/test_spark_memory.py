@@ -97,7 +97,7 @@ PYTHON = {**SAMPLED, "ProcessTreeJVMRSSMemory": 8 * GIB, "ProcessTreePythonRSSMe
         ("overhead-too-small", {"peak": PYTHON}),
         ("overhead-too-small", {"resident": {"1": 9 * GIB}}),
         ("memory-killed", {"reason": "Container killed by YARN for exceeding physical memory limits"}),
-        ("memory-killed", {"reason": "Command exited with code 137"}),
+        ("killed-by-signal", {"reason": "Command exited with code 137"}),
         ("heap-exhausted", {"reason": "Command exited with code 52"}),
         ("heap-exhausted", {"reason": "java.lang.OutOfMemoryError: Java heap space"}),
         ("off-heap-unused", {"settings": {**ON_YARN, "spark.memory.offHeap.enabled": "true",

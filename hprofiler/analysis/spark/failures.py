@@ -15,7 +15,7 @@ from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.spark.application import Application, Executor, Job, Stage
 from hprofiler.spark.causes import EXECUTOR_LOST, FETCH_FAILED, Cause, cause_of, is_cancelled, is_shut_down
 from hprofiler.spark.log.sql import SqlExecution
-from hprofiler.spark.losses import EXPECTED, UNEXPLAINED, loss_code
+from hprofiler.spark.losses import EXPECTED, UNEXPLAINED, loss_code, losses
 
 MOST_CAUSES = 20
 _NO_REASON = EXPECTED | UNEXPLAINED
@@ -230,6 +230,7 @@ def _last_attempts(application: Application) -> dict[int, int]:
 
 def _loss_before_the_end(application: Application) -> Cause | None:
     """The first executor whose end has a reason that may have ended the application."""
-    lost = [one for one in application.workers if one.removed and loss_code(one.reason) not in EXPECTED]
+    codes = losses(application)
+    lost = [one for one in application.workers if codes.get(one.id, "idle") not in EXPECTED]
     first = min(lost, key=lambda one: one.removed, default=None)
     return _of_executor(first) if first else None

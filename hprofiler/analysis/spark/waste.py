@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hprofiler.analysis.spark.account import Account
 from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.spark.application import FAILED, KILLED, SUCCESS, Application
-from hprofiler.spark.losses import EXPECTED, loss_code
+from hprofiler.spark.losses import EXPECTED, losses
 from hprofiler.spark.replay.schedule import Replay, ReplayStage
 from hprofiler.spark.replay.stragglers import Stragglers
 
@@ -48,9 +48,7 @@ def waste_findings(
 ) -> list[SparkFinding]:
     lost = _lost(made, replay.stages)
     whole = sum(sum(stage.duration) for stage in replay.stages) + sum(one.time for one in lost.values())
-    last = max((stage.end for stage in replay.stages), default=0)
-    codes = (loss_code(one.reason) for one in application.workers if 0 < one.removed <= last)
-    executors = Counter(code for code in codes if code not in EXPECTED)
+    executors = Counter(code for code in losses(application).values() if code not in EXPECTED)
     return [
         *_lost_work(made, replay.stages, lost, whole, executors),
         *_spilled(made, replay.stages),

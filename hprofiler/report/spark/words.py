@@ -10,6 +10,9 @@ NOTES = {
     "cut": "the last line is cut ({count:,}): the application still ran, or its driver was killed",
     "cut-inside": "{count:,} files end in the middle, and others follow: some events are lost ({detail})",
     "without-times": "{count:,} ended tasks have no launch or end time: times and bounds are without them",
+    "clock-back": "{count:,} tasks, stages or jobs end before they start, or wait longer than they ran, as "
+    "after a clock was set: such times are cut, and others may be wrong",
+    "repaired": "{count:,} lines have bytes that are not UTF-8, or too large numbers: these were replaced",
     "damaged": "{count:,} damaged lines were skipped ({detail})",
     "too-long": "{count:,} lines are longer than {detail} and were skipped",
     "too-many": "{count:,} lines hold more objects than there is memory for, and were skipped",
@@ -42,6 +45,8 @@ VERDICTS = {
     "fewer tasks at a time",
     "heap-exhausted": "{executors} ended because their heap was full: give more spark.executor.memory, or "
     "run fewer tasks at a time",
+    "killed-by-signal": "{executors} ended by SIGKILL (exit code 137), and the log does not say who sent it: "
+    "look at the host’s log, for its memory or that of the container may have been full",
     "memory-not-sampled": "Spark logged no peak memory of {executors}: set "
     "spark.eventLog.logStageExecutorMetrics=true and spark.executor.processTreeMetrics.enabled=true",
     "memory-too-short": "Spark took no sample of the memory of {executors}, as in runs shorter than its "

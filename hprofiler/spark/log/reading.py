@@ -5,6 +5,7 @@ An event that cannot be read is counted and skipped. Nothing in a log is fatal b
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -35,7 +36,7 @@ from hprofiler.spark.application import (
     Stage,
 )
 from hprofiler.spark.causes import EXECUTOR_LOST, MASK, Cause, cause_of
-from hprofiler.spark.facts import SparkError
+from hprofiler.spark.facts import LARGEST, SparkError
 from hprofiler.spark.log import events, sql
 from hprofiler.spark.log.codecs import Decoded
 from hprofiler.spark.log.files import LogFile, gaps
@@ -54,6 +55,9 @@ _MOST_MESSAGES = 2000
 """Different call stacks, descriptions and reasons that are kept as they are."""
 _MOST_REASONS = 50
 _LONGEST_REASON = 300
+_LONGEST_DIGITS = 40
+_ROUNDED = 10
+"""Milliseconds by which Spark's rounding may make a part of a task longer than the task."""
 _LONGEST_CAUSE = 4000
 _MOST_CAUSES = 5000
 """Causes of failed tasks of stages that have not ended, each kept for its task."""
@@ -181,7 +185,11 @@ class EventReader:
         try:
             event = decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return False
+            try:
+                event = decode(_repaired(line))
+            except (ValueError, RecursionError):
+                return False
+            self._count("repaired")
         method(event)
         return True
 
@@ -290,7 +298,8 @@ class EventReader:
         found.name, found.user = _short(event.name), _short(event.user)
 
     def _application_end(self, event: events.ApplicationEnd) -> None:
-        self._application.end, self._application.exit_code = event.time, event.exit_code
+        found = self._application
+        found.end, found.exit_code = self._not_before(found.start, event.time), event.exit_code
 
     def _environment(self, event: events.EnvironmentUpdate) -> None:
         found = self._application
@@ -318,7 +327,8 @@ class EventReader:
 
     def _executor_removed(self, event: events.ExecutorRemoved) -> None:
         executor = self._executor(event.id)
-        executor.removed, executor.reason = event.time, self._message(event.reason)
+        executor.removed = self._not_before(executor.added, event.time)
+        executor.reason = self._message(event.reason)
         self._seen(event.time)
 
     def _block_manager(self, event: events.BlockManagerAdded) -> None:
@@ -365,6 +375,13 @@ class EventReader:
             return _short(kept)
         self._messages[kept] = kept
         return kept
+
+    def _not_before(self, start: int, end: int) -> int:
+        """The end of something; its start, if the clock was set back meanwhile."""
+        if not 0 < end < start:
+            return end
+        self._count("clock-back")
+        return start
 
     def _seen(self, moment: int) -> None:
         if moment > self._application.last_event:
@@ -422,7 +439,7 @@ class EventReader:
         job = self._application.jobs.get(event.id)
         if job is None or job.end:
             return
-        job.end = event.time
+        job.end = self._not_before(job.start, event.time)
         job.status = "SUCCEEDED" if event.result.result == "JobSucceeded" else "FAILED"
         if event.result.exception is not None:
             job.failure = self._message(event.result.exception.message)
@@ -462,7 +479,7 @@ class EventReader:
         if stage is None:
             return
         self._describe(stage, info)
-        stage.end = info.end or 0
+        stage.end = self._not_before(stage.start, info.end or 0)
         stage.failure = self._message(info.failure)
         # Spark's rule: a stage that was never submitted was skipped.
         stage.status = "FAILED" if info.failure is not None else "COMPLETE" if stage.start else "SKIPPED"
@@ -528,18 +545,24 @@ class EventReader:
         if not info.launch or not info.finish:
             self._count("without-times")
             info.launch = info.finish = 0
+        info.finish = self._not_before(info.launch, info.finish)
         status = self._status(stage, event)
         metrics = event.metrics or _NO_METRICS
         read, write = metrics.read or _NO_READ, metrics.write or _NO_WRITE
         input_, output = metrics.input or _NO_INPUT, metrics.output or _NO_OUTPUT
+        whole = max(metrics.run, info.finish - info.launch) + _ROUNDED
+        if read.fetch_wait > whole or metrics.gc > whole or write.time > whole * 1_000_000:
+            self._count("clock-back")
+            metrics.gc = min(metrics.gc, whole)
+            read.fetch_wait, write.time = min(read.fetch_wait, whole), min(write.time, whole * 1_000_000)
         again = event.reason.reason == _AGAIN
         executor = self._executor(info.executor, info.host)
         if not executor.removed:
-            executor.active_tasks -= 1
             executor.completed_tasks += status == SUCCESS
             executor.failed_tasks += status == FAILED
-            executor.total_duration += info.finish - info.launch if info.finish else 0
             if not again:
+                executor.active_tasks -= 1
+                executor.total_duration += info.finish - info.launch if info.finish else 0
                 executor.total_gc_time += metrics.gc
                 executor.total_input_bytes += input_.size
                 executor.total_shuffle_read += read.local_bytes + read.remote_bytes
@@ -579,6 +602,8 @@ class EventReader:
             write.records,
             min(python_time(info.accumulables), max(0, info.finish - info.launch)),
         )
+        if min(row) < 0:  # a clock that was set back counts so
+            row = tuple(max(0, value) for value in row)
         self._add_row(stage, row)
         self._sql.task_ended(
             stage.id, stage.attempt, info.tid, info.index, status == SUCCESS, info.accumulables
@@ -722,6 +747,29 @@ _TAKERS: dict[bytes, tuple[Callable[[bytes], Any], Callable[[EventReader, Any], 
 def masked(name: str, value: str) -> str:
     """A property's value, or a mask if it may be a secret."""
     return MASK if has_secret(f"{name}={value}") else value
+
+
+def _repaired(line: bytes) -> bytes:
+    """A line whose bytes are all UTF-8, and whose numbers are not too large. Raises ValueError."""
+    content = json.loads(
+        line.decode(errors="replace"),
+        parse_int=_clamped,
+        parse_float=_clamped_float,
+        parse_constant=_clamped_float,
+    )
+    return json.dumps(content).encode()
+
+
+def _clamped(digits: str) -> int:
+    number = int(digits) if len(digits) < _LONGEST_DIGITS else LARGEST * (-1 if digits.startswith("-") else 1)
+    return max(-LARGEST, min(LARGEST, number))
+
+
+def _clamped_float(digits: str) -> float:
+    number = float(digits)
+    if number != number:
+        return 0
+    return max(-LARGEST, min(LARGEST, int(number))) if abs(number) >= LARGEST else number
 
 
 def _task_cause(reason: events.TaskEndReason) -> Cause:

@@ -530,7 +530,7 @@ def rest_execution(execution: SqlExecution, until: int) -> dict[str, Any]:
         "description": execution.description,
         "planDescription": details.text,
         "submissionTime": moment(execution.start),
-        "duration": (execution.end or until) - execution.start,
+        "duration": max(0, (execution.end or until) - execution.start),
         "runningJobIds": [job for job, status in jobs if status == "RUNNING"],
         "successJobIds": [job for job, status in jobs if status == "SUCCEEDED"],
         "failedJobIds": [job for job, status in jobs if status == "FAILED"],

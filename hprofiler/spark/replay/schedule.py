@@ -22,7 +22,7 @@ from hprofiler.spark.application import (
     Application,
     Executor,
     Stage,
-    task_cpus,
+    task_slots,
 )
 
 _SAME_QUERY = 16
@@ -364,7 +364,7 @@ class Slots:
             if tasks is None and executor.cores <= 0:
                 continue
             most = tasks.most if tasks else 0
-            known = executor.cores // task_cpus(application, executor) if executor.cores > 0 else most
+            known = task_slots(application, executor) if executor.cores > 0 else most
             slots = max(1, known)
             self.of_executor[numbers.get(id_, -1)] = slots
             # An executor's events may be missing.
