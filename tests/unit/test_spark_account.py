@@ -67,12 +67,12 @@ def test_a_stage_that_waits_for_executors() -> None:
 
 
 ON_TOP = {
-    "aqe-cancelled": ("stage-share", "Stage 2.0 takes 53%"),
+    "aqe-cancelled": ("stage-share", "Stage 2.0 (count at App.scala:2) takes 53%"),
     "caused-by": ("job-failed", "No space left on device"),
     "clock-back": ("no-stage", "no stage ran for 2 s of 3 s"),
     "deserialize": ("stage-share", "88% of its task time is deserialization"),
     "driver-gaps": ("no-stage", "No stage ran for 8.0 min of 8.7 min"),
-    "fifo-queued": ("stage-share", "Stage 0.0 takes 88%"),
+    "fifo-queued": ("stage-share", "Stage 0.0 (count at App.scala:0) takes 88%"),
     "lost-executor-reason": ("job-failed", "9.1 GB of 9 GB physical memory used"),
     "memory-killed": ("failed-tasks", "6 executors lost for memory"),
     "one-partition": ("narrow", "1 of its 200 tasks reads all of its data"),
@@ -176,7 +176,7 @@ def test_the_record_and_the_table_have_all_of_it() -> None:
     assert record["total"] == sum(record["groups"].values()) == sum(part["time"] for part in record["parts"])
     assert [part["name"] for part in record["parts"]] == [code for codes in GROUPS.values() for code in codes]
     text = account_part(judged.account, judged.findings).text
-    assert "90.0%  tasks at full width: not timed by Spark" in text and "10.0%  no stage: before" in text
+    assert "90.0%  at full width: not timed by Spark" in text and "10.0%  no stage, before" in text
 
 
 def test_sparklens_says_the_same_of_driver_and_executors() -> None:

@@ -166,7 +166,7 @@ def test_the_page_has_what_spark_knows(tmp_path: Path) -> None:
     report = make_report(tmp_path / "run", slices=True)
     sentence = report.events[0].findings[1].text
     assert sentence == (
-        "Stage 3.0 takes 80% of the time; 75% of its task time is shuffle fetch; "
+        "Stage 3.0 (collect at A:42) takes 80% of the time; 75% of its task time is shuffle fetch; "
         "no stage ran for 1 s of 5 s (20%), before the first stage."
     )
     page = described(report.page)

@@ -8,7 +8,7 @@ follows by cost.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -25,6 +25,7 @@ from hprofiler.spark.replay.schedule import Replay, ReplayStage
 from hprofiler.spark.replay.stragglers import Stragglers, stragglers
 
 _IDLE_GROUPS = ("no-stage", "no-executor", "narrow")
+NO_OPERATIONS: Mapping[int, str] = {}
 _STAGE = 0.2
 """A stage that takes a smaller part of the time is not worth a sentence."""
 _PART = 0.1
@@ -66,7 +67,7 @@ def judge(application: Application, replay: Replay) -> Judged:
         made,
         failure_findings(failures),
         waste_findings(application, made, replay, found),
-        spark_findings(made, found, replay),
+        spark_findings(made, found, replay, plans.operations),
         [*plans.advice, *stream_findings(streams)],
     )
     what = what_if(made, replay)
@@ -90,9 +91,17 @@ def ranked(
     caveats = [one for one in stage if one.code == "replay-error"]
     own = [one for one in stage if one not in caveats]
     first = [*much, *own]
-    if largest and own and largest[0].parameters.get("named") == own[0].parameters.get("stage", -1):
-        first = [*own[1:], *much]  # it is that stage that the largest part is about
+    if largest and own and own[0].code == "stage-share" and _names(largest[0], own[0].parameters["stage"]):
+        # It is that stage that the largest part is about.
+        largest = [
+            replace(largest[0], parameters={**largest[0].parameters, "does": own[0].parameters["does"]})
+        ]
+        first = [*own[1:], *much]
     return [*failures, *largest, *first, *sorted(rest, key=lambda one: -one.seconds), *caveats]
+
+
+def _names(part: SparkFinding, stage: int) -> bool:
+    return part.parameters.get("named") == stage
 
 
 def account_findings(made: Account) -> list[SparkFinding]:
@@ -125,8 +134,11 @@ def _longest(part: Part) -> dict[str, Any]:
     return found
 
 
-def spark_findings(made: Account, found: Stragglers, replay: Replay) -> list[SparkFinding]:
-    """The stage that takes most of the time, what its tasks wait for, and the straggler that costs most."""
+def spark_findings(
+    made: Account, found: Stragglers, replay: Replay, operations: Mapping[int, str] = NO_OPERATIONS
+) -> list[SparkFinding]:
+    """The stage that takes most of the time, what its tasks wait for, and the straggler that costs most.
+    `operations` are what stages do, by their ids."""
     places = range(len(replay.stages))
     place = max(places, key=made.of_stages.__getitem__, default=None)
     most = None if place is None else replay.stages[place]
@@ -136,7 +148,13 @@ def spark_findings(made: Account, found: Stragglers, replay: Replay) -> list[Spa
     if made.group("work") > idle and (time < idle or made.share(time) < _STAGE):
         stands_out.append(_work(made))
     if place is not None and most is not None and made.share(time) >= _STAGE:
-        parameters = {"stage": most.id, "attempts": most.attempt_numbers, "share": made.share(time)}
+        does = operations.get(most.id) or most.name
+        parameters = {
+            "stage": most.id,
+            "attempts": most.attempt_numbers,
+            "does": does,
+            "share": made.share(time),
+        }
         stands_out.append(SparkFinding("stage-share", parameters, time / 1000))
         said = {one.parameters.get("what") for one in stands_out}
         waits = _stage_wait(made, place)

@@ -23,6 +23,7 @@ _WAITS = {
     "other": "what Spark does not time (input, output, spills, locks)",
 }
 _LONGEST_REASON = 500
+_LONGEST_NAME = 80
 TEXTS = {
     "job-failed": "{failed} of {jobs} failed{where}{because}{more}",
     "query-failed": "{queries} failed in the driver{because}{more}",
@@ -32,7 +33,7 @@ TEXTS = {
     "no-executor": "no executor was there for {cost} of {total} ({share:.0%}){longest}",
     "narrow": "fewer than a quarter of the slots had a task for {cost} of {total} ({share:.0%}){longest}",
     "work": "tasks ran at full width for {share:.0%} of the time{most}",
-    "stage-share": "{stage} takes {share:.0%} of the time",
+    "stage-share": "{stage}{does} takes {share:.0%} of the time",
     "stage-wait": "{share:.0%} of its task time is {what}",
     "data-skew": "its task {task} reads {times:.0f} x the median",
     "one-partition": "1 of its {tasks:,} tasks reads {part} of its data",
@@ -116,6 +117,8 @@ def finding_text(finding: SparkFinding) -> str:
         shown["total"] = duration(shown["total"])
     if "stage" in shown:
         shown["stage"] = whole_stage_name(shown["stage"], shown["attempts"])
+    if finding.code == "stage-share":
+        shown["does"] = _does(shown["does"])
     if "failed" in shown:
         shown |= _of_failure(shown)
     if finding.code in _WASTE:
@@ -133,6 +136,12 @@ def finding_text(finding: SparkFinding) -> str:
     if finding.code == "one-partition":
         shown["part"] = "all" if shown["share"] >= _MOST else f"{shown['share']:.0%}"
     return TEXTS[finding.code].format(**shown, cost=duration(finding.seconds))
+
+
+def _does(operation: str) -> str:
+    """What a stage does, to stand behind its name."""
+    cut = operation if len(operation) <= _LONGEST_NAME else f"{operation[: _LONGEST_NAME - 1]}…"
+    return f" ({printable(cut)})" if cut else ""
 
 
 def _parts(finding: SparkFinding) -> str:
@@ -181,6 +190,7 @@ def _longest(finding: SparkFinding) -> str:
     if part == "no-executor":
         return f", while {stage} waited"
     whole = known["parts"][part]
+    stage += _does(known.get("does", ""))
     words: dict[str, Any] = {"stage": stage, "slots": counted(known["slots"], "slots")}
     words.update(tasks=counted(known["tasks"], "tasks"), count=counted(known["count"], "stages"))
     text = (_MANY_NARROW if known["named"] is None else _NARROW)[part].format(**words)

@@ -33,10 +33,10 @@ def account_part(made: Account, findings: Sequence[SparkFinding]) -> blocks.Part
     columns = (
         Column("time"),
         Column("share", name="of the whole time"),
-        Column("part", number=False),
         Column("most of it", number=False),
+        Column("part", number=False),
     )
-    table = Table("account", columns, rows)
+    table = Table("account", columns, rows, in_terminal=("time", "share", "part", "most of it"))
     todo = [f"{_subject(one)}: {remedy}" for one in findings if (remedy := remedy_of(one))]
     more = [Lines(["what to do:"]), Lines(todo, 4, True)] if todo else []
     about = "Every moment from the application’s start to its end is in one part."
@@ -91,7 +91,7 @@ def what_if_record(found: WhatIf | None) -> dict[str, Any] | None:
 
 def _row(made: Account, name: str, time: int, most: str, key: str) -> Row:
     share = (plain(percent(time, made.total)), made.share(time))
-    return Row([(duration(time / 1e3), time), share, name, most], key)
+    return Row([(duration(time / 1e3), time), share, most, name], key)
 
 
 def _key(part: Part) -> str:
@@ -119,7 +119,8 @@ def _stage(one: StageTime) -> str:
 
 
 def _subject(finding: SparkFinding) -> str:
-    return PARTS.get(finding.parameters.get("part", "")) or finding_text(finding)
+    text = PARTS.get(finding.parameters.get("part", "")) or finding_text(finding)
+    return text[:1].upper() + text[1:]
 
 
 def remedy_of(finding: SparkFinding) -> str:
