@@ -161,7 +161,7 @@ class QueryOperators:
                 only = working[0].id
                 alone[only] = alone.get(only, 0.0) + self._left[stage]
             elif self._left[stage] > 0:
-                text = chain(self.view.steps[one.id] for one in nodes)
+                text = chain(self.view.steps[one.id] for one in nodes) or self.view.operation(stage)
                 rows = self.rows_out(nodes[-1].id) if nodes else None
                 left = self._left[stage]
                 found.append(Operator(text or "other code", "", -1, (stage,), left, rows_out=rows))

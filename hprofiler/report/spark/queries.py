@@ -34,12 +34,12 @@ _GROUP_COLUMNS = (
     Column("query", name="slowest query", number=False, longest=_LONGEST),
 )
 _QUERY_COLUMNS = (
+    Column("query", number=False, about="below it, with its number, what it ran"),
     Column("took", name="elapsed"),
     Column("status", number=False),
     Column("jobs", about="those of the queries that it ran, too"),
     Column("task time", about="of all stages, those of the queries that it ran, too"),
     Column("most of it", number=False, about="the stage with most task time"),
-    Column("query", number=False, about="below it, with its number, what it ran"),
     Column("reads and writes", number=False, minor=True),
 )
 
@@ -110,26 +110,25 @@ def _group_cells(group: QueryGroup) -> list[Cell]:
 def _root_cells(root: RootQuery, summaries: Summaries) -> list[Cell]:
     """In the order of _QUERY_COLUMNS."""
     return [
+        f"{root.query.id} {_name(root.query.description)}",
         time_cell(root.lasted),
         root.query.status.lower(),
         count_cell(root.jobs),
         time_cell(root.task_time),
         stage_name(*root.most.stage.key) if root.most else "",
-        f"{root.query.id} {_name(root.query.description)}",
         ", ".join(summaries.get(root.query.id, ())),
     ]
 
 
 def _child_cells(one: SqlExecution, summaries: Summaries) -> list[Cell]:
     lasted = max(0, one.end - one.start) if one.end else 0
-    shown = f"{one.root} › {one.id} {_name(one.description)}"
     return [
+        f"{one.root} › {one.id} {_name(one.description)}",
         time_cell(lasted),
         one.status.lower(),
         count_cell(len(one.jobs)),
         "",
         "",
-        shown,
         ", ".join(summaries.get(one.id, ())),
     ]
 

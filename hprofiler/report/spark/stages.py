@@ -29,11 +29,13 @@ _FIGURES = (
     Column("CPU/run", about="CPU time as a part of run time"),
     Column("GC", about="garbage collection as a part of task time"),
     Column("fetch wait", about="waits for shuffle blocks as a part of run time"),
+    Column("disk spill", about="spilled to disk; in memory, if that is 0"),
+)
+_DATA = (
     Column("read", about="bytes read from outside", minor=True),
     Column("written", about="bytes written to outside", minor=True),
     Column("shuffle read", minor=True),
     Column("shuffle written", minor=True),
-    Column("disk spill", about="spilled to disk; in memory, if that is 0"),
     Column("peak memory", about="highest peak execution memory of a task", minor=True),
 )
 _SKEWS = (
@@ -83,6 +85,7 @@ _STAGE_COLUMNS = (
     Column("longest", name="longest task", about="time of the longest task"),
     *_SKEWS,
     *_FIGURES,
+    *_DATA,
     Column("call site", number=False, minor=True),
 )
 
@@ -158,6 +161,7 @@ def _stage_cells(one: StageFigures, whole: int, operations: Operations) -> list[
         time_cell(one.longest),
         *_skew_cells(one),
         *_figure_cells(good),
+        *_data_cells(good),
         printable(one.stage.name),
     ]
 
@@ -179,11 +183,18 @@ def _figure_cells(good: Work) -> list[Cell]:
         cell(share(min(cpu, run), run), cpu / (run or 1)) if cpu else "",
         share_cell(sums["jvmGCTime"], sums["taskTime"]),
         share_cell(sums["shuffleFetchWaitTime"], run),
+        size_cell(sums["diskBytesSpilled"] or sums["memoryBytesSpilled"]),
+    ]
+
+
+def _data_cells(good: Work) -> list[Cell]:
+    """In the order of _DATA."""
+    sums = good.sums
+    return [
         size_cell(sums["bytesRead"]),
         size_cell(sums["bytesWritten"]),
         size_cell(sums["shuffleRemoteBytesRead"] + sums["shuffleLocalBytesRead"]),
         size_cell(sums["shuffleBytesWritten"]),
-        size_cell(sums["diskBytesSpilled"] or sums["memoryBytesSpilled"]),
         size_cell(good.peak_memory),
     ]
 

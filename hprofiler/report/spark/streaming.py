@@ -68,7 +68,8 @@ def _cells(one: StreamFigures) -> list[Cell]:
 def _name(one: StreamFigures) -> str:
     name = one.query.name or one.query.id
     way = " → ".join([", ".join(one.query.sources), one.query.sink])
-    return printable(f"{name}, {way[:_LONGEST_NAME]}")
+    cut = "…" if len(way) > _LONGEST_NAME else ""
+    return printable(f"{name}, {way[:_LONGEST_NAME]}{cut}")
 
 
 def _charts(one: StreamFigures) -> Iterator[Chart]:
@@ -80,13 +81,13 @@ def _charts(one: StreamFigures) -> Iterator[Chart]:
         marks = [Mark(batch.start, batch.duration / 1e3, _text(batch)) for batch in batches]
         yield Chart(
             f"time of batches of {name}",
-            [Series("batch", marks, level=level)],
+            [Series(f"time of batches of {name}", marks, level=level)],
             [(value, duration(value)) for value in _ticks(max(mark.y for mark in marks))],
         )
     if len(batches) > 1 and any(batch.state_rows for batch in batches):
         marks = [Mark(batch.start, float(batch.state_rows), _text(batch)) for batch in batches]
         levels = [(value, f"{value:,.0f}") for value in _ticks(max(mark.y for mark in marks))]
-        yield Chart(f"state rows of {name}", [Series("state rows", marks)], levels)
+        yield Chart(f"state rows of {name}", [Series(f"state rows of {name}", marks)], levels)
 
 
 def _few(batches: Sequence[Batch]) -> list[Batch]:
@@ -97,7 +98,7 @@ def _few(batches: Sequence[Batch]) -> list[Batch]:
 
 
 def _ticks(most: float) -> list[float]:
-    return [0.0, most / 2, most] if most else [0.0]
+    return [0.0, most] if most else [0.0]
 
 
 def _text(batch: Batch) -> str:
