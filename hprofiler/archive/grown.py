@@ -85,7 +85,7 @@ def grew(asked: Asked, since: datetime) -> Grew:
         by_day = [(day.day, of_day) for day, of_day in zip(days, changes, strict=True)]
         own, total = (_grown(by_day, kind) for kind in ("own", "total"))
         shown = list(dict.fromkeys(one.change.name for one in (*own, *total)))
-        points = points_of(duckdb, spreads, shown)
+        points = points_of(duckdb, event, spreads, shown)
         return Grew(
             application, event, since, runs_before, days, newest, own, total, points, broken_runs(duckdb)
         )

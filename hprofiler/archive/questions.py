@@ -24,7 +24,7 @@ from hprofiler.archive.selection import (
     rules_of,
     with_slashes,
 )
-from hprofiler.archive.spreads import gather, spreads_of
+from hprofiler.archive.spreads import gather, spreads_of, unknown_totals
 from hprofiler.base.errors import UsageError
 
 MOST_POINTS = 100
@@ -43,14 +43,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Point:
-    """A method in one run, or in all runs of a day, a week or a month. `run` is the id of one run alone."""
+    """A method in one run, or in all runs of a day, a week or a month. `run` is the id of one run alone.
+    There is no total where stubs may be below wrong callers."""
 
     started: datetime
     runs: int
     run: str | None
     processes: int
     own: Part
-    total: Part
+    total: Part | None
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def history(asked: Asked, method: str) -> History:
         name = method_named(duckdb, found, event, method)
         by = _group(duckdb)
         gather(duckdb, event, [name])
-        points = points_of(duckdb, spreads_of(duckdb, [name]), [name])[name]
+        points = points_of(duckdb, event, spreads_of(duckdb, [name]), [name])[name]
         return History(found.application or "", event, name, by, points, broken_runs(duckdb))
 
 
@@ -92,10 +93,15 @@ def _group(duckdb: Database) -> str:
 
 
 def points_of(
-    duckdb: Database, spreads: Mapping[int, Spread], names: Sequence[str]
+    duckdb: Database, event: str, spreads: Mapping[int, Spread], names: Sequence[str]
 ) -> dict[str, list[Point]]:
     """The points of these methods, one for each part of `grouped` that is in `spreads`, oldest first."""
     noises = {part: Noise(spread) for part, spread in spreads.items()}
+    unknown = unknown_totals(duckdb, event, names)
+
+    def part_of(part: int, which: str, name: str) -> Part:
+        return _part(spreads[part], noises[part], which, name)
+
     parts = duckdb.execute(
         "SELECT part, min(started), count(*), min(run) FROM grouped JOIN chosen USING (run) "
         "GROUP BY part ORDER BY part"
@@ -107,7 +113,8 @@ def points_of(
                 runs,
                 run if runs == 1 else None,
                 spreads[part].parts,
-                *(_part(spreads[part], noises[part], which, name) for which in ("own", "all")),
+                part_of(part, "own", name),
+                None if part in unknown.get(name, ()) else part_of(part, "all", name),
             )
             for part, started, runs, run in parts
             if part in spreads
@@ -251,18 +258,21 @@ class Found:
     application: str
     event: str
     own: float
-    total: float
+    total: float | None
 
 
 @dataclass(frozen=True)
 class FoundMethod:
-    """A method that was found: in how many runs, in which of them first and last, and its largest share."""
+    """A method that was found: in how many runs, in which of them first and last, and its largest share.
+
+    Totals are None where stubs may be below wrong callers.
+    """
 
     method: str
     runs: int
     first: datetime
     last: datetime
-    total: float
+    total: float | None
 
 
 @dataclass(frozen=True)
@@ -281,8 +291,10 @@ class Where:
 _FOUND = """
 CREATE TEMP TABLE found AS
 WITH wholes AS (SELECT run, event, sum(whole) AS whole FROM spreads GROUP BY run, event)
-SELECT run, event, method, sum(own_cost) / any_value(whole) AS own, sum(all_cost) / any_value(whole) AS total
-FROM methods SEMI JOIN chosen USING (run) JOIN wholes USING (run, event)
+SELECT run, event, method, sum(own_cost) / any_value(whole) AS own,
+  CASE WHEN coalesce(list_contains(any_value(totals_unknown), method), any_value(callers_unsure) > 0, true)
+    THEN NULL ELSE sum(all_cost) / any_value(whole) END AS total
+FROM methods SEMI JOIN chosen USING (run) JOIN wholes USING (run, event) JOIN events USING (run, event)
 WHERE (method = $exact OR $exact IS NULL AND (contains(method, $text) OR contains(method, $part)
        OR contains(method, $package)))
   AND event = coalesce($event, event) AND whole > 0

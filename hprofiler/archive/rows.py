@@ -20,6 +20,7 @@ from hprofiler.analysis.facts import RunFacts, labels_of, read_facts
 from hprofiler.analysis.metrics import HostMetrics
 from hprofiler.analysis.noise import Spread
 from hprofiler.analysis.profiles import Names, Reader, unreadable
+from hprofiler.analysis.sure_callers import Callers
 from hprofiler.analysis.trust import Untrusted
 from hprofiler.analysis.work import has_kernel, is_work, rules_version, user_rules
 from hprofiler.archive.place import ArchiveError
@@ -326,6 +327,7 @@ class _Event:
         self._whole, self._all_samples, self._sampled = 0, 0, 0.0
         self._samples: dict[str, int] = {}
         self._known: dict[str, bool] = {}
+        self._unsure: Profile | None = None
         self.spread = Spread()
         self.work: list[dict[str, Any]] = []
         self.problems: list[Outcome] = []
@@ -343,6 +345,12 @@ class _Event:
         event, total = self._facts.event, profile.total()
         if not total:
             return
+        if recording.callers_unsure:
+            stacks = profile.without_times().select(0)
+            if self._unsure is None:
+                self._unsure = stacks
+            else:
+                self._unsure.merge(stacks)
         process = self._processes[host.name, recording.pid]
         kernel = has_kernel(event)
         work = self._stacks.add(profile, process=process, event=self._number, kernel=kernel)
@@ -374,7 +382,14 @@ class _Event:
             "total": self._whole,
             "seconds": self._nanoseconds / _NANOSECONDS if self._time else None,
             "callers_unsure": sum(one.callers_unsure for one in self._facts.recordings),
+            "totals_unknown": self._totals_unknown(),
         }
+
+    def _totals_unknown(self) -> list[str]:
+        """The methods whose totals are not known because stubs may be below wrong callers."""
+        if self._unsure is None:
+            return []
+        return Callers([self._unsure], counts_waits(self._facts.event), [self._whole]).unknown
 
     def of_role(self, role: str) -> dict[str, Any]:
         kind = self.spread.kinds[role]

@@ -59,7 +59,7 @@ _COLUMNS = {
     ),
     "events": (
         "run VARCHAR, event VARCHAR, unit VARCHAR, per_sample DOUBLE, samples BIGINT, total BIGINT, "
-        "seconds DOUBLE, callers_unsure INTEGER"
+        "seconds DOUBLE, callers_unsure INTEGER, totals_unknown VARCHAR[]"
     ),
     "processes": (
         "run VARCHAR, process INTEGER, host VARCHAR, pid INTEGER, role VARCHAR, executor VARCHAR, "
@@ -115,7 +115,7 @@ _ORDER: Mapping[str, tuple[str, ...]] = {
 """Of tables that are not sorted by run."""
 LATER: Mapping[str, frozenset[str]] = {
     "runs": frozenset({"rules", "broken"}),
-    "events": frozenset({"callers_unsure"}),
+    "events": frozenset({"callers_unsure", "totals_unknown"}),
 }
 """Columns of tables that files of the first writers of this version lack."""
 TABLES: Mapping[str, Table] = {

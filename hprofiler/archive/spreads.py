@@ -173,6 +173,21 @@ def unsure_callers(duckdb: Database, event: str) -> dict[int, int | None]:
     return dict(duckdb.execute(query, [event]).fetchall())
 
 
+def unknown_totals(duckdb: Database, event: str, names: Collection[str]) -> dict[str, set[int]]:
+    """In which parts the totals of these methods are not known: a method that may be a wrong caller in one
+    part may be it, unseen, in every part whose callers are not sure."""
+    parts: set[int] = set()
+    unknown: set[str] = set()
+    for part, some in duckdb.execute(
+        "SELECT part, totals_unknown FROM events JOIN grouped USING (run) "
+        "WHERE event = ? AND coalesce(callers_unsure, 1) > 0",
+        [event],
+    ).fetchall():
+        parts.add(part)
+        unknown.update(names if some is None else some)
+    return {name: parts for name in names if name in unknown}
+
+
 def may_have_grown(duckdb: Database) -> set[str]:
     """Methods that may cost more in some part than before: all that did so beyond chance, and others."""
     return {name for (name,) in duckdb.execute(_CANDIDATES).fetchall()}

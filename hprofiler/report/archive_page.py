@@ -25,7 +25,9 @@ def write_history(found: History, out: Path) -> None:
     """Write the page; it may raise OSError, as the others."""
     name = shown_row(found.method, short=True)
     series = [Line("with all it calls", _values(found.points, "total"))]
-    if all(point.own == point.total for point in found.points):
+    if all(point.total is None for point in found.points):
+        series = [Line("self", _values(found.points, "own"))]
+    elif all(point.own == point.total for point in found.points):
         series = [Line("self: it calls nothing", _values(found.points, "own"))]
     elif any(point.own.share for point in found.points):
         series.append(Line("self", _values(found.points, "own")))
@@ -89,7 +91,8 @@ def write_cost(found: Cost, out: Path) -> None:
 
 def write_where(found: Where, out: Path) -> None:
     """The largest share in each run."""
-    values = [Value(one.started, one.total, key=one.run) for one in reversed(found.runs)]
+    known = [(one, one.total) for one in reversed(found.runs) if one.total is not None]
+    values = [Value(one.started, total, key=one.run) for one, total in known]
     label = f"Share of {found.frame} with all it calls, by run"
     chart = time_plot.lines([Line(found.frame, values)], archive_text.share, label)
     methods = archive_text.where_methods(found)
@@ -100,7 +103,7 @@ def write_where(found: Where, out: Path) -> None:
 
 def _values(points: Sequence[Point], kind: str) -> list[Value]:
     parts = [(one, one.own if kind == "own" else one.total) for one in points]
-    return [Value(one.started, part.share, part.noise, one.run or "") for one, part in parts]
+    return [Value(one.started, part.share, part.noise, one.run or "") for one, part in parts if part]
 
 
 def _notes(texts: Sequence[str]) -> list[Part]:

@@ -34,7 +34,9 @@ def history_heads(found: History) -> list[str]:
         f"share of {measure_of(found.event).share_of} by {found.by}; noise is the most that chance explains"
     )
     head = f"{printable(shown_row(found.method))} in {printable(found.application)}"
-    return [head, about, *_left_out(found.broken, found.event)]
+    unknown = "a total of ? is not known: stubs and intrinsics may be below wrong callers"
+    lost = [unknown] if any(one.total is None for one in found.points) else []
+    return [head, about, *lost, *_left_out(found.broken, found.event)]
 
 
 def history_table(found: History) -> Table:
@@ -59,8 +61,14 @@ def history_table(found: History) -> Table:
     return Table("history", columns, rows, "runs" if alone else "points")
 
 
-def _part_cells(part: Part) -> tuple[Cell, Cell]:
+def _part_cells(part: Part | None) -> tuple[Cell, Cell]:
+    if part is None:
+        return ("?", -1.0), ""
     return (share(part.share), part.share), (_noise(part), part.noise or 0.0) if part.share else ""
+
+
+def _total_cell(total: float | None) -> Cell:
+    return ("?", -1.0) if total is None else (share(total), total)
 
 
 def _left_out(broken: int, event: str) -> list[str]:
@@ -88,7 +96,7 @@ def history_record(found: History) -> dict[str, object]:
                 "started": moment(one.started),
                 **members(one, "runs", "run", "processes"),
                 "self": asdict(one.own),
-                "total": asdict(one.total),
+                "total": asdict(one.total) if one.total else None,
             }
             for one in found.points
         ],
@@ -271,7 +279,7 @@ def where_methods(found: Where) -> Table | None:
     for one in found.methods:
         days = (f"{one.first:%Y-%m-%d}", f"{one.last:%Y-%m-%d}")
         name = printable(shown_row(one.method))
-        rows.append(Row([(f"{one.runs:,}", one.runs), *days, (share(one.total), one.total), name]))
+        rows.append(Row([(f"{one.runs:,}", one.runs), *days, _total_cell(one.total), name]))
     columns = (
         Column("runs"),
         Column("first", number=False),
@@ -286,7 +294,7 @@ def where_runs(found: Where) -> Table:
     """The runs, the newest first."""
     rows = []
     for run in found.runs:
-        shares: list[Cell] = [(share(part), part) for part in (run.total, run.own)]
+        shares: list[Cell] = [_total_cell(run.total), (share(run.own), run.own)]
         names = (printable(run.application), printable(run.run))
         rows.append(Row([f"{run.started:%Y-%m-%d %H:%M}", run.event, *shares, *names], run.run))
     columns = (

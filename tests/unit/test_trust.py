@@ -209,6 +209,8 @@ def test_unsure_callers_are_a_caveat_and_no_difference(tmp_path, monkeypatch):
     grew = hprofiler("grew", "--since", "2099-12-31", "--fail-over", "5%")
     assert grew.returncode == 3 and "totals are not compared" in grew.stdout
     assert "Arrays" not in grew.stdout
+    told = hprofiler("history", "java/util/Arrays.copyOf", "--json")
+    assert [point["total"] for point in json.loads(told.stdout)["points"]] == [None, None]
     # What is known for sure is compared as it is.
     sure = make_run(tmp_path / "sure", [MadeHost("h", {1: start("java/lang/String.getBytes")})]).path
     assert 'totals_unknown": 0' in diff(sure, sure, "--json")[1].stdout
