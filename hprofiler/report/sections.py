@@ -22,6 +22,7 @@ from hprofiler.analysis.result import (
     reasons_without_samples,
 )
 from hprofiler.analysis.subject import Finding
+from hprofiler.analysis.waits import shown_row
 from hprofiler.analysis.words import SEE_WHAT_IS_THERE, moment
 from hprofiler.base.bounded_json import members
 from hprofiler.model import HostRecord, Outcome, Recording, Status
@@ -227,7 +228,7 @@ def _host(
         "taken": sum(one.samples.taken for one in host.recordings),
         "counts": _counts(facts.event, host.recordings),
         "total": known.total if known else None,
-        "hottest": [hottest[0], hottest[1] / known.attributed] if known and hottest else None,
+        "hottest": [shown_row(hottest[0]), hottest[1] / known.attributed] if known and hottest else None,
         "why_empty": "" if known else nothing if host.recordings else "not recorded",
         "unlike": None if distance is None else distance_record(distance),
     }

@@ -24,6 +24,8 @@ import { fineAxis } from "./time_axis.js";
  */
 
 const TRACK_TALL = 40;
+/** Values from which the number of threads is known: of time on the clock. */
+const OF_CLOCK = new Set(["wall", "offcpu"]);
 /** As the report calls them. */
 const OTHER_THREADS = "other threads";
 /** Samples of the group that has most of them, in each column of the map. */
@@ -36,7 +38,7 @@ export class ThreadTracks {
   constructor(context) {
     this.context = context;
     this.head = make("h2");
-    this.lead = make("p", "lead", "A row is a group of threads, a bar what they do at that time. Drag over bars to see that range, and of one row that group, in every view.");
+    this.lead = make("p", "lead", "A row is a group of threads with names that are alike, a bar what they do at that time. Drag over bars to see that range, and of one row that group, in every view.");
     this.note = make("p", "time-note");
     this.note.setAttribute("aria-live", "polite");
     this.map = new CellMap("tracks", "Threads by time", {
@@ -84,7 +86,11 @@ export class ThreadTracks {
     this.map.show({
       columns: steps.columns, rows: tracks.length, rowHeight: TRACK_TALL, columnWidth, ticks, inTime: false, dark, labels: [],
       color: () => "",
-      title: (row) => page.threads[at(row).thread],
+      title: (row) => {
+        const { thread, full } = at(row);
+        const threads = OF_CLOCK.has(page.events[event].type) ? Math.round(full / steps.span / 1000) : 0;
+        return `${page.threads[thread]}${threads > 1 ? ` · ${threads} threads at a time` : ""}`;
+      },
       pieces: (column, row) => {
         const { sums, full } = at(row);
         const here = sums.subarray(column * kinds.length, (column + 1) * kinds.length);
