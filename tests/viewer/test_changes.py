@@ -57,7 +57,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_stacks_are_changed_in_what_is_saved(viewer: Viewer, page: Path, downloads: Path) -> None:
     viewer.open(page)
     for changes, expected in CHANGED.items():
-        viewer.follow(f"changes={quote(changes)}")
+        viewer.follow(f"event=cpu&changes={quote(changes)}")
         file = save(viewer, downloads, "folded")
         assert (
             Profile.open(file).to_folded() == Profile.from_bytes(expected.encode(), "folded").to_folded()
@@ -68,7 +68,7 @@ def test_stacks_are_changed_in_what_is_saved(viewer: Viewer, page: Path, downloa
 
 
 def test_a_change_is_chosen_in_the_menu_of_a_frame_and_ends_with_its_chip(viewer: Viewer, page: Path) -> None:
-    viewer.open(page, "view=methods")
+    viewer.open(page, "event=cpu&view=methods")
     assert "idle" in names(viewer, "methods", 2)
     viewer.press("g", Keys.ARROW_DOWN, Keys.ARROW_RIGHT, "x")
     viewer.until("return document.getElementById('frame-menu').matches(':popover-open')")
