@@ -326,7 +326,7 @@ class Stage(msgspec.Struct):
     """One attempt of a stage. `status` is ACTIVE, COMPLETE, FAILED, PENDING or SKIPPED.
 
     `failures` count its failed tasks by reason, `kills` its killed ones; `resubmitted` are tasks that were
-    done, and lost with their executor. `causes` are those of the task that failed too often, oldest first;
+    done, and lost with their executor. `causes` are those of the task that failed too often, or else last;
     `lost_blocks` are executors whose shuffle blocks its tasks could not fetch. `jobs` are those that waited
     for it.
     """
@@ -367,7 +367,8 @@ class Stage(msgspec.Struct):
 
 class Application(msgspec.Struct):
     """A whole application. `end` is 0 if it runs, or its end is not known. `version` is Spark's.
-    `last_event` is the newest moment that any event has. Secrets in `properties` are masked."""
+    `last_event` is the newest moment that any event has. `unplanned` are SQL queries that failed before they
+    had a plan, by id: when, and their error. Secrets in `properties` are masked."""
 
     id: str = ""
     name: str = ""
@@ -387,6 +388,7 @@ class Application(msgspec.Struct):
     stages: dict[tuple[int, int], Stage] = field(default_factory=dict)
     sql: dict[int, Any] = field(default_factory=dict)
     streams: dict[str, StreamQuery] = field(default_factory=dict)
+    unplanned: dict[int, tuple[int, str]] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
 
     @property

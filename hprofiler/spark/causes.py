@@ -21,15 +21,16 @@ _TRACEBACK = "Traceback (most recent call last):"
 _AFTER_PYTHON = re.compile(
     r"^(?:\tat |\t\.\.\. | ?SQLSTATE: |Driver stacktrace:|During handling of the|The above exception was)"
 )
-_SQL_STATE = re.compile(r"\s*\bSQLSTATE: \w{5}\s*$")
+_SQL_STATE = re.compile(r"\s*\bSQLSTATE: \w{5}\s*$", re.MULTILINE)
 _KIND = re.compile(r"([A-Za-z_][\w$]*(?:\.[\w$]+)*)(?::\s+|:?\s*$)")
 _EXCEPTION = re.compile(r"\.|(?:Exception|Error|Exit|Interrupt|Iteration|Warning|Lost\w*)$")
 _CONNECT = re.compile(r"\(([a-z_][\w$]*(?:\.[\w$]+)+)\) ")
-_WORKER_DIED = re.compile(r"Python worker exited unexpectedly \([^)]{1,100}\)[^\n]*")
+_WORKER_DIED = re.compile(r"Python worker exited unexpectedly \([^)]{1,100}\)")
 _CANCELLED = re.compile(
     r"(?:[\w.$]+: )?(?:\[\w+\] )?(?:Job|Stage)(?: \d+)? (?:was )?cancell?ed\b|\[?OPERATION_CANCELED\b"
 )
 _SHUT_DOWN = re.compile(r"SparkContext (?:was shut down|has been shutdown)")
+_INTERRUPTED = ("InterruptedException", "InterruptedIOException", "ClosedByInterruptException")
 EXECUTOR_LOST = "ExecutorLostFailure"
 FETCH_FAILED = "FetchFailedException"
 
@@ -71,6 +72,7 @@ def cause_of(message: str) -> Cause:
     if died := _WORKER_DIED.search(text):
         return Cause("org.apache.spark.SparkException", died.group())
     chain = [_FRAME.split(part, maxsplit=1)[0] for part in _CAUSED_BY.split(text)]
+    chain = [part for part in chain if not part.startswith("[CIRCULAR REFERENCE")] or chain
     within = _exception(chain[0]).text if len(chain) > 1 else ""
     return _exception(chain[-1])._replace(within=within)
 
@@ -78,6 +80,11 @@ def cause_of(message: str) -> Cause:
 def is_cancelled(message: str) -> bool:
     """Whether somebody cancelled it, Spark's adaptive execution included."""
     return bool(_CANCELLED.match(message))
+
+
+def is_interrupted(cause: Cause) -> bool:
+    """Whether a thread of the driver was interrupted, as those of streaming queries are to stop them."""
+    return cause.kind.rpartition(".")[2] in _INTERRUPTED
 
 
 def is_shut_down(message: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -175,3 +176,48 @@ def test_an_application_that_gives_up_after_executors_were_lost(tmp_path: Path) 
 def test_an_exit_code_alone_is_a_failure(tmp_path: Path) -> None:
     found = failures_of(tmp_path, event("ApplicationEnd", Timestamp=6000, ExitCode=1))
     assert sentence(failure_findings(found)).startswith("The application ended with exit code 1")
+
+
+def test_a_stage_of_spark_4_that_says_only_the_outermost_exception(tmp_path: Path) -> None:
+    stack = (
+        "a.SparkException: [TASK_WRITE_FAILED] rows of x. SQLSTATE: 58030\\n\\tat b\\nCaused by: c.D: full"
+    )
+    reason = {"Class Name": "a.SparkException", "Full Stack Trace": stack}
+    task = attempt(0, Reason="ExceptionFailure", **reason)
+    found = failures_of(
+        tmp_path, JOB, SUBMITTED, task, *failed("[TASK_WRITE_FAILED] rows of x. SQLSTATE: 58030")
+    )
+    assert found.causes[0].cause[:2] == ("c.D", "full")
+    other = failures_of(
+        tmp_path, JOB, SUBMITTED, task, *failed("Total size of results is bigger than it may be")
+    )
+    assert other.causes[0].cause.text == "Total size of results is bigger than it may be"
+
+
+SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
+
+
+@pytest.mark.parametrize(
+    ("error", "begin"),
+    [
+        (
+            "java.lang.OutOfMemoryError: Java heap space",
+            "Query 4 failed in the driver: java.lang.OutOfMemoryError",
+        ),
+        ("java.lang.InterruptedException", ""),
+        ("[SPARK_JOB_CANCELLED] Job 1 cancelled part of cancelled job group g SQLSTATE: XXKDA", ""),
+        ("Job 1 cancelled because SparkContext was shut down", ""),
+    ],
+)
+def test_a_query_that_fails_before_it_has_a_plan(tmp_path: Path, error: str, begin: str) -> None:
+    end = json.dumps({"Event": f"{SQL}End", "executionId": 4, "time": 3000, "errorMessage": error})
+    found = failures_of(tmp_path, end.encode())
+    assert sentence(failure_findings(found)).startswith(begin) and bool(begin) == bool(found.queries)
+
+
+def test_a_streaming_query_that_fails_without_a_batch(tmp_path: Path) -> None:
+    stream = "org.apache.spark.sql.streaming.StreamingQueryListener$Query"
+    error = "a.StreamingQueryException: no\n=== Streaming Query ===\n\tat x\nCaused by: a.B: no topic"
+    ended = {"Event": f"{stream}TerminatedEvent", "id": "i", "runId": "r", "exception": error}
+    found = failures_of(tmp_path, json.dumps(ended).encode())
+    assert sentence(failure_findings(found)) == "A streaming query failed: a.B: no topic."

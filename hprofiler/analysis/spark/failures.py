@@ -13,7 +13,15 @@ from typing import Any
 
 from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.spark.application import Application, Executor, Job, Stage
-from hprofiler.spark.causes import EXECUTOR_LOST, FETCH_FAILED, Cause, cause_of, is_cancelled, is_shut_down
+from hprofiler.spark.causes import (
+    EXECUTOR_LOST,
+    FETCH_FAILED,
+    Cause,
+    cause_of,
+    is_cancelled,
+    is_interrupted,
+    is_shut_down,
+)
 from hprofiler.spark.log.sql import SqlExecution
 from hprofiler.spark.losses import EXPECTED, UNEXPLAINED, loss_code, losses
 
@@ -26,8 +34,8 @@ _AFTER_OTHERS = ("FileAlreadyExistsException", "FileExistsError", "CommitDeniedE
 @dataclass(frozen=True)
 class Failure:
     """What failed for one cause: `time` is when first, by the driver's clock. `stage` is the attempt that
-    failed, and `query` the SQL execution, where that is known. `jobs` and `queries` are those that failed for
-    it."""
+    failed, and `query` the SQL execution, where that is known. `jobs`, `queries` and `streams` (runs of
+    streaming queries) are those that failed for it."""
 
     cause: Cause
     time: int
@@ -35,6 +43,7 @@ class Failure:
     query: int | None = None
     jobs: tuple[int, ...] = ()
     queries: tuple[int, ...] = ()
+    streams: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,7 @@ class Failures:
 
     jobs: tuple[int, ...]
     queries: tuple[int, ...]
+    streams: tuple[str, ...]
     stages: tuple[tuple[int, int], ...]
     repeated: tuple[tuple[int, int], ...]
     consequences: int
@@ -73,16 +83,10 @@ def find_failures(application: Application) -> Failures:
             failure = _of_job(application, job, by_job.get(job.id, []))
             found.append(failure)
             failed_stages += [failure.stage] if failure.stage else []
-    failed_queries = {
-        query.id: query
-        for query in application.sql.values()
-        if query.error and not is_cancelled(query.error) and not is_shut_down(query.error)
-    }
-    for query in failed_queries.values():
-        found += _of_query(query, found)
-    queries = [
-        id_ for id_, one in failed_queries.items() if one.root == id_ or one.root not in failed_queries
-    ]
+    queries = _add_queries(application, found)
+    streams = [run for run, stream in application.streams.items() if _has_failed(stream.error)]
+    for run in streams:
+        found += _of_stream(run, cause_of(application.streams[run].error or ""), application.until, found)
     causes = _by_cause(found, application)
     last = _last_attempts(application)
     repeated = tuple(
@@ -94,6 +98,7 @@ def find_failures(application: Application) -> Failures:
     return Failures(
         tuple(failed_jobs),
         tuple(queries),
+        tuple(streams),
         tuple(dict.fromkeys(failed_stages)),
         repeated,
         counts["consequence"],
@@ -125,6 +130,8 @@ def failure_findings(found: Failures) -> list[SparkFinding]:
         return [SparkFinding("job-failed", {"failed": len(found.jobs), "jobs": found.all_jobs, **parameters})]
     if found.queries:
         return [SparkFinding("query-failed", {"failed": len(found.queries), **parameters})]
+    if found.streams:
+        return [SparkFinding("stream-failed", {"failed": len(found.streams), **parameters})]
     if found.consequences:
         reason = found.cut_off.text if found.cut_off else ""
         parameters = {"failed": found.consequences, "jobs": found.all_jobs, "reason": reason}
@@ -135,12 +142,19 @@ def failure_findings(found: Failures) -> list[SparkFinding]:
 def _kind_of_job(application: Application, job: Job) -> str:
     if job.status != "FAILED":
         return "running" if job.status == "RUNNING" else "succeeded"
+    query = application.sql.get(job.sql) if job.sql is not None else None
+    completed = query is not None and query.error == ""
+    if is_cancelled(job.failure) and (completed or not is_shut_down(job.failure)):
+        return "cancelled"
     if is_shut_down(job.failure):
         return "consequence"
-    if is_cancelled(job.failure):
-        return "cancelled"
-    query = application.sql.get(job.sql) if job.sql is not None else None
-    return "recovered" if query is not None and query.error == "" else "failed"
+    return "recovered" if completed else "failed"
+
+
+def _has_failed(error: str | None) -> bool:
+    """Whether a query did, by its error."""
+    stopped = not error or is_cancelled(error) or is_shut_down(error)
+    return not stopped and not is_interrupted(cause_of(error or ""))
 
 
 def _failed_stages(application: Application) -> dict[int, list[Stage]]:
@@ -167,12 +181,19 @@ def _of_job(application: Application, job: Job, stages: list[Stage]) -> Failure:
 def _of_stage(stage: Stage) -> Cause:
     """The cause that most attempts of the task had that failed too often, without those that follow from
     others; the first one of several."""
-    causes = [cause for cause in stage.causes if not _is_weak(cause)]
+    own = cause_of(stage.failure)
+    # Spark 4 says of some failures only the outermost exception, and not of which task it is.
+    tasks = stage.causes if "Task " in stage.failure else [one for one in stage.causes if _contains(one, own)]
+    causes = [cause for cause in tasks if not _is_weak(cause)]
     kinds = Counter(cause.kind for cause in causes)
     if not kinds:
-        return cause_of(stage.failure)
+        return own
     most = max(kinds, key=lambda kind: kinds[kind])  # the first one of several
     return next(cause for cause in causes if cause.kind == most)
+
+
+def _contains(cause: Cause, outer: Cause) -> bool:
+    return outer.message in cause.within or outer.message in cause.text
 
 
 def _is_weak(cause: Cause) -> bool:
@@ -198,6 +219,19 @@ def _of_executor(executor: Executor) -> Cause:
     return Cause(EXECUTOR_LOST, cause_of(executor.reason).text, executor.id)
 
 
+def _add_queries(application: Application, found: list[Failure]) -> list[int]:
+    """The queries that failed, without those that another one ran; `found` gets their failures."""
+    failed = {query.id: query for query in application.sql.values() if _has_failed(query.error)}
+    for query in failed.values():
+        found += _of_query(query, found)
+    ids = [id_ for id_, one in failed.items() if one.root == id_ or one.root not in failed]
+    for id_, (time, error) in application.unplanned.items():
+        if _has_failed(error):
+            ids.append(id_)
+            found.append(Failure(cause_of(error), time, None, id_, (), (id_,)))
+    return ids
+
+
 def _of_query(query: SqlExecution, found: list[Failure]) -> Iterator[Failure]:
     """The failure of a query that has none of its jobs or sub-executions: it failed in the driver."""
     error = cause_of(query.error or "")
@@ -209,13 +243,27 @@ def _of_query(query: SqlExecution, found: list[Failure]) -> Iterator[Failure]:
     yield Failure(error, query.end, None, query.id, (), (query.id,))
 
 
+def _of_stream(run: str, cause: Cause, time: int, found: list[Failure]) -> Iterator[Failure]:
+    """The failure of a streaming query that none of its batches has."""
+    for at, one in enumerate(found):
+        if one.cause[:2] == cause[:2]:
+            found[at] = replace(one, streams=(*one.streams, run))
+            return
+    yield Failure(cause, time, streams=(run,))
+
+
 def _by_cause(found: list[Failure], application: Application) -> tuple[Failure, ...]:
     """Failures with the same cause are one."""
     by_cause: dict[Cause, Failure] = {}
     for one in sorted(found, key=lambda one: one.time or application.until):
         first = by_cause.get(one.cause)
         if first is not None:
-            one = replace(first, jobs=(*first.jobs, *one.jobs), queries=(*first.queries, *one.queries))
+            one = replace(
+                first,
+                jobs=(*first.jobs, *one.jobs),
+                queries=(*first.queries, *one.queries),
+                streams=(*first.streams, *one.streams),
+            )
         if first is not None or len(by_cause) < MOST_CAUSES:
             by_cause[one.cause] = one
     return tuple(by_cause.values())

@@ -27,6 +27,7 @@ _LONGEST_NAME = 80
 TEXTS = {
     "job-failed": "{failed} of {jobs} failed{where}{because}{more}",
     "query-failed": "{queries} failed in the driver{because}{more}",
+    "stream-failed": "{streams} failed{because}{more}",
     "jobs-cut-off": "{failed} of {jobs} ended only because SparkContext was shut down{because}",
     "exit-code": "the application ended with exit code {exit_code}, and its log does not say why",
     "no-stage": "no stage ran for {cost} of {total} ({share:.0%}){parts}{longest}",
@@ -221,6 +222,9 @@ def _of_failure(shown: Mapping[str, Any]) -> dict[str, str]:
     return {
         "jobs": counted(shown.get("jobs", 0), "jobs"),
         "queries": f"query {query}" if shown["failed"] == 1 else counted(shown["failed"], "queries"),
+        "streams": "a streaming query"
+        if shown["failed"] == 1
+        else counted(shown["failed"], "streaming queries"),
         "where": where + (f" of query {query}" if query is not None else ""),
         "because": f": {reason}" if reason else "",
         "more": f" ({', '.join(more)})" if more else "",

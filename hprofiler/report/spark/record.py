@@ -75,6 +75,7 @@ def _failures_record(failures: Failures) -> dict[str, Any]:
         "exitCode": failures.exit_code,
         "jobIds": failures.jobs,
         "queryIds": failures.queries,
+        "streams": failures.streams,
         "stages": failures.stages,
         "repeatedStages": failures.repeated,
         "endedWithApplication": failures.consequences,
@@ -88,6 +89,7 @@ def _failures_record(failures: Failures) -> dict[str, Any]:
                 "queryId": one.query,
                 "jobIds": one.jobs,
                 "queryIds": one.queries,
+                "streams": one.streams,
             }
             for one in failures.causes
         ],

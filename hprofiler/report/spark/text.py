@@ -131,6 +131,8 @@ def failure_part(failures: Failures, found: Figures) -> Part:
             for reason, count in getattr(one.stage, attribute).items():
                 reasons[reason] = reasons.get(reason, 0) + count
         for reason, count in sorted(reasons.items(), key=lambda pair: -pair[1])[:_REASONS_SHOWN]:
+            stage_killed, cancelled, why = reason.partition("Stage cancelled: ")
+            reason = stage_killed + cancelled + cause_of(why).text if cancelled else reason
             lines.append(f"{counted(count, 'tasks')} {word}: {reason_text(reason)}")
     resubmitted = sum(one.stage.resubmitted for one in found.stages)
     if resubmitted:
@@ -144,6 +146,8 @@ def _failure_text(one: Failure) -> str:
         what.append(stage_name(*one.stage))
     if one.query is not None:
         what.append(f"query {one.query}")
+    if one.streams:
+        what.append(f"streaming query {some(list(one.streams), 3)}")
     if len(one.jobs) > 1 or (one.jobs and not what):
         what.append(f"job {some([str(job) for job in one.jobs], 5)}")
     reason = reason_text(one.cause.text)

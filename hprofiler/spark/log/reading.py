@@ -203,6 +203,7 @@ class EventReader:
         for key in list(self._peaks):
             self._pack_peaks(key)
         application.sql = self._sql.finish()
+        application.unplanned = self._sql.unplanned
         application.streams = self._streams.queries
         application.notes = list(self._notes())
         return application
@@ -485,8 +486,9 @@ class EventReader:
         stage.status = "FAILED" if info.failure is not None else "COMPLETE" if stage.start else "SKIPPED"
         causes = self._causes.pop(stage.key, {})
         self._causes_kept -= sum(map(len, causes.values()))
-        if failed := _FAILED_TASK.search(stage.failure):
-            stage.causes = tuple(causes.get(int(failed.group(1)), ()))
+        if stage.failure and causes:
+            failed = _FAILED_TASK.search(stage.failure)
+            stage.causes = tuple(causes.get(int(failed.group(1)) if failed else next(reversed(causes)), ()))
         stage.tasks.pack()
         self._loose.pop(stage.key, None)
         self._pack_peaks(stage.key)
@@ -674,7 +676,8 @@ class EventReader:
         if self._causes_kept < _MOST_CAUSES:
             self._causes_kept += 1
             kept = Cause(*(text[:_LONGEST_CAUSE] for text in cause))
-            self._causes.setdefault(stage.key, {}).setdefault(index, []).append(kept)
+            of_stage = self._causes.setdefault(stage.key, {})
+            of_stage[index] = [*of_stage.pop(index, []), kept]  # the last one that failed is last
 
     # Memory
 

@@ -40,6 +40,10 @@ _ENTRY = 16
 """A dictionary's entry takes the memory of so many values in an array."""
 _LONGEST_PLAN = 1 << 20
 _LONGEST_TEXT = 4000
+_LONGEST_ERROR = 20_000
+_MOST_ERRORS = 10 << 20
+"""Letters of all errors before they are kept shorter."""
+_MOST_UNPLANNED = 1000
 _LONGEST_KIND = 40
 _LONGEST_NUMBER = 20
 _CODEGEN = "WholeStageCodegen"
@@ -167,16 +171,19 @@ class SqlExecution(msgspec.Struct):
 class SqlLog:
     """Executions in the making, event by event, in the order of the log.
 
-    `left_out` are executions that are not kept, `without_details` those that are kept without their plans.
+    `unplanned` are queries that failed before they had a plan, by id: when, and their error. `left_out` are
+    executions that are not kept, `without_details` those that are kept without their plans.
     `left_out_stages` and `left_out_metrics` are those of executions that are kept.
     """
 
     def __init__(self) -> None:
         self.executions: dict[int, SqlExecution] = {}
+        self.unplanned: dict[int, tuple[int, str]] = {}
         self.left_out = 0
         self.without_details = 0
         self.left_out_stages = 0
         self.left_out_metrics = 0
+        self._errors = 0
         self._packed = 0
         self._open_plans = 0
         self._linked_stages = 0
@@ -310,14 +317,23 @@ class SqlLog:
 
     def _end(self, event: _End) -> None:
         execution = self._open.get(event.id)
+        error = None if event.error is None else self._error(event.error)
         if execution is None:
+            if error and event.id not in self.executions and len(self.unplanned) < _MOST_UNPLANNED:
+                self.unplanned[event.id] = event.time, error
             return
         self._aggregate(execution)
         execution.made.end = event.time
-        execution.made.error = None if event.error is None else event.error[:_LONGEST_TEXT]
+        execution.made.error = error
         execution.ends += 1
         self._forget_stages(execution)
         self._close(execution)
+
+    def _error(self, text: str) -> str:
+        """Without its middle, if it is long: its first cause stands at the end."""
+        most = _LONGEST_ERROR if self._errors < _MOST_ERRORS else _LONGEST_TEXT
+        self._errors += min(len(text), most)
+        return text if len(text) <= most else f"{text[: most // 2]}\n…\n{text[-most // 2 :]}"
 
     def _close(self, execution: _Open) -> None:
         if execution.ends > len(execution.made.jobs):
