@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import inf, isfinite, sqrt
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any
 
 from hprofiler.base.bounded_json import members
@@ -180,13 +181,15 @@ def run_of(source: str, application: Application, found: Figures, by: str) -> Si
     )
 
 
-def scaling(runs: Sequence[SizedRun]) -> Scaling:
+def scaling(runs: Sequence[SizedRun], failed: Mapping[str, str] = MappingProxyType({})) -> Scaling:
+    """`failed` are reasons by the source of runs that were left out."""
     points = table(runs)
     base = points[0]
     measured = [(one.n, base.n * base.mean.elapsed / one.elapsed) for one in runs]
     amdahl = _fit(measured, "a") if len(points) >= 2 else None
     usl = _fit(measured, "ab") if len(points) >= 3 else None
-    return Scaling(runs, points, amdahl, usl, _warnings(runs, points, usl))
+    left_out = [Warned("failed", {"source": source, "reason": reason}) for source, reason in failed.items()]
+    return Scaling(runs, points, amdahl, usl, [*left_out, *_warnings(runs, points, usl)])
 
 
 def table(runs: Sequence[SizedRun]) -> list[Point]:
@@ -268,7 +271,9 @@ def _warnings(runs: Sequence[SizedRun], points: Sequence[Point], usl: Fit | None
     few = [one.n for one in points if one.runs < _ENOUGH_RUNS]
     if few:
         found.append(Warned("few-runs", {"sizes": few, "enough": _ENOUGH_RUNS}))
-    if len(points) < _ENOUGH_POINTS:
+    if len(points) == 1 and len(runs) > 1:
+        found.append(Warned("one-size", {"size": points[0].n}))
+    elif len(points) < _ENOUGH_POINTS:
         found.append(Warned("few-points", {"points": len(points), "enough": _ENOUGH_POINTS}))
     noisy = [one.n for one in points if one.most > _NOISY * one.least]
     if noisy:

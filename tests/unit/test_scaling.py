@@ -201,3 +201,18 @@ def test_a_run_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "own CPU time" in capsys.readouterr().out
     assert exit_code(["scale", runs[0], *runs]) == 2
     assert "are the same run" in capsys.readouterr().err
+
+
+def test_a_run_that_failed_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [str(path) for path in sorted((Path(__file__).with_name("spark") / "scale-failed-run").iterdir())]
+    assert exit_code(["scale", *runs, "--json"]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert [point["n"] for point in found["points"]] == [1, 2, 4]
+    (failed,) = (one for one in found["warnings"] if one["code"] == "failed")
+    assert failed["source"] == runs[3] and failed["reason"].startswith("1 of 1 job failed in stage 0.0")
+    assert exit_code(["scale", runs[3]]) == 4 and "all runs failed" in capsys.readouterr().err
+
+
+def test_runs_of_one_size_do_not_scale() -> None:
+    found = scaling([SizedRun(f"run {time}", 4, time) for time in (100, 110, 90)])
+    assert codes(found) == {"one-size"} and found.amdahl is None

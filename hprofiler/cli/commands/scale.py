@@ -8,10 +8,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hprofiler.analysis.growth import Growth, grown_methods, work_by_size
+from hprofiler.analysis.spark.failures import failure_findings, find_failures
+from hprofiler.analysis.spark.words import sentence
 from hprofiler.app.spark_source import read_source
 from hprofiler.base.errors import UsageError, writing
 from hprofiler.base.passwords import shown_url
 from hprofiler.base.paths import at_home, is_file
+from hprofiler.base.text import some
 from hprofiler.cli.commands.spark import exit_of
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.numbers import output_path
@@ -21,6 +24,7 @@ from hprofiler.cli.terminal.progress import counters
 from hprofiler.report.spark.scaling import scaling_lines, warning_text
 from hprofiler.report.spark.scaling_page import write_scaling_page
 from hprofiler.runfolder import RUN_FILE
+from hprofiler.spark.facts import SparkError
 from hprofiler.spark.figures import figures
 from hprofiler.spark.scaling import SizedRun, run_of, scaling
 
@@ -28,8 +32,8 @@ from hprofiler.spark.scaling import SizedRun, run_of, scaling
 def command(options: argparse.Namespace) -> int:
     page = options.output and output_path(options.output, "docs/scaling.md")
 
-    runs, folders, ending = _read(options)
-    found = scaling(runs)
+    runs, failed, folders, ending = _read(options)
+    found = scaling(runs, failed)
     growth = _growth(runs, folders)
     if page:
         with writing(page):
@@ -44,12 +48,15 @@ def command(options: argparse.Namespace) -> int:
     return ending
 
 
-def _read(options: argparse.Namespace) -> tuple[list[SizedRun], dict[str, Path], Exit]:
-    """All runs, and the run folders by the source of their run.
+def _read(
+    options: argparse.Namespace,
+) -> tuple[list[SizedRun], dict[str, str], dict[str, Path], Exit]:
+    """All runs, why others failed by their source, and the run folders by the source of their run.
 
     A run may be named by its run folder and by its event log: the log knows all of the job.
     """
     runs: dict[tuple[str, str], SizedRun] = {}
+    failed: dict[str, str] = {}
     folders: dict[tuple[str, str], Path] = {}
     named: dict[tuple[tuple[str, str], bool], str] = {}
     ending = Exit.OK
@@ -61,12 +68,21 @@ def _read(options: argparse.Namespace) -> tuple[list[SizedRun], dict[str, Path],
         if (key, is_run) in named:
             raise UsageError(f"{named[key, is_run]} and {source} are the same run", "name each run once")
         named[key, is_run] = source
+        reason = sentence(failure_findings(find_failures(application)))
+        if reason:
+            failed[source] = reason
+            ending = Exit.PARTIAL
+            continue
         if is_run:
             folders[key] = at_home(given)
         if key not in runs or not is_run:
             runs[key] = run_of(source, application, figures(application), options.by)
         ending = max(ending, exit_of(application))
-    return list(runs.values()), {runs[key].source: folder for key, folder in folders.items()}, ending
+    if not runs:
+        raise SparkError(
+            f"all runs failed: {some([*failed.values()], 3)}", "name runs that did all of their work"
+        )
+    return list(runs.values()), failed, {runs[key].source: folder for key, folder in folders.items()}, ending
 
 
 def _growth(runs: Sequence[SizedRun], folders: Mapping[str, Path]) -> Growth | None:

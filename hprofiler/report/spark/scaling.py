@@ -132,6 +132,8 @@ def warning_text(one: Warned) -> str:
             for value in (given["least"], given["most"])
         )
         return f"the runs did different work: their {given['what']} are {least} to {most}"
+    if one.code == "failed":
+        return f"{given['source']} is left out, because it failed: {given['reason']}"
     if one.code == "not-ended":
         return f"no end of the application is in {some(given['sources'], _NAMED)}: it may have done less work"
     if one.code == "super-linear":
@@ -141,6 +143,8 @@ def warning_text(one: Warned) -> str:
         )
     if one.code == "few-runs":
         return f"fewer than {given['enough']} runs at {sizes}: chance is not known"
+    if one.code == "one-size":
+        return f"all runs have the size {given['size']:g}: how the job scales is not known; try another --by"
     if one.code == "few-points":
         return f"only {counted(given['points'], 'sizes')}: fits want {given['enough']}"
     if one.code == "runs-differ":
