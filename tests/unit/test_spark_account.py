@@ -87,7 +87,9 @@ ON_TOP = {
 """What stands first of each log, and a part of the sentence."""
 
 
-@pytest.mark.parametrize("log", [*sorted(CASES.iterdir()), LOG], ids=lambda log: log.stem)
+@pytest.mark.parametrize(
+    "log", [*sorted(filter(Path.is_file, CASES.iterdir())), LOG], ids=lambda log: log.stem
+)
 def test_the_largest_part_is_on_top(log: Path) -> None:
     application = read_source(str(log), None)
     judged = judge(application, Replay(application))

@@ -27,7 +27,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
-from itertools import compress
+from itertools import compress, repeat
 
 from hprofiler.spark.application import DRIVERS, SUCCESS, Application
 from hprofiler.spark.replay.schedule import Replay, ReplayStage
@@ -118,9 +118,9 @@ class Account:
     """Milliseconds; `parts` add up to `total` and are in the order of GROUPS.
 
     `of_stages` is the time of each stage, by its place in the replay, without its waits for an executor;
-    `work` is that of it with tasks on a quarter of the slots or more; `did` divides the time of its tasks, in
-    shares. `slot_time` is that of all slots together, `idle` the part of it in which they had no task, by
-    group.
+    `work` is that of it with tasks on a quarter of the slots or more; `shares` divide the time of its tasks
+    (see `did`). `slot_time` is that of all slots together, `idle` the part of it in which they had no task,
+    by group.
     """
 
     start: int
@@ -128,9 +128,16 @@ class Account:
     parts: tuple[Part, ...]
     of_stages: Sequence[int]
     work: Sequence[int]
-    did: Sequence[Mapping[str, float]]
+    shares: Sequence[float]
     slot_time: int
     idle: Mapping[str, int]
+
+    def did(self, place: int) -> dict[str, float]:
+        """What the tasks of a stage did, as shares of their time: the parts of the group `work` that are not
+        0."""
+        codes = GROUPS["work"]
+        shares = self.shares[place * len(codes) : (place + 1) * len(codes)]
+        return {code: share for code, share in zip(codes, shares, strict=True) if share}
 
     def group(self, name: str) -> int:
         return sum(part.time for part in self.parts if part.code in GROUPS[name])
@@ -146,7 +153,9 @@ def account(application: Application, replay: Replay) -> Account:
     start, end = _bounds(application, replay.stages)
     sweep = _Sweep(application, replay, start, end)
     sweep.run()
-    did = [_did(stage) for stage in replay.stages]
+    shares = array("d")
+    for stage in replay.stages:
+        shares.extend(map(_did(stage).get, GROUPS["work"], repeat(0.0)))
     work = sweep.of_stage["work"]
     at_work = [times for code, times in sweep.of_stage.items() if code != "no-executor"]
     of_stages = [sum(times) for times in zip(*at_work, strict=True)]
@@ -156,10 +165,10 @@ def account(application: Application, replay: Replay) -> Account:
     for code in ("no-executor", *GROUPS["narrow"]):
         times = sweep.of_stage[code]
         parts[code] = _of_stages(code, sum(times), replay.stages, times, sweep.slots_of)
-    for code, time, by_stage in _work_parts(work, did):
+    for code, time, by_stage in _work_parts(work, shares):
         parts[code] = _of_stages(code, time, replay.stages, by_stage, sweep.slots_of)
     return Account(
-        start, end - start, tuple(parts.values()), of_stages, work, did, sweep.slot_time, sweep.idle
+        start, end - start, tuple(parts.values()), of_stages, work, shares, sweep.slot_time, sweep.idle
     )
 
 
@@ -217,17 +226,14 @@ def _divided(sums: Mapping[str, int]) -> dict[str, float]:
     return found
 
 
-def _work_parts(
-    work: Sequence[int], did: Sequence[Mapping[str, float]]
-) -> Iterator[tuple[str, int, Sequence[int]]]:
+def _work_parts(work: Sequence[int], shares: Sequence[float]) -> Iterator[tuple[str, int, Sequence[int]]]:
     """The time at work by what tasks did, in all and by stage. Fractions of milliseconds that are left when
     they are rounded down go to the largest."""
-    by_code = {code: array("q", bytes(8 * len(work))) for code in GROUPS["work"]}
-    exact = dict.fromkeys(GROUPS["work"], 0.0)
-    for number, (time, one) in enumerate(zip(work, did, strict=True)):
-        for code, share in one.items() if time else ():
-            exact[code] += time * share
-            by_code[code][number] = int(time * share)
+    codes = GROUPS["work"]
+    by_code, exact = {}, {}
+    for number, code in enumerate(codes):
+        times_of = [time * share for time, share in zip(work, shares[number :: len(codes)], strict=True)]
+        by_code[code], exact[code] = array("q", map(int, times_of)), sum(times_of)
     times = {code: int(time) for code, time in exact.items()}
     times[max(times, key=times.__getitem__)] += sum(work) - sum(times.values())
     for code, time in times.items():

@@ -202,7 +202,7 @@ def _waits(did: Mapping[str, float]) -> dict[str, float]:
 
 def _stage_wait(made: Account, place: int) -> list[SparkFinding]:
     """What takes most of the time of a stage's tasks besides the CPU."""
-    waits = _waits(made.did[place])
+    waits = _waits(made.did(place))
     if not waits:
         return []
     what = max(waits, key=waits.__getitem__)

@@ -60,7 +60,7 @@ def waste_findings(
 def _lost(made: Account, stages: Sequence[ReplayStage]) -> dict[str, _Lost]:
     found = {kind: _Lost() for kind in _KINDS}
     for place, stage in enumerate(stages):
-        if not made.did[place].get("repeated"):
+        if not made.did(place).get("repeated"):
             continue
         tasks: Counter[str] = Counter()
         times: Counter[str] = Counter()
@@ -115,7 +115,7 @@ def _spilled(made: Account, stages: Sequence[ReplayStage]) -> Iterator[SparkFind
     place = max(range(len(stages)), key=spilled.__getitem__, default=None)
     if place is None or spilled[place] < _MUCH_SPILL:
         return
-    stage, did = stages[place], made.did[place]
+    stage, did = stages[place], made.did(place)
     parameters = {
         "stage": stage.id,
         "attempts": stage.attempt_numbers,

@@ -20,7 +20,7 @@ _WAITS = {
     "python": "Python workers",
     "deserialize": "deserialization",
     "results": "making and fetching results",
-    "other": "what Spark does not time (input, output, spills, locks)",
+    "other": "what Spark does not time (input, output, spills, locks, Python before Spark 4)",
 }
 _LONGEST_REASON = 500
 _LONGEST_NAME = 80
@@ -127,8 +127,8 @@ def finding_text(finding: SparkFinding) -> str:
     if finding.code == "work":
         what = shown.get("what")
         parts = [f"{shown['cpu']:.0%} on a CPU"] if shown["cpu"] else []
-        parts += [f"{shown['whatShare']:.0%} {_WAITS[what]}"] if what else []
-        shown["most"] = f", of which {and_list(parts)}" if parts else ""
+        parts += [f"{shown['whatShare']:.0%} in {_WAITS[what]}"] if what else []
+        shown["most"] = f", of that {and_list(parts)}" if parts else ""
     if "what" in shown:
         shown["what"] = _WAITS[shown["what"]]
     if "executor" in shown:
