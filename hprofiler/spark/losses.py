@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from hprofiler.spark.application import Application
+from hprofiler.spark.causes import is_shut_down
 
 _EXIT = r"\bexit(?:ed)?\b\D{0,30}?"
 # What Spark guesses of every SIGKILL.
@@ -40,7 +41,8 @@ EXPECTED = {"idle", "driver-end"}
 
 def losses(application: Application) -> dict[str, str]:
     """The code of each executor that ended, by its id."""
-    last = max((stage.end for stage in application.stages.values()), default=0)
+    ended = (stage.end for stage in application.stages.values() if not is_shut_down(stage.failure))
+    last = max(ended, default=0)
     stopping = max(last, application.end - _STOPPING) if application.end else application.until
     found = {}
     for one in application.workers:

@@ -168,7 +168,7 @@ def test_an_application_that_gives_up_after_executors_were_lost(tmp_path: Path) 
     end = event("ApplicationEnd", Timestamp=6000, ExitCode=11)
     found = failures_of(tmp_path, JOB, SUBMITTED, removed, *job, end)
     assert sentence(failure_findings(found)) == (
-        f"1 of 1 job ended only because SparkContext was shut down: executor 7 was lost: {reason}."
+        f"1 of 1 job ended only because SparkContext was shut down, after executor 7 was lost: {reason}."
     )
     assert (found.jobs, found.exit_code) == ((), 11)
 

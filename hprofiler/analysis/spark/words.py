@@ -28,7 +28,7 @@ TEXTS = {
     "job-failed": "{failed} of {jobs} failed{where}{because}{more}",
     "query-failed": "{queries} failed in the driver{because}{more}",
     "stream-failed": "{streams} failed{because}{more}",
-    "jobs-cut-off": "{failed} of {jobs} ended only because SparkContext was shut down{because}",
+    "jobs-cut-off": "{failed} of {jobs} ended only because SparkContext was shut down{after}",
     "exit-code": "the application ended with exit code {exit_code}, and its log does not say why",
     "no-stage": "no stage ran for {cost} of {total} ({share:.0%}){parts}{longest}",
     "no-executor": "no executor was there for {cost} of {total} ({share:.0%}){longest}",
@@ -227,6 +227,7 @@ def _of_failure(shown: Mapping[str, Any]) -> dict[str, str]:
         else counted(shown["failed"], "streaming queries"),
         "where": where + (f" of query {query}" if query is not None else ""),
         "because": f": {reason}" if reason else "",
+        "after": f", after {reason}" if reason else "",
         "more": f" ({', '.join(more)})" if more else "",
     }
 
