@@ -26,7 +26,7 @@ _FACTOR = 0.05
 _CANDIDATES = 50
 # A method with more of both sides is above nearly all: the innermost of these says what the others do.
 _NEARLY_ALL = 0.95
-_MOST_NODES = 50_000
+_MOST_NODES = 200_000
 
 
 def findings_of_changes(changes: Changes) -> list[Finding]:

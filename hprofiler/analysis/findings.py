@@ -186,7 +186,7 @@ def _alike(subject: Subject) -> int:
 
 def _for_whom(subject: Subject) -> str:
     """ ", most of it for Job.run", where the hottest method serves others."""
-    owner = subject.walk.owner_of(subject.hottest.name) if subject.of_doing else ""
+    owner = subject.walk.owner_of(subject.hottest) if subject.of_doing else ""
     if owner in ("", subject.hottest.name) or subject.of_classes:
         return ""
     return f", most of it for {shown(owner)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,8 +31,9 @@ _POINTS = 0.03
 _OWNERS = 3
 # Events of which a method's cost is its own doing.
 _DOING = ("cpu", "alloc", "live")
-# Most frames to look at; smaller ones count as their callers.
-_MOST_NODES = 50_000
+# Most frames to look at; smaller ones are nobody's.
+_MOST_NODES = 200_000
+_SMALLER = re.compile(r"^\(\d+ smaller frames?\)$")
 
 
 Work = Counter[str]
@@ -57,6 +59,8 @@ class _Place(NamedTuple):
 
 
 _ROOT = _Place()
+# Of frames that were left out as too small.
+_NOBODY = _Place()
 
 
 class Walk:
@@ -72,7 +76,7 @@ class Walk:
         self.kernel_callers: Counter[str] = Counter()
         # Name, parent, place and cost of each node; the root is the first.
         self._tree: list[tuple[str, int, _Place, int]] = [("", 0, _ROOT, 0)]
-        self._known: dict[tuple[str, str], tuple[bool, Family | None]] = {}
+        self._known: dict[tuple[str, str], tuple[bool, Family | None] | None] = {}
         self._walk(profile, classes)
 
     def below(self, method: str) -> dict[Family, int]:
@@ -85,20 +89,22 @@ class Walk:
                 costs[place.family] += cost
         return costs
 
-    def owner_of(self, method: str) -> str:
+    def owner_of(self, method: Method) -> str:
         """The own method that most of a method's own cost is for; "" where none has more than half of it."""
         costs: Counter[str] = Counter()
         for name, _, place, cost in self._tree:
-            if name == method:
+            if name == method.name:
                 costs[place.owner] += cost
         owner, most = costs.most_common(1)[0] if costs else ("", 0)
-        return owner if 2 * most > sum(costs.values()) else ""
+        return owner if 2 * most > method.self_value else ""
 
     def _walk(self, profile: Profile, classes: bool) -> None:
         places = [_ROOT]
         for node in profile.pruned(frames=_MOST_NODES).nodes()[1:]:
             cost, above = node.self_value, places[node.parent]
-            place = above if classes and cost else self._below(above, node.name, node.kind)
+            place = self._below(above, node.name, node.kind)
+            if classes and cost and place is not _NOBODY:
+                place = above
             places.append(place)
             self._tree.append((node.name, node.parent, place, cost))
             if place.owner:
@@ -111,8 +117,11 @@ class Walk:
     def _below(self, above: _Place, name: str, kind: str) -> _Place:
         key = (name, kind)
         if key not in self._known:
-            self._known[key] = (is_own(name, kind), family_of(name))
-        own, family = self._known[key]
+            self._known[key] = None if _SMALLER.match(name) else (is_own(name, kind), family_of(name))
+        known = self._known[key]
+        if known is None:
+            return _NOBODY
+        own, family = known
         caller = above.caller if kind == "kernel" else name
         return _Place(name, None, caller) if own else _Place(above.owner, above.family or family, caller)
 

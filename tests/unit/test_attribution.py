@@ -12,6 +12,7 @@ from hprofiler.analysis.facts import read_facts
 from hprofiler.analysis.heaviest import heaviest
 from hprofiler.analysis.profiles import Names
 from hprofiler.analysis.result import ProfileSink, analyze_event
+from hprofiler.analysis.subject import Walk
 from tests.viewer.made_run import MadeHost, make_run, record_of
 
 KERNEL = "entry_SYSCALL_64_[k];do_futex_[k];futex_wait_queue_[k];schedule_[k]"
@@ -157,3 +158,16 @@ def test_idle_threads_make_no_process_heavy(tmp_path: Path) -> None:
     found = heaviest(run, event, 2)
     assert [(one.process.pid, one.cost, one.hottest.name) for one in found] == [(9, 3, "y"), (8, 1, "x")]
     assert sum(one.cost for one in found) == event.attributed
+
+
+def test_what_is_left_out_of_a_large_tree_is_not_its_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of what sorts is for Cold, on many small paths; Hot has the largest one."""
+    monkeypatch.setattr("hprofiler.analysis.subject._MOST_NODES", 20)
+    paths = [
+        f"a/Hot.run_[j];a/P{one}.visit_[j];a/Cold.make_[j];java/util/Arrays.sort_[j] 10" for one in range(100)
+    ]
+    text = "\n".join([*paths, "a/Hot.run_[j];java/util/Arrays.sort_[j] 900"])
+    made = of_run("cpu", Profile.from_bytes(text.encode(), "folded"))
+    walk = Walk(made.profile)
+    assert walk.owners["a/Hot.run"] in (0, 900)
+    assert walk.owner_of(made.methods[0]) == ""
