@@ -190,12 +190,13 @@ pub fn build_outcome(pid: i32, notes: Vec<Note>) -> Outcome {
 }
 
 /// Each failure once. The common cause of several notes is in the first of them. A good result has only remedies for a
-/// better engine.
+/// better engine, and for figures that are too low.
 fn remarks(notes: Vec<Note>, degraded: bool) -> Vec<Failure> {
     let mut known: Vec<Failure> = Vec::new();
     let mut remarks: Vec<Failure> = Vec::new();
     for note in notes {
-        let wanted = degraded || note.cause.is_some();
+        let too_low = note.code == Code::LargeObjectsMissed;
+        let wanted = degraded || note.cause.is_some() || too_low;
         let new = note.cause.filter(|cause| !known.contains(cause));
         let remark = Failure {
             code: note.code,
@@ -352,7 +353,17 @@ mod tests {
         assert_eq!(outcome.reason, reason);
         assert_eq!(outcome.remedy, "restart it; use x");
         assert_eq!(outcome.notes.len(), 5, "another code is another note");
-        let well = build_outcome(7, vec![Note::plain("not by x").because(no_attach())]);
-        assert_eq!((well.status, &*well.remedy), (Status::Ok, "restart it"));
+        let noted = |code, remedy: &str| Note {
+            remedy: remedy.to_owned(),
+            ..Note::plain("rough").coded(code)
+        };
+        let notes = vec![
+            Note::plain("not by x").because(no_attach()),
+            noted(Code::SamplerSlow, "wait"),
+            noted(Code::LargeObjectsMissed, "sample more"),
+        ];
+        let well = build_outcome(7, notes);
+        let told = "restart it; sample more";
+        assert_eq!((well.status, &*well.remedy), (Status::Ok, told));
     }
 }

@@ -11,7 +11,7 @@ from hprofiler.base.errors import ProfileError, UsageError
 # Code of the core's error (flamegraph/src/profile/error.rs) -> remedy.
 REMEDIES = {
     "unlike-values": "convert files of one kind at a time, or choose a --value",
-    "unknown-format": "name it with --from",
+    "unknown-format": "if it is one of these, name it with --from",
     "negative": "give both profiles: `hprofiler convert AFTER --diff BEFORE`",
     "merge-overflow": "use --mean",
 }
