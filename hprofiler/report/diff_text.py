@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from hprofiler._flamegraph import Change, category_label
-from hprofiler.analysis.diff import Changes, MethodChange, Moved, Paths, why_unsure
+from hprofiler.analysis.diff import Changes, MethodChange, Moved, Paths
 from hprofiler.analysis.diff_findings import SELF_ONLY, amount_of, points_of
 from hprofiler.analysis.diff_sides import Side
 from hprofiler.analysis.subject import Finding
@@ -159,7 +159,7 @@ def record(
     findings: Sequence[Finding],
     top: int,
     failed: Sequence[MethodChange],
-    unsure: Sequence[MethodChange] = (),
+    unsure: Sequence[tuple[MethodChange, str]] = (),
 ) -> dict[str, object]:
     """The same for JSON: every method that changed beyond noise, or the `top` where none did."""
     name, unit = compared.after.column
@@ -182,7 +182,7 @@ def record(
         "vanished": [_path(compared, one) for one in compared.vanished.sure[:top]],
         "paths_left_out": compared.appeared.unsure + compared.vanished.unsure,
         "failed": [one.name for one in failed],
-        "unsure": [{"method": one.name, "reason": why_unsure(compared, one)} for one in unsure],
+        "unsure": [{"method": one.name, "reason": why} for one, why in unsure],
     }
 
 

@@ -228,6 +228,13 @@ def test_fail_over_needs_three_processes_of_a_role(tmp_path, before, after):
     assert diff(*stored, "--fail-over", "5%").returncode == 1, "files are taken at their word"
 
 
+def test_what_noise_hides_of_few_processes_is_not_certain_in_json_too(tmp_path):
+    before, after = (run_of(tmp_path / str(x), f"main;x {x}\nmain;y {100 - x}\n") for x in (30, 45))
+    done = diff(before, after, "--fail-over", "5%", "--json")
+    (unsure,) = json.loads(done.stdout)["unsure"]
+    assert (done.returncode, unsure["method"]) == (3, "x") and unsure["reason"] in done.stderr
+
+
 def test_a_larger_share_of_less_work_is_not_growth(tmp_path):
     """Half of the work is gone: everything else has twice its share at the same cost."""
     before = run_of(tmp_path / "a", "main;regex 5000\nmain;parse 3000\nmain;write 2000\n")

@@ -58,11 +58,18 @@ def command(options: argparse.Namespace) -> int:
         _write(changes, findings, page if output.suffix == _PAGE else None, output, options.title)
     grown = [] if options.fail_over is None else changes.grew_over(options.fail_over)
     failed, unsure = split_by_certainty(changes, grown)
-    _print(changes, findings, options, failed, unsure)
+    within = None if options.fail_over is None or grown else hidden(changes, options.fail_over)
+    unsure_why = [(one, why_unsure(changes, one)) for one in unsure]
+    if within is not None:
+        unsure_why.append((within[0], _hides(changes, within[1])))
+    _print(changes, findings, options, failed, unsure, unsure_why)
     if options.fail_over is not None and changes.self_only:
         _print_grown(["cannot tell whether a total grew: stacks are broken"])
-    is_hidden = options.fail_over is not None and not grown and _print_hidden(changes, options.fail_over)
-    if is_hidden or any(why_unsure(changes, one) == WHY for one in unsure):
+    if within is not None:
+        one, noise = within
+        grew = f"{_grew(one)} ({_growth(one, changes)})"
+        _print_grown([f"cannot tell whether {grew}: {_hides(changes, noise)}"])
+    if within is not None or any(why_unsure(changes, one) == WHY for one in unsure):
         limit = f"--fail-over {100 * options.fail_over:g}%"
         print(f"  {_MORE_RUNS} {limit}", file=sys.stderr)
     if failed:
@@ -70,7 +77,7 @@ def command(options: argparse.Namespace) -> int:
     trusted = not any(
         side.broken or side.malformed_lines or side.incomplete or side.skips_stubs for side in changes.sides
     )
-    return Exit.OK if trusted and not (unsure or is_hidden or _problems(changes)) else Exit.PARTIAL
+    return Exit.OK if trusted and not (unsure_why or _problems(changes)) else Exit.PARTIAL
 
 
 def _side(name: str, time: TimeRange | None) -> Source:
@@ -108,6 +115,7 @@ def _print(
     options: argparse.Namespace,
     failed: list[MethodChange],
     unsure: list[MethodChange],
+    unsure_why: list[tuple[MethodChange, str]],
 ) -> None:
     for reason in _problems(changes)[:_FAILED_SHOWN]:
         print(f"not compared: {reason}", file=sys.stderr)
@@ -118,7 +126,7 @@ def _print(
         if side.skips_stubs:
             warn_of_stubs(printable(side.name))
     if options.json:
-        print_json(record(changes, findings, options.top, failed, unsure))
+        print_json(record(changes, findings, options.top, failed, unsure_why))
     else:
         print("\n".join(lines(changes, findings, options.top)))
     print_failed(changes, failed, unsure)
@@ -137,15 +145,10 @@ def print_failed(changes: Changes, failed: list[MethodChange], unsure: list[Meth
         _print_grown([f"cannot tell whether totals of {methods} grew: {WRONG_CALLERS}"])
 
 
-def _print_hidden(changes: Changes, limit: float) -> bool:
-    """Warns if a change over the limit may be hidden by noise, and whether it did."""
-    found = hidden(changes, limit)
-    if found:
-        one, noise = found
-        number = "1 process" if fewest(changes) == 1 else f"{fewest(changes)} processes"
-        why = f"with {number} on a side, a change below {100 * noise:.1f} points may be chance"
-        _print_grown([f"cannot tell whether {_grew(one)} ({_growth(one, changes)}): {why}"])
-    return found is not None
+def _hides(changes: Changes, noise: float) -> str:
+    """Why a change over the limit may be hidden."""
+    number = "1 process" if fewest(changes) == 1 else f"{fewest(changes)} processes"
+    return f"with {number} on a side, a change below {100 * noise:.1f} points may be chance"
 
 
 def _print_grown(told: list[str]) -> None:
