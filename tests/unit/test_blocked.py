@@ -133,7 +133,13 @@ def test_sections_of_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer["blocked"]["replayed"] == 3000 and answer["stragglers"]["count"] == 0
     assert answer["findings"][0] == {
         "code": "stage-share",
-        "parameters": {"stage": 1, "attempts": [0], "does": "", "share": pytest.approx(2 / 3)},
+        "parameters": {
+            "stage": 1,
+            "attempts": [0],
+            "does": "",
+            "share": pytest.approx(2 / 3),
+            "cpu": pytest.approx(0.308, abs=0.001),
+        },
         "seconds": 2.0,
         "text": "stage 1.0 takes 67% of the time",
     }

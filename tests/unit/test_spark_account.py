@@ -73,6 +73,8 @@ ON_TOP = {
     "deserialize": ("stage-share", "88% of its task time is deserialization"),
     "driver-gaps": ("no-stage", "No stage ran for 8.0 min of 8.7 min"),
     "fifo-queued": ("stage-share", "Stage 0.0 (count at App.scala:0) takes 88%"),
+    "gpu-slots": ("stage-share", "takes 94% of the time, 90% of that on a CPU"),
+    "kill-9": ("stage-share", "1 executor lost by SIGKILL"),
     "lost-executor-reason": ("job-failed", "9.1 GB of 9 GB physical memory used"),
     "memory-killed": ("failed-tasks", "6 executors lost for memory"),
     "one-partition": ("narrow", "1 of its 200 tasks reads all of its data"),
@@ -81,7 +83,7 @@ ON_TOP = {
     "root-cause": ("job-failed", "Java heap space"),
     "spill-few-partitions": ("spill", "298.0 GiB to disk in 8 tasks"),
     "sql-failed-in-driver": ("query-failed", "Could not execute broadcast in 300 secs"),
-    "stage-retries": ("repeated-tasks", "24 tasks ran again"),
+    "stage-retries": ("repeated-tasks", "after stage 1 failed 3 times"),
     "waits-for-executors": ("no-executor", "No executor was there for 10.0 min of 11.0 min"),
 }
 """What stands first of each log, and a part of the sentence."""

@@ -66,7 +66,7 @@ def judge(application: Application, replay: Replay) -> Judged:
     findings = ranked(
         made,
         failure_findings(failures),
-        waste_findings(application, made, replay, found),
+        waste_findings(application, made, replay, found, failures),
         spark_findings(made, found, replay, plans.operations),
         [*plans.advice, *stream_findings(streams)],
     )
@@ -154,6 +154,7 @@ def spark_findings(
             "attempts": most.attempt_numbers,
             "does": does,
             "share": made.share(time),
+            "cpu": made.did(place).get("cpu", 0.0),
         }
         stands_out.append(SparkFinding("stage-share", parameters, time / 1000))
         said = {one.parameters.get("what") for one in stands_out}

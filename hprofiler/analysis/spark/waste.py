@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hprofiler.analysis.spark.account import Account
+from hprofiler.analysis.spark.failures import Failures
 from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.spark.application import FAILED, KILLED, SUCCESS, Application
 from hprofiler.spark.losses import EXPECTED, losses
@@ -23,6 +24,7 @@ _LEAST_SECONDS = 1
 _MUCH_SPILL = 1 << 30
 _MOSTLY_IDLE = 0.5
 _HOUR = 3_600_000
+_NAMED = 2
 _KINDS = ("failed", "killed", "speculative", "repeated")
 
 
@@ -44,13 +46,13 @@ class _Lost:
 
 
 def waste_findings(
-    application: Application, made: Account, replay: Replay, found: Stragglers
+    application: Application, made: Account, replay: Replay, found: Stragglers, failures: Failures
 ) -> list[SparkFinding]:
     lost = _lost(made, replay.stages)
     whole = sum(sum(stage.duration) for stage in replay.stages) + sum(one.time for one in lost.values())
     executors = Counter(code for code in losses(application).values() if code not in EXPECTED)
     return [
-        *_lost_work(made, replay.stages, lost, whole, executors),
+        *_lost_work(made, replay.stages, lost, whole, executors, failures),
         *_spilled(made, replay.stages),
         *_slow_host(found),
         *_idle_slots(made),
@@ -87,7 +89,9 @@ def _lost_work(
     lost: dict[str, _Lost],
     whole: int,
     executors: Counter[str],
+    failures: Failures,
 ) -> Iterator[SparkFinding]:
+    after = Counter(id_ for id_, _ in failures.repeated)
     for kind, one in lost.items():
         worth = one.cost >= _LEAST_SECONDS * 1000 and made.share(one.cost) >= _LEAST
         of_executors = {"lost": dict(executors.most_common())} if kind == "failed" and executors else {}
@@ -101,6 +105,8 @@ def _lost_work(
                 "attempts": stages[place].attempt_numbers,
                 **of_executors,
             }
+            if kind == "repeated" and after:
+                parameters["after"] = dict(after.most_common(_NAMED))
             yield SparkFinding(f"{kind}-tasks", parameters, one.cost / 1000)
         elif of_executors:
             yield SparkFinding("executors-lost", of_executors, one.cost / 1000)

@@ -34,7 +34,7 @@ TEXTS = {
     "no-executor": "no executor was there for {cost} of {total} ({share:.0%}){longest}",
     "narrow": "fewer than a quarter of the slots had a task for {cost} of {total} ({share:.0%}){longest}",
     "work": "tasks ran at full width for {share:.0%} of the time{most}",
-    "stage-share": "{stage}{does} takes {share:.0%} of the time",
+    "stage-share": "{stage} takes {share:.0%} of the time{on_cpu}",
     "stage-wait": "{share:.0%} of its task time is {what}",
     "data-skew": "its task {task} reads {times:.0f} x the median",
     "one-partition": "1 of its {tasks:,} tasks reads {part} of its data",
@@ -106,6 +106,7 @@ _WORTH = 0.05
 _ON_TOP = 4
 _NEVER_ON_TOP = ("idle-slots", "replay-error")
 _MOST = 0.995
+_MOSTLY = 0.5
 
 
 def finding_text(finding: SparkFinding) -> str:
@@ -119,7 +120,8 @@ def finding_text(finding: SparkFinding) -> str:
     if "stage" in shown:
         shown["stage"] = whole_stage_name(shown["stage"], shown["attempts"])
     if finding.code == "stage-share":
-        shown["does"] = _does(shown["does"])
+        shown["stage"] = _named(shown["stage"], shown["does"])
+        shown["on_cpu"] = f", {shown['cpu']:.0%} of that on a CPU" if shown["cpu"] >= _MOSTLY else ""
     if "failed" in shown:
         shown |= _of_failure(shown)
     if finding.code in _WASTE:
@@ -139,10 +141,12 @@ def finding_text(finding: SparkFinding) -> str:
     return TEXTS[finding.code].format(**shown, cost=duration(finding.seconds))
 
 
-def _does(operation: str) -> str:
-    """What a stage does, to stand behind its name."""
-    cut = operation if len(operation) <= _LONGEST_NAME else f"{operation[: _LONGEST_NAME - 1]}…"
-    return f" ({printable(cut)})" if cut else ""
+def _named(stage: str, does: str) -> str:
+    """A stage's name, and what it does."""
+    if not does:
+        return stage
+    cut = printable(does if len(does) <= _LONGEST_NAME else f"{does[: _LONGEST_NAME - 1]}…")
+    return f"{stage[:-1]}; {cut})" if stage.endswith(")") else f"{stage} ({cut})"
 
 
 def _parts(finding: SparkFinding) -> str:
@@ -171,6 +175,9 @@ def _of_waste(finding: SparkFinding) -> dict[str, str]:
         stage = whole_stage_name(known["stage"], known["attempts"])
         what = f", which took {known['share']:.0%} of the task time, most of it in {stage}"
         words["lost_tasks"] = f"{what}; {words['lost']}" if "lost" in known else what
+    if known.get("after"):
+        stages = [f"stage {id_} failed {counted(times, 'times')}" for id_, times in known["after"].items()]
+        words["lost_tasks"] += f", after {and_list(stages)}"
     if finding.code == "spill":
         words["bytes"], words["each"] = size(known["bytes"]), size(known["bytes"] / max(1, known["tasks"]))
     if finding.code == "idle-slots":
@@ -186,12 +193,13 @@ def _longest(finding: SparkFinding) -> str:
     if part in _GAPS:
         if part.startswith("before") or (part == "after-last-stage" and known["query"] is None):
             return ""
-        return f", longest {duration(time)} {gap_text(known['after'], known['before'], known['query'])}"
+        longest = "" if time >= (1 - _WORTH) * finding.seconds else f"longest {duration(time)} "
+        return f", {longest}{gap_text(known['after'], known['before'], known['query'])}"
     stage = whole_stage_name(known["stage"], known["attempts"])
     if part == "no-executor":
         return f", while {stage} waited"
     whole = known["parts"][part]
-    stage += _does(known.get("does", ""))
+    stage = _named(stage, known.get("does", ""))
     words: dict[str, Any] = {"stage": stage, "slots": counted(known["slots"], "slots")}
     words.update(tasks=counted(known["tasks"], "tasks"), count=counted(known["count"], "stages"))
     text = (_MANY_NARROW if known["named"] is None else _NARROW)[part].format(**words)
