@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -134,3 +135,20 @@ def test_executors_that_are_stopped_with_the_application_are_not_lost() -> None:
     ]
     application = Application(start=1, end=90_500, executors={one.id: one for one in ended})
     assert losses(application) == {"1": "driver-end", "2": "sigterm", "3": "sigkill"}
+
+
+def test_a_compacted_log_says_nothing_of_times_without_stages() -> None:
+    application = read_application(local_files(CASES / "eventlog_v2_app-c"))
+    found = judge(application, Replay(application)).findings
+    assert (found[0].code, found[0].parameters) == ("compacted", {"removed": 9, "kept": 1})
+    assert all(one.code != "no-stage" for one in found)
+
+
+def test_databricks_names_its_own_version(tmp_path: Path) -> None:
+    """A later file of a log has no LogStart."""
+    properties = {"spark.databricks.clusterUsageTags.sparkVersion": "15.4.x-scala2.12"}
+    log = tmp_path / "eventlog"
+    environment = {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": properties}
+    lines = ({"Event": "DBCEventLoggingListenerMetadata"}, environment)
+    log.write_text("\n".join(map(json.dumps, lines)))
+    assert read_application(local_files(log)).version == "15.4.x-scala2.12"

@@ -26,6 +26,8 @@ from hprofiler.spark.replay.stragglers import Stragglers, stragglers
 
 _IDLE_GROUPS = ("no-stage", "no-executor", "narrow")
 NO_OPERATIONS: Mapping[int, str] = {}
+_OF_ALL_TIME = {"no-stage", "idle-slots"}
+"""Findings that need all jobs of the application."""
 _STAGE = 0.2
 """A stage that takes a smaller part of the time is not worth a sentence."""
 _PART = 0.1
@@ -62,16 +64,25 @@ def judge(application: Application, replay: Replay) -> Judged:
     made = account(application, replay)
     blocked, found = blocked_time(application, replay), stragglers(application, replay)
     failures = find_failures(application)
+    caveats = compaction_findings(application)
     plans, streams = query_plans(application), stream_figures(application)
     findings = ranked(
         made,
-        failure_findings(failures),
+        [*failure_findings(failures), *caveats],
         waste_findings(application, made, replay, found, failures),
         spark_findings(made, found, replay, plans.operations),
         [*plans.advice, *stream_findings(streams)],
     )
+    if caveats:
+        findings = [one for one in findings if one.code not in _OF_ALL_TIME]
     what = what_if(made, replay)
     return Judged(application, made, blocked, found, failures, plans, streams, what, tuple(findings))
+
+
+def compaction_findings(application: Application) -> list[SparkFinding]:
+    """That ended jobs were removed from the log: times without a stage are then not what they seem."""
+    removed = [note.count for note in application.notes if note.code == "compacted"]
+    return [SparkFinding("compacted", {"removed": one, "kept": len(application.jobs)}) for one in removed]
 
 
 def ranked(

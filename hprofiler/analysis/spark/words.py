@@ -29,6 +29,7 @@ TEXTS = {
     "query-failed": "{queries} failed in the driver{because}{more}",
     "stream-failed": "{streams} failed{because}{more}",
     "jobs-cut-off": "{failed} of {jobs} ended only because SparkContext was shut down{after}",
+    "compacted": "Spark compacted the log and removed {removed:,} of {whole:,} jobs: this is of the others",
     "exit-code": "the application ended with exit code {exit_code}, and its log does not say why",
     "no-stage": "no stage ran for {cost} of {total} ({share:.0%}){parts}{longest}",
     "no-executor": "no executor was there for {cost} of {total} ({share:.0%}){longest}",
@@ -122,6 +123,8 @@ def finding_text(finding: SparkFinding) -> str:
     if finding.code == "stage-share":
         shown["stage"] = _named(shown["stage"], shown["does"])
         shown["on_cpu"] = f", {shown['cpu']:.0%} of that on a CPU" if shown["cpu"] >= _MOSTLY else ""
+    if finding.code == "compacted":
+        shown["whole"] = shown["removed"] + shown["kept"]
     if "failed" in shown:
         shown |= _of_failure(shown)
     if finding.code in _WASTE:

@@ -83,6 +83,7 @@ _NO_READ = events.ShuffleRead()
 _NO_WRITE = events.ShuffleWrite()
 _NO_INPUT = events.Input()
 _NO_OUTPUT = events.Output()
+_DATABRICKS_VERSION = "spark.databricks.clusterUsageTags.sparkVersion"
 _FAILED_TASK = re.compile(r"Task (\d{1,9}) in stage ")
 
 
@@ -306,6 +307,7 @@ class EventReader:
         found = self._application
         for name, value in list(event.properties.items())[:_MOST_PROPERTIES]:
             found.properties[_short(name)] = masked(_short(name), _short(value))
+        found.version = found.version or found.properties.get(_DATABRICKS_VERSION, "")
 
     def _resource_profile(self, event: events.ResourceProfileAdded) -> None:
         if len(self._application.resource_profiles) < _MOST_PROFILES:
