@@ -76,6 +76,7 @@ def test_stages_are_named_by_what_they_do(queries: Judged, query: int, operation
     [
         ("Scan parquet spark_catalog.default.item", "", "scan item"),
         ("Scan parquet ", "Location: InMemoryFileIndex(1 paths)[s3://b/t, PartitionFilters: []", "scan t"),
+        ("Scan text ", "Location: InMemoryFileIndex(1 paths)[file:/data/days/part-0-c1...]", "scan days"),
         ("Scan csv ", "Location: InMemoryFileIndex(9 paths)[file:/data/ca..., PartitionFilters", "scan ca…"),
         ("Scan JDBCRelation(shop.orders) [numPartitions=4]", "", "scan orders"),
         ("BatchScan lake.db.events[id#1]", "", "scan events"),
@@ -192,6 +193,9 @@ def test_queries_stand_below_their_root_and_batches_beside_each_other() -> None:
     batch = "counts\nid = 1\nrunId = 2\nbatch = {}"
     assert kind_of(batch.format(7)) == kind_of(batch.format("init")) != kind_of("counts")
     assert (batches_of(batch.format(7)), batches_of("SELECT 1")) == ("counts", None)
+    assert kind_of('Spark Connect - session_id: "1" plan { a') == kind_of(
+        'Spark Connect - session_id: "1" plan { b'
+    )
     sql = {
         5: SqlExecution(5, 5, "MERGE INTO t", 1000, 9000),
         6: SqlExecution(6, 5, "part", 2000, 8000, jobs={0: "SUCCEEDED"}, stages={0: None}),

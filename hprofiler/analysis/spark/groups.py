@@ -14,6 +14,8 @@ from hprofiler.spark.log.sql import SqlExecution
 
 _BATCH = re.compile(r"(?P<name>.*)\n(?P<ids>id = .*\nrunId = .*)\nbatch = .*", re.DOTALL)
 """How Spark describes a micro-batch of a streaming query."""
+_CONNECT = "Spark Connect"
+"""Behind it is the session's id, and the plan as the client sent it."""
 
 
 @dataclass
@@ -57,7 +59,7 @@ def stage_groups(found: Figures, operations: Mapping[int, str]) -> list[StageGro
     """All stages that had tasks, those with most task time first. `operations` are by stage id."""
     groups: dict[tuple[str, str], StageGroup] = {}
     for one in found.by_task_time:
-        key = operations.get(one.stage.id, ""), one.stage.name
+        key = operations.get(one.stage.id, ""), kind_of(one.stage.name)
         group = groups.get(key)
         if group is None:
             group = groups[key] = StageGroup(*key, one)
@@ -164,7 +166,9 @@ def lasted(query: SqlExecution, application: Application) -> int:
 
 
 def kind_of(description: str) -> str:
-    """A query's description without what differs from one micro-batch to the next."""
+    """A query's description, or a call site, without what differs from one to the next of its kind."""
+    if description.startswith(f"{_CONNECT} - session_id"):
+        return _CONNECT
     found = _BATCH.fullmatch(description)
     return f"{found['name']}\n{found['ids']}" if found else description
 

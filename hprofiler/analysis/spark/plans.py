@@ -27,7 +27,10 @@ _KINDS = tuple(
     (re.compile(pattern), kind)
     for pattern, kind in (
         (r"^(WholeStageCodegen|InputAdapter|AdaptiveSparkPlan|ResultStage|ShuffleMapStage)", ""),
-        (r"^(Project|ColumnarToRow|RowToColumnar|CoalesceBatches|BringBackToHost|HostColumnarToGpu)", ""),
+        (
+            r"^(Project|ColumnarToRow|RowToColumnar|CoalesceBatches|BringBackToHost|HostColumnarToGpu|Adapter)",
+            "",
+        ),
         (r"^(AQEShuffleRead|CustomShuffleReader|ShuffleExchangeSource|.*CoalesceBatches)", ""),
         (r"^(SerializeFromObject|DeserializeToObject|CollectMetrics|EventTimeWatermark)", ""),
         (r"^(LocalLimit|GlobalLimit|CollectLimit|WriteFiles|CommandResult|Subquery|ReusedSubquery)", ""),
@@ -118,8 +121,9 @@ def _scanned(name: str, text: str) -> str:
     if " " in after or (after and after not in _FORMATS):
         return _last_part(after)
     place = _PLACE.search(text)
-    cut = place is not None and place.group(1).endswith("...")
-    folder = _last_part(place.group(1).rstrip("./")) if place else ""
+    path = place.group(1) if place else ""
+    folder = _last_part(path.rstrip("./"))
+    cut = path.endswith("...") and "/part-" not in path
     return (f"{folder}…" if cut else folder) or after
 
 
@@ -130,7 +134,8 @@ def _written(text: str) -> str:
 
 def _last_part(name: str) -> str:
     if "/" in name:
-        return name.rpartition("/")[2]
+        folder, _, last = name.rpartition("/")
+        return folder.rpartition("/")[2] if last.startswith("part-") else last
     found = _TABLE.search(name)
     return found.group(1) if found else name
 

@@ -76,7 +76,8 @@ def page_parts(judged: Judged, found: Figures, recorded: Recorded | None = None)
     stages = stage_part(found, judged.plans.operations, _belongs(application, found))
     first = account_part(judged.account, judged.findings)
     what_if = what_if_part(judged.what_if)
-    parts = [first, what_if, timeline_part(application), stages, *answer_parts(judged, found, recorded)]
+    over_time = timeline_part(application, judged.plans.operations)
+    parts = [first, what_if, over_time, stages, *answer_parts(judged, found, recorded)]
     return [part for part in parts if part.title]
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from hprofiler.analysis.spark.operators import Operator
 from hprofiler.analysis.spark.queries import QueryPlan
-from hprofiler.base.text import printable
 from hprofiler.report.blocks import Cell, Column, Part, Row, Table
 from hprofiler.report.spark.cells import count_cell, filled_heads, query_key, share_cell, size_cell, time_cell
+from hprofiler.report.spark.queries import query_name
 
 _QUERIES = 3
 _ROWS = 4
@@ -72,9 +72,8 @@ def _cells(plan: QueryPlan, one: Operator, named: bool = True) -> list[Cell]:
         text += ", on the driver"
     elif len(one.stages) == 1:
         text = f"stage {one.stages[0]}: {text}"
-    name = printable(f"{plan.query.id} {plan.query.description.partition(chr(10))[0]}")
     return [
-        name if named else "",
+        f"{plan.query.id} {query_name(plan.query.description)}" if named else "",
         "" if one.on_driver else share_cell(one.time, plan.task_time),
         time_cell(one.time),
         count_cell(one.rows_in),

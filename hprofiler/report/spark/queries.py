@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hprofiler.analysis.spark.groups import QueryGroup, RootQuery, batches_of, query_groups
+from hprofiler.analysis.spark.groups import QueryGroup, RootQuery, batches_of, kind_of, query_groups
 from hprofiler.base.text import printable
 from hprofiler.report.blocks import MOST_ROWS, Cell, Column, Part, Row, Table
 from hprofiler.report.spark.cells import count_cell, filled_heads, query_key, time_cell
@@ -93,7 +93,7 @@ def _group_cells(group: QueryGroup) -> list[Cell]:
         if len(different) == 1
         else ", ".join(f"{statuses.count(one):,} {one}" for one in different)
     )
-    name = _name(slowest.query.description, ", ".join(group.summary))
+    name = query_name(slowest.query.description, ", ".join(group.summary))
     return [
         time_cell(group.lasted) or ("0 s", 0),
         count_cell(len(group.members)) if many else "",
@@ -110,7 +110,7 @@ def _group_cells(group: QueryGroup) -> list[Cell]:
 def _root_cells(root: RootQuery, summaries: Summaries) -> list[Cell]:
     """In the order of _QUERY_COLUMNS."""
     return [
-        f"{root.query.id} {_name(root.query.description)}",
+        f"{root.query.id} {query_name(root.query.description)}",
         time_cell(root.lasted),
         root.query.status.lower(),
         count_cell(root.jobs),
@@ -123,7 +123,7 @@ def _root_cells(root: RootQuery, summaries: Summaries) -> list[Cell]:
 def _child_cells(one: SqlExecution, summaries: Summaries) -> list[Cell]:
     lasted = max(0, one.end - one.start) if one.end else 0
     return [
-        f"{one.root} › {one.id} {_name(one.description)}",
+        f"{one.root} › {one.id} {query_name(one.description)}",
         time_cell(lasted),
         one.status.lower(),
         count_cell(len(one.jobs)),
@@ -133,10 +133,10 @@ def _child_cells(one: SqlExecution, summaries: Summaries) -> list[Cell]:
     ]
 
 
-def _name(description: str, summary: str = "") -> str:
+def query_name(description: str, summary: str = "") -> str:
     """A query's description, and what it reads and writes."""
     batches = batches_of(description)
-    shown = description if batches is None else f"micro-batches of {batches or 'a streaming query'}"
+    shown = kind_of(description) if batches is None else f"micro-batches of {batches or 'a streaming query'}"
     shown = printable(shown[:_LONGEST_NAME])
     return f"{shown}: {summary}" if summary else shown
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import nlargest
 
 from hprofiler.model.measures import counted, duration
 from hprofiler.report.blocks import Part, Span, SpanLane, Timeline
 from hprofiler.report.spark.cells import executor_key, query_key
+from hprofiler.report.spark.stages import NO_OPERATIONS
 from hprofiler.spark.application import Application, Executor, Stage
 from hprofiler.spark.log.sql import SqlExecution
 from hprofiler.spark.timeline import SPREAD, timeline
@@ -19,8 +20,8 @@ _LONGEST_LABEL = 300
 _CURVES = ("cpu", "gc", "shuffle read", "shuffle write", "deserialize")
 
 
-def timeline_part(application: Application) -> Part:
-    """From the application's start to its end, as far as these are known."""
+def timeline_part(application: Application, operations: Mapping[int, str] = NO_OPERATIONS) -> Part:
+    """From the application's start to its end, as far as these are known. `operations` are what stages do."""
     since, until = application.start or None, application.until or None
     line = timeline(application, _BUCKETS, since, until)
     if not line.active:
@@ -35,7 +36,7 @@ def timeline_part(application: Application) -> Part:
         "driver alone": list(_alone(application, times)),
         "executors": [_executor(one, times) for one in application.workers],
         "queries": [_query(one, times) for one in application.sql.values() if one.start],
-        "stages": list(_stages(application, times)),
+        "stages": list(_stages(application, times, operations)),
     }
     lanes = [_lane(name, of_lane, whole / 1e3) for name, of_lane in spans.items() if of_lane]
     label = f"Tasks at the same time: at most {max(line.most):,}"
@@ -133,8 +134,9 @@ def _query(one: SqlExecution, times: _Times) -> Span:
     return times.span(one.start, one.end or 0, f"query {one.id}: {one.description}", query_key(one.id), state)
 
 
-def _stages(application: Application, times: _Times) -> Iterator[Span]:
+def _stages(application: Application, times: _Times, operations: Mapping[int, str]) -> Iterator[Span]:
     for one in _ran(application):
         key = stage_name(*one.key)
         state = "failed" if one.status == "FAILED" else ""
-        yield times.span(one.start, one.end, f"{key}: {one.name}", key, state)
+        does = operations.get(one.id) or one.name
+        yield times.span(one.start, one.end, f"{key}: {does}", key, state)
