@@ -39,6 +39,7 @@ _FEWEST_METHODS = 3
 _OF_A_MEDIAN = math.sqrt(math.pi / 2)
 FEWEST = 3
 WRONG_CALLERS = "stubs and intrinsics may be below wrong callers"
+UNLIKE_CODE = "only one side was compiled with DebugNonSafepoints"
 WHY = f"fewer than {FEWEST} processes of a role on a side"
 
 
@@ -193,6 +194,12 @@ class Changes:
     def callers_unsure(self) -> bool:
         """No total is known: any method may be a wrong caller."""
         return self.callers is None and any(side.unsure != 0 for side in self.sides)
+
+    @property
+    def unlike_code(self) -> bool:
+        """One side knows at every place what is inlined there, the other at few: their self costs differ."""
+        unsure = [side.unsure for side in self.sides if not side.of_file]
+        return any(unsure) and 0 in unsure
 
     @property
     def unknown(self) -> int:
@@ -458,6 +465,8 @@ def why_unsure(changes: Changes, one: MethodChange) -> str:
     """Why it is not certain that a method grew; "" if it is."""
     if one.most is not None and 2 * one.own.change < one.most.change:
         return WRONG_CALLERS
+    if changes.unlike_code:
+        return UNLIKE_CODE
     of_file = changes.before.of_file or changes.after.of_file
     return "" if of_file or _of_several(changes, one.name) else WHY
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hprofiler._flamegraph import Profile, frame_category
-from hprofiler.analysis.diff import Changes, MethodChange, Moved
+from hprofiler.analysis.diff import UNLIKE_CODE, Changes, MethodChange, Moved
 from hprofiler.analysis.diff_sides import Side
 from hprofiler.analysis.findings import MOST, shown
 from hprofiler.analysis.subject import Finding, Part, says
@@ -57,6 +57,8 @@ def unsure_callers(changes: Changes) -> list[Finding]:
     if not sides:
         why = f"it is not known how code of {' and '.join(unknown)} was compiled."
         return [says("callers-unsure", f"{text}: {why}", caveat=True)]
+    if changes.unlike_code:
+        text = f"Self costs of inlined methods are not comparable: {UNLIKE_CODE}. {text}"
     where = " and ".join(f"{counted(number, 'processes')} of {name}" for name, number in sides.items())
     why = f"{where} compiled code before the profiler was loaded. Start with {DEBUG_FLAGS}."
     return [says("callers-unsure", f"{text}: {why}", caveat=True)]

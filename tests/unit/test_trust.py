@@ -246,6 +246,10 @@ def test_what_grew_below_wrong_callers_is_named_for_the_sure_one(tmp_path):
     text = page.read_text().partition('id="hprofiler-page">')[2].partition("</script>")[0]
     (event,) = json.loads(text)["events"]
     assert event["unsure"] == {"code": ["sha256_implCompressMB"], "methods": [update, get], "moved": True}
+    texts = [mixed(550, get)] * 3
+    exact = make_run(tmp_path / "exact", [MadeHost("h", dict(enumerate(texts, 1)))]).path
+    code, done = diff(before, exact, "--fail-over", "5%")
+    assert code == 3 and "only one side was compiled with DebugNonSafepoints" in done.stdout
     # A run alone says of its tables and of its page what is not known.
     of_run = event_of(after)
     known = {one.name: one.known for one in of_run.methods}
