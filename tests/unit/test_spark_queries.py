@@ -14,7 +14,7 @@ import pytest
 from hprofiler.analysis.spark import query_words
 from hprofiler.analysis.spark.findings import Judged, judge
 from hprofiler.analysis.spark.groups import batches_of, kind_of, query_groups, stage_groups
-from hprofiler.analysis.spark.plans import chain, step_of
+from hprofiler.analysis.spark.plans import chain, listing_of, step_of
 from hprofiler.analysis.spark.words import finding_text
 from hprofiler.report.spark.record import answer_record
 from hprofiler.report.spark.words import REMEDIES
@@ -96,6 +96,11 @@ def test_stages_are_named_by_what_they_do(queries: Judged, query: int, operation
 )  # fmt: skip
 def test_what_nodes_do(name: str, text: str, step: str) -> None:
     assert chain([step_of(PlanNode(0, name, text, []))]) == step
+
+
+def test_listing_files_is_named() -> None:
+    text = "Listing leaf files and directories for 1800 paths:<br/>file:/data/days/day=171, ..."
+    assert (listing_of(text), listing_of("list")) == ("list files days", "")
 
 
 def test_what_could_be_better(queries: Judged) -> None:

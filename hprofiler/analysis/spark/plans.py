@@ -64,6 +64,7 @@ _JDBC = re.compile(r"JDBCRelation\(([^)]*)\)")
 _PATH = re.compile(r"Command\s+([a-z][a-z0-9+.-]*:[^\s,]+)")
 _WRITTEN = re.compile(r"(?:Command|InsertIntoHiveTable)\s+\[?(`[^,\s]+`)")
 _FUNCTION = re.compile(r"\[\s*([\w.]+|<lambda>)\(")
+_LISTING = re.compile(r"Listing leaf files and directories for \d+ paths:<br/>([^,]*)")
 _FORMATS = frozenset({"parquet", "orc", "csv", "json", "text", "avro", "delta", "hive", "jdbc"})
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -130,6 +131,15 @@ def _scanned(name: str, text: str) -> str:
 def _written(text: str) -> str:
     found = _PATH.search(text) or _WRITTEN.search(text)
     return _last_part(found.group(1).rstrip("/")) if found else ""
+
+
+def listing_of(description: str) -> str:
+    """What a job of Spark's own does that lists the files of a table; "" for others."""
+    found = _LISTING.match(description)
+    if not found:
+        return ""
+    folders = [one for one in found.group(1).rstrip("./ ").split("/") if "=" not in one]
+    return Step("list files", printable(folders[-1][:_LONGEST_SUBJECT])).text
 
 
 def _last_part(name: str) -> str:

@@ -9,7 +9,7 @@ from hprofiler.analysis.spark.advice import Advice, StageCost
 from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.analysis.spark.groups import kind_of, lasted
 from hprofiler.analysis.spark.operators import Operator, QueryOperators
-from hprofiler.analysis.spark.plans import PlanView
+from hprofiler.analysis.spark.plans import PlanView, listing_of
 from hprofiler.spark.application import Application, Stage
 from hprofiler.spark.log.sql import SqlExecution
 
@@ -64,6 +64,9 @@ def query_plans(application: Application) -> QueryPlans:
             advice.add(query.id, operators)
             if query.id in wanted:
                 slowest[query.id] = QueryPlan(query, operators.all, operators.task_time)
+    for stage in application.stages.values():
+        if stage.id not in operations and (listing := listing_of(stage.description)):
+            operations[stage.id] = same.setdefault(listing, listing)
     kept = [slowest[id_] for id_ in wanted if id_ in slowest]
     return QueryPlans(operations, summaries, kept, advice.findings)
 
