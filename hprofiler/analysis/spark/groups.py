@@ -30,7 +30,6 @@ class StageGroup:
     failed: int = 0
     killed: int = 0
     durations: array[int] = field(default_factory=lambda: array("q"))
-    members: list[StageFigures] = field(default_factory=list)
 
     @property
     def count(self) -> int:
@@ -52,7 +51,6 @@ class StageGroup:
         self.failed += one.work["failed"].tasks + one.stage.resubmitted
         self.killed += one.work["killed"].tasks
         self.durations.append(one.duration)
-        self.members.append(one)
 
 
 def stage_groups(found: Figures, operations: Mapping[int, str]) -> list[StageGroup]:

@@ -18,7 +18,6 @@ from hprofiler.spark.windows import stage_name
 _SHOWN = 10
 _LONGEST = 90
 _LONGEST_NAME = 60
-_MOST_MEMBERS = 200
 
 Summaries = Mapping[int, Sequence[str]]
 """What queries read and write, by their ids."""
@@ -50,10 +49,7 @@ def sql_part(application: Application, found: Figures, summaries: Summaries) -> 
     if not groups:
         return Part()
     several = any(len(group.members) > 1 for group in groups)
-    rows = [
-        Row(_group_cells(group), f"kind {number}", _members(group) if several else ())
-        for number, group in enumerate(groups[:MOST_ROWS], 1)
-    ]
+    rows = [Row(_group_cells(group), query_key(group.slowest.query.id)) for group in groups[:MOST_ROWS]]
     heads = filled_heads(_GROUP_COLUMNS, rows[:_SHOWN])
     left_out = len(groups) - len(rows)
     things = "groups of queries" if several else "queries"
@@ -77,10 +73,6 @@ def _query_table(groups: list[QueryGroup], summaries: Summaries) -> Table:
             rows.append(Row(_root_cells(root, summaries), query_key(root.query.id)))
             rows += [Row(_child_cells(one, summaries), query_key(one.id)) for one in root.children]
     return Table("queries", _QUERY_COLUMNS, rows, "queries", left_out=count - len(rows), only="page")
-
-
-def _members(group: QueryGroup) -> list[str]:
-    return [query_key(one.query.id) for one in group.members[:_MOST_MEMBERS]]
 
 
 def _group_cells(group: QueryGroup) -> list[Cell]:

@@ -16,7 +16,6 @@ from hprofiler.spark.windows import stage_name
 
 _SHOWN = 10
 _LONGEST = 110
-_MOST_MEMBERS = 200
 
 Belongs = Mapping[str, Sequence[str]]
 """Keys of what belongs to a stage, by its key."""
@@ -115,19 +114,12 @@ def stage_part(
 
 
 def _group_table(groups: Sequence[StageGroup], whole: int, several: bool) -> Table:
-    rows = [
-        Row(_group_cells(one, whole), f"operation {number}", _members(one) if several else ())
-        for number, one in enumerate(groups[:MOST_ROWS], 1)
-    ]
+    rows = [Row(_group_cells(one, whole), stage_name(*one.slowest.stage.key)) for one in groups[:MOST_ROWS]]
     heads = filled_heads(_GROUP_COLUMNS, rows[:_SHOWN], _IN_TERMINAL)
     things = "groups of stages" if several else "stages"
     left_out = len(groups) - len(rows)
     table = Table("operations", _GROUP_COLUMNS, rows, things, _SHOWN, heads, left_out)
     return table if several else replace(table, only="terminal")
-
-
-def _members(group: StageGroup) -> list[str]:
-    return [stage_name(*one.stage.key) for one in group.members[:_MOST_MEMBERS]]
 
 
 def _group_cells(group: StageGroup, whole: int) -> list[Cell]:
