@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileExt;
 
 use crate::os::proc::maps::Mapped;
 use crate::os::proc::named::Named;
@@ -11,6 +12,8 @@ use crate::os::proc::named::Named;
 const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
 const LIMIT: u64 = 4 << 20;
 const MAX_ENTRIES: u32 = 20_000;
+/// A JVM has at most three collectors.
+const MAX_COLLECTORS: usize = 8;
 
 pub fn is_data(path: &str) -> bool {
     let mut parts = path.rsplit('/');
@@ -84,6 +87,16 @@ pub fn numbers<const N: usize>(
         .iter()
         .all(Option::is_some)
         .then(|| values.map(Option::unwrap_or_default))
+}
+
+/// How often the collectors have run, by the file that the JVM publishes. None: it does not say.
+pub fn collections(published: &File) -> Option<u64> {
+    let size = published.metadata().ok()?.len().min(LIMIT);
+    let mut bytes = vec![0; size as usize];
+    published.read_exact_at(&mut bytes, 0).ok()?;
+    let run = |number| long_entry(&bytes, &format!("sun.gc.collector.{number}.invocations"));
+    let run: Vec<u64> = (0..MAX_COLLECTORS).filter_map(run).collect();
+    (!run.is_empty()).then(|| run.into_iter().fold(0, u64::saturating_add))
 }
 
 pub fn text_entry(bytes: &[u8], name: &str) -> Option<String> {
@@ -198,6 +211,16 @@ pub mod tests {
             cfg!(target_endian = "little").then_some(5)
         );
         assert_eq!(number("\0\0\0"), None);
+    }
+
+    #[test]
+    fn collections_of_all_collectors() {
+        let (file, _) = published(&[
+            ("sun.gc.collector.0.invocations", &7u64.to_ne_bytes()),
+            ("sun.gc.collector.2.invocations", &3u64.to_ne_bytes()),
+        ]);
+        assert_eq!(collections(&file), Some(10));
+        assert_eq!(collections(&published(&[]).0), None);
     }
 
     #[test]

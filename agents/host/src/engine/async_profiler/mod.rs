@@ -9,6 +9,7 @@ pub mod plan;
 pub mod results;
 pub mod thread_names;
 
+use std::fs::File;
 use std::time::{Duration, Instant};
 
 use self::intervals::{Intervals, Rate};
@@ -133,6 +134,8 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     let pauses = PauseLog::open(named, data, shared.recorded.len());
     let (musl, shared) = (findings.loaded.musl, job.shared.clone());
     Ok(Prepared::Ready(Box::new(AsyncProfiler {
+        published: pauses.as_ref().and_then(PauseLog::published),
+        collections: None,
         used: plan.choices[0].clone(),
         plan,
         jvm: Jvm::new(target, looked.namespaces, entered, musl, shared, names),
@@ -192,6 +195,10 @@ struct AsyncProfiler {
     plan: Plan,
     notes: Vec<Note>,
     pauses: Option<PauseLog>,
+    /// The file of the JVM's performance data.
+    published: Option<File>,
+    /// How often its collectors had run at the start; how often they have run since, once it is stopped.
+    collections: Option<u64>,
     debug_info: bool,
     misses_large: bool,
     /// What uses the profiler's only `event=`; the first choice until one has worked.
@@ -207,6 +214,7 @@ impl Engine for AsyncProfiler {
     }
 
     fn start(&mut self) -> Result<Started, Failure> {
+        self.collections = self.published.as_ref().and_then(hsperf::collections);
         let (choice, refused) = match self.jvm.start(&self.plan) {
             Err(failure)
                 if failure.code == Code::NoDebugSymbols && self.plan.leave_out("alloc") =>
@@ -237,6 +245,11 @@ impl Engine for AsyncProfiler {
     fn stop(&mut self) -> Result<Stopped, Failure> {
         self.seconds = self.begin.elapsed().as_secs_f64();
         let stopped = self.jvm.stop(self.plan.time_limit())?;
+        let now = self.published.as_ref().and_then(hsperf::collections);
+        let before = self.collections.take();
+        self.collections = now
+            .zip(before)
+            .and_then(|(now, before)| now.checked_sub(before));
         self.jvm.hold_recording();
         self.jvm.stop_names();
         Ok(stopped)

@@ -69,7 +69,26 @@ pub(super) fn fold(
         Err(error @ Error::Limit { .. }) => Err(within.too_large(&error.to_string())),
         read => read.map_err(unreadable),
     };
-    of_recording(&recording?, stopped, plan, &recorder.used, recorder.seconds)
+    let recording = recording?;
+    let (used, seconds) = (&recorder.used, recorder.seconds);
+    let mut folded = of_recording(&recording, stopped, plan, used, seconds)?;
+    if !recording.live_cut && loses_live(&recording, recorder.collections) {
+        folded.notes.push(live_cut(plan.interval("live")));
+    }
+    Ok(folded)
+}
+
+/// Whether objects were surely lost: each collection makes room in the profiler's table, which takes no more until the
+/// next one once it is full.
+fn loses_live(recording: &Recording, collections: Option<u64>) -> bool {
+    let index = |name| recording.profile.value_named(name).ok();
+    let allocations = index("alloc_objects").filter(|_| index("inuse_objects").is_some());
+    let mut sampled = recording.sampled.iter();
+    let sampled = allocations.and_then(|it| sampled.find(|sampled| sampled.count == it));
+    let room = collections.map(|times| MOST_LIVE.saturating_mul(times.saturating_add(1)));
+    sampled
+        .zip(room)
+        .is_some_and(|(sampled, room)| sampled.taken > room)
 }
 
 /// The same for a recording in memory. `used` recorded the event with the profiler's only `event=`; the profiler sampled
@@ -121,7 +140,7 @@ pub fn of_recording(
 fn live_cut(interval: u64) -> Note {
     let larger = interval.saturating_mul(4).div_ceil(1 << 20);
     let note = Note::of(Failure::new(
-        format!("live objects are near or at the {MOST_LIVE} samples that async-profiler keeps: others may be missing"),
+        format!("there were more live objects than the {MOST_LIVE} samples that async-profiler keeps, or nearly so many: others may be missing"),
         format!("record with --alloc-interval {larger}m"),
     ));
     note.coded(Code::LiveCut)
@@ -345,6 +364,44 @@ mod tests {
         assert_eq!(note(512 << 10, 100_000), Some(Some(0.3)));
         assert_eq!(note(512 << 10, 16_000), None);
         assert_eq!(note(128 << 10, 100_000), None);
+    }
+
+    #[test]
+    fn more_allocations_than_the_table_has_room_for() {
+        let recording = |events: &[&str], taken| {
+            let types: Vec<ValueType> = events.iter().flat_map(|event| values(event)).collect();
+            let sampled = |count| flamegraph::Sampled {
+                count,
+                amount: None,
+                taken,
+                last: 0,
+                times: None,
+            };
+            Recording {
+                profile: Profile::new(types),
+                sampled: vec![sampled(0)],
+                lost: 0,
+                wall_busiest: 0,
+                start: 0,
+                engine: None,
+                live_cut: false,
+            }
+        };
+        let both = ["alloc", "live"];
+        for (events, taken, collections, loses) in [
+            (&both[..], 3073, Some(2), true),
+            (&both[..], 3072, Some(2), false),
+            (&both[..], 1025, Some(0), true),
+            (&both[..], 9999, None, false),
+            (&both[..1], 9999, Some(2), false),
+        ] {
+            let recording = recording(events, taken);
+            assert_eq!(
+                loses_live(&recording, collections),
+                loses,
+                "{taken} {collections:?}"
+            );
+        }
     }
 
     #[test]
