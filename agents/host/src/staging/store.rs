@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::env;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use rustix::fd::OwnedFd;
@@ -122,11 +122,13 @@ impl Folder {
             .owner()
             .and_then(|owner| write_whole(owner, &self.dir, hash, bytes, Mode::RUSR | Mode::WUSR));
         kept.map_err(|error| {
-            Failure::new(
-                format!("cannot write to {}: {error}", self.path),
-                "free some space there",
-            )
-            .coded(Code::NoWritableFolder)
+            let remedy = match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space there",
+                ErrorKind::ReadOnlyFilesystem => "make its file system writable",
+                _ => "check the folder and its file system",
+            };
+            Failure::new(format!("cannot write to {}: {error}", self.path), remedy)
+                .coded(Code::NoWritableFolder)
         })?;
         audit::note("file", || format!("{}/{hash}", self.path));
         Ok(())
