@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hprofiler.analysis.counters import HostCounters, low_ipc, ratios
-from hprofiler.analysis.metrics import HostMetrics, Values, used_without_eden
+from hprofiler.analysis.metrics import HostMetrics, PythonWorkers, Values, python_workers, used_without_eden
 from hprofiler.analysis.noise import SIGMAS
 from hprofiler.base.errors import RunFolderError
 from hprofiler.base.paths import is_file
@@ -170,7 +170,7 @@ class Machines:
 
     `severity` is that of each host's worst finding, `labels` are those of processes, by host and pid.
     `heaps` are what heaps with an eden last had in use outside it, by host and pid; `grown` is that in the
-    first and in the last quarter, at the least.
+    first and in the last quarter, at the least. `python` has the Python workers of Spark's JVMs, recorded or not.
     """
 
     figures: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict)
@@ -181,6 +181,7 @@ class Machines:
     labels: Mapping[tuple[str, str], str] = field(default_factory=dict)
     heaps: Mapping[tuple[str, int], float] = field(default_factory=dict)
     grown: Mapping[tuple[str, int], tuple[float, float]] = field(default_factory=dict)
+    python: Mapping[tuple[str, int], PythonWorkers] = field(default_factory=dict)
 
 
 def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
@@ -192,6 +193,7 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
     labels: dict[tuple[str, str], str] = {}
     heaps: dict[tuple[str, int], float] = {}
     grown: dict[tuple[str, int], tuple[float, float]] = {}
+    python: dict[tuple[str, int], PythonWorkers] = {}
     for host in hosts:
         path = folder.metrics_path(host.name)
         if not is_file(path):
@@ -214,6 +216,8 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
                 heaps[host.name, pid] = used[-1]
                 quarter = -(-len(used) // 4)
                 grown[host.name, pid] = min(used[:quarter]), min(used[-quarter:])
+            if workers := python_workers(metrics, str(pid)):
+                python[host.name, pid] = workers
         if counted := metrics.counters():
             counters[host.name] = counted
     ipc = {host: value for host, one in counters.items() if (value := ratios(one.all).get("ipc"))}
@@ -222,7 +226,7 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
     severity: dict[str, float] = {}
     for one in found:
         severity[one.host] = max(one.severity, severity.get(one.host, 0.0))
-    return Machines(figures, worst(found), severity, tuple(notes), counters, labels, heaps, grown)
+    return Machines(figures, worst(found), severity, tuple(notes), counters, labels, heaps, grown, python)
 
 
 def host_figures(metrics: HostMetrics) -> dict[str, Figure]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 from hprofiler.analysis import counters
 from hprofiler.analysis.counters import BANDWIDTH, MACHINE, RATIOS, Group, HostCounters, ratio, with_slots
@@ -42,6 +43,13 @@ class Column:
     name: str
     unit: str
     values: Values
+
+
+class PythonWorkers(NamedTuple):
+    """The CPU seconds of a Spark JVM's Python workers, and the most that there were at a time."""
+
+    seconds: float
+    workers: int
 
 
 class HostMetrics:
@@ -285,6 +293,14 @@ def _cpu_of_process(host: HostMetrics, id: str) -> Values:
 def _gc(host: HostMetrics, id: str) -> Values:
     names = [one for one in host.things.get(("jvm", id), ()) if one.startswith("gc_") and one.endswith("_us")]
     return _scaled(1e-4, _quotient(host.increase_of_all("jvm", id, names), host.seconds))
+
+
+def python_workers(host: HostMetrics, id: str) -> PythonWorkers | None:
+    """The Python workers that a JVM had; None where it had none."""
+    second = host.facts.get("ticks_per_second", 0)
+    grown = [one for one in host.increase("process", id, "python_ticks") if one is not None]
+    most = max((one for one in host.read("process", id, "python_workers") if one is not None), default=0.0)
+    return PythonWorkers(sum(grown) / second, int(most)) if second and most else None
 
 
 def used_without_eden(host: HostMetrics, id: str) -> list[float]:

@@ -19,6 +19,7 @@ from hprofiler.analysis.kept import kept_objects
 from hprofiler.analysis.machines import Machines, read_machines
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
+from hprofiler.analysis.python import python_not_recorded
 from hprofiler.analysis.spark.findings import judge
 from hprofiler.analysis.spark.words import sentence
 from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
@@ -368,6 +369,7 @@ def analyze_event(
         if of_stage and not any(one.code == "stage-share" for one in of_job):
             more.append(of_stage)
         more += kept_objects(folder, facts, cluster, machines) + _garbage(facts, cluster, machines)
+        more[:0] = python_not_recorded(facts, machines.python)
         if machines.findings and facts.event in _OF_TIME:
             first = machines.findings[0]
             more.append(says(first.code, first.text, host=first.host))

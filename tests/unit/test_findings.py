@@ -223,6 +223,39 @@ def test_off_cpu_time_is_split_by_kind_of_wait(tmp_path):
     assert found[1] == "By kind of wait besides idle threads: locks 62.5 %, sleep 37.5 %."
 
 
+@pytest.mark.parametrize(
+    ("engine", "of_worker", "told"),
+    [
+        (
+            "async-profiler",
+            None,
+            "3 Python workers used 6.0 s of CPU and were not recorded; what is recorded used 4.0 s.",
+        ),
+        ("auto", 2.0, "Python workers used 4.0 s of CPU and were not recorded; what is recorded used 6.0 s."),
+        ("auto", 5.0, None),
+    ],
+)
+def test_python_workers_that_were_not_recorded(tmp_path, engine, of_worker, told):
+    pids = {7: f"{JOB} 90\n"} | ({} if of_worker is None else {8: f"{JOB} 10\n"})
+    folder = make_run(tmp_path / "run", [MadeHost("h", pids)])
+    with changed(folder) as record:
+        record["sampling"]["engine"] = engine
+        jvm, *workers = sorted(record["hosts"][0]["recordings"], key=lambda one: one["process"]["pid"])
+        jvm["cpu_seconds"] = 4.0
+        for one in workers:
+            one["cpu_seconds"] = of_worker
+            one["process"]["labels"] = {"parent": "7"}
+    series = [
+        Series("process", "7", "python_ticks", "counter", "ticks", (100, 250, 350)),
+        Series("process", "7", "python_workers", "gauge", "count", (0, 3, -1)),
+    ]
+    metrics = Metrics(1.0, (10**15, 10**6, 10**6), {"ticks_per_second": 100}, tuple(series))
+    write_metrics(folder.metrics_path("h"), metrics)
+    found = {one.code: one.text for one in of(folder)}
+    text = found.get("python-not-recorded")
+    assert text is None if told is None else text is not None and text.startswith(told), found
+
+
 def test_live_objects_that_may_be_garbage_or_were_cut(tmp_path):
     stack = f"{JOB};byte[]_[i]"
     folder = make_run(

@@ -9,6 +9,7 @@ mod jvm;
 mod mounts;
 mod nodes;
 mod process;
+mod python;
 mod run_queue;
 mod table;
 

@@ -2,6 +2,7 @@
 
 use super::host::pairs;
 use super::jvm::Jvm;
+use super::python::PythonWorkers;
 use super::run_queue::RunQueue;
 use super::table::{Reading, Thing};
 use super::Chosen;
@@ -14,6 +15,7 @@ pub struct Process {
     id: String,
     jvm: Option<Jvm>,
     run_queue: RunQueue,
+    python: PythonWorkers,
 }
 
 impl Process {
@@ -24,6 +26,7 @@ impl Process {
             id: chosen.pid.to_string(),
             jvm: chosen.published.and_then(Jvm::open),
             run_queue: RunQueue::default(),
+            python: PythonWorkers::default(),
         })
     }
 
@@ -47,10 +50,13 @@ impl Process {
         if let Some(jvm) = &mut self.jvm {
             jvm.read(&self.id, to);
         }
+        self.python.read(&self.id, to);
     }
 
-    /// How long its threads waited for a CPU. Returns how many there are.
+    /// How long its threads waited for a CPU, and which Python workers they have started. Returns how many threads there
+    /// are.
     pub fn read_threads(&mut self, to: &mut Vec<Reading>) -> usize {
+        self.python.search(&self.target);
         self.run_queue.read(&self.target, &self.id, to)
     }
 }

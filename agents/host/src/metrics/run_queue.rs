@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::table::{Reading, Thing};
 use crate::os::proc::target::Target;
 
-/// Threads to read in a second, of all processes: about half a thousandth of a CPU. Processes wait for their turns.
+/// Threads to read in a second, of all processes: about a thousandth of a CPU. Processes wait for their turns.
 pub const A_SECOND: usize = 50;
 
 /// The time of all threads since the first reading: a thread that ends takes none away.

@@ -10,15 +10,14 @@ use super::files::Reading;
 use super::messages::Order;
 use super::tasks::Tasks;
 use crate::os::proc::target::Target;
-use crate::os::proc::{path, read_bounded, read_text, stat};
+use crate::os::proc::{children, path, read_bounded, stat};
 
 /// How often to look for new ones. A process that was forked to start another program has started it by the next look.
 const EVERY: Duration = Duration::from_millis(250);
 /// The most of one process that are recorded.
 const MOST: usize = 64;
-/// The threads that are asked for their children, and the longest list.
+/// The threads that are asked for their children.
 const MOST_THREADS: usize = 64;
-const LIST: u64 = 1 << 16;
 const COMMAND: u64 = 1 << 16;
 
 pub struct Forks {
@@ -57,7 +56,7 @@ impl Forks {
 
     /// The recording begins.
     pub fn begin(&mut self) {
-        let there = children(self.parent).into_iter();
+        let there = children(self.parent, MOST_THREADS).into_iter();
         let ticks = there.filter_map(|pid| {
             let stat = stat::of(pid)?;
             Some(((pid, stat.start_time), stat.cpu_ticks))
@@ -71,7 +70,7 @@ impl Forks {
             return Vec::new();
         }
         self.next = Instant::now() + EVERY;
-        let children = children(self.parent);
+        let children = children(self.parent, MOST_THREADS);
         let seen_twice: Vec<i32> = self.new.intersection(&children).copied().collect();
         self.known.extend(&seen_twice);
         self.new = children.difference(&self.known).copied().collect();
@@ -98,15 +97,6 @@ impl Forks {
         let before = self.before.get(&(pid, began)).copied().unwrap_or(0);
         Some((spy, Tasks::of(target, memory.into(), before)))
     }
-}
-
-fn children(pid: i32) -> HashSet<i32> {
-    let threads = std::fs::read_dir(path(&format!("{pid}/task")));
-    let threads = threads.into_iter().flatten().flatten().take(MOST_THREADS);
-    let lists = threads.filter_map(|thread| read_text(thread.path().join("children"), LIST));
-    let lists: Vec<String> = lists.collect();
-    let pids = lists.iter().flat_map(|list| list.split_ascii_whitespace());
-    pids.filter_map(|pid| pid.parse().ok()).collect()
 }
 
 fn command(pid: i32) -> Vec<u8> {

@@ -8,6 +8,7 @@ pub mod status;
 pub mod target;
 pub mod users;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -17,6 +18,8 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{openat, Mode, OFlags, CWD};
 
 const MAX_WORDS: usize = 20_000;
+/// The longest list of a thread's children.
+const MAX_CHILDREN: u64 = 1 << 16;
 
 static MOVED: OnceLock<&'static str> = OnceLock::new();
 
@@ -62,6 +65,16 @@ pub fn pids() -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.collect()
+}
+
+/// The pids of the children that a process's first `threads` threads have started.
+pub fn children(pid: i32, threads: usize) -> HashSet<i32> {
+    let tasks = std::fs::read_dir(path(&format!("{pid}/task")));
+    let tasks = tasks.into_iter().flatten().flatten().take(threads);
+    let lists = tasks.filter_map(|task| read_text(task.path().join("children"), MAX_CHILDREN));
+    let lists: Vec<String> = lists.collect();
+    let pids = lists.iter().flat_map(|list| list.split_ascii_whitespace());
+    pids.filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// The path of a process's executable. None: the agent may not see it.

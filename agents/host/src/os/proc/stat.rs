@@ -12,6 +12,8 @@ pub struct Stat {
     pub cpu_ticks: u64,
     pub user_ticks: u64,
     pub system_ticks: u64,
+    /// Of its children that have ended, and of theirs.
+    pub reaped_ticks: u64,
     pub threads: u64,
     pub start_time: u64,
     pub resident_pages: u64,
@@ -57,6 +59,7 @@ pub fn parse(line: &str) -> Option<Stat> {
         cpu_ticks: number(14)?.saturating_add(number(15)?),
         user_ticks: number(14)?,
         system_ticks: number(15)?,
+        reaped_ticks: number(16)?.saturating_add(number(17)?),
         threads: number(20)?,
         start_time: number(22)?,
         resident_pages: number(24)?,
@@ -67,7 +70,7 @@ pub fn parse(line: &str) -> Option<Stat> {
 mod tests {
     use super::*;
 
-    const TAIL: &str = "S 12 1 1 0 -1 4194304 100 0 5 0 30 12 0 0 20 0 9 0 98765 1 2 3";
+    const TAIL: &str = "S 12 1 1 0 -1 4194304 100 0 5 0 30 12 3 4 20 0 9 0 98765 1 2 3";
 
     #[test]
     fn names_may_hold_anything() {
@@ -82,6 +85,7 @@ mod tests {
                     cpu_ticks: 42,
                     user_ticks: 30,
                     system_ticks: 12,
+                    reaped_ticks: 7,
                     threads: 9,
                     start_time: 98765,
                     resident_pages: 2,
