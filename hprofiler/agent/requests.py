@@ -87,7 +87,8 @@ class Find(Request, frozen=True, omit_defaults=True):
     With `containers` (ids) only what is in them, each process with its container's id as a label; there
     the selector may be None for all of it. `own` is the one of them that the agent itself is in; `owners` are
     the users of the containers' applications and `manager_port` is the NodeManager's, where they are known.
-    Processes that match one of the rules `children` and descend from a JVM that is found are found too.
+    Processes that match one of the rules `children` and descend from a JVM that is found are found too. So is
+    one that has started such a JVM and matches one of the `starters`.
     """
 
     selector: Mapping[str, Any] | None
@@ -97,6 +98,7 @@ class Find(Request, frozen=True, omit_defaults=True):
     owners: Mapping[str, str] = {}
     manager_port: int | None = None
     children: Sequence[Mapping[str, Any]] = ()
+    starters: Sequence[Mapping[str, Any]] = ()
 
 
 class Chosen(msgspec.Struct, frozen=True):

@@ -179,6 +179,7 @@ class AgentSession:
         owners: Mapping[str, str] = NOTHING,
         manager_port: int | None = None,
         children: Sequence[Mapping[str, Any]] = (),
+        starters: Sequence[Mapping[str, Any]] = (),
     ) -> Found:
         """The processes that the protocol's selector object `query` means; see `requests.Find`."""
         self.stage = "find"
@@ -192,6 +193,7 @@ class AgentSession:
                 owners=owners,
                 manager_port=manager_port,
                 children=children,
+                starters=starters,
             )
         )
         found = self._answer(messages.FoundMessage)

@@ -170,7 +170,8 @@ class Machines:
 
     `severity` is that of each host's worst finding, `labels` are those of processes, by host and pid.
     `heaps` are what heaps with an eden last had in use outside it, by host and pid; `grown` is that in the
-    first and in the last quarter, at the least. `python` has the Python workers of Spark's JVMs, recorded or not.
+    first and in the last quarter, at the least. `python` has the Python workers of Spark's JVMs, recorded or
+    not.
     """
 
     figures: Mapping[str, Mapping[str, Figure]] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from hprofiler.model import (
     PROCESS,
     PROGRAM,
     RUN_FOR,
+    STARTED,
     Host,
     Outcome,
     Process,
@@ -26,13 +27,13 @@ _VERSION = re.compile(r"(?<=^python)[\d.]+$")
 _UNSEEN_TOLD = 5
 
 
-def with_parents(processes: Sequence[Process]) -> tuple[Process, ...]:
-    """Children of JVMs get the labels of these, and are named after them: "python of executor 12", or
-    "python of DailyReport" where the JVM is the driver of that program."""
+def with_relatives(processes: Sequence[Process]) -> tuple[Process, ...]:
+    """Children of JVMs, and what has started one, get the labels of these, and are named after them: "python
+    of executor 12", or "python of DailyReport" where the JVM is the driver of that program."""
     by_pid = {str(one.pid): one for one in processes}
 
     def named(process: Process) -> Process:
-        parent = by_pid.get(process.labels.get(PARENT, ""))
+        parent = by_pid.get(_jvm(process))
         if parent is None:
             return process
         name = _VERSION.sub("", process.label.partition(" of ")[0])
@@ -40,6 +41,18 @@ def with_parents(processes: Sequence[Process]) -> tuple[Process, ...]:
         return replace(process, label=label, labels={**parent.labels, **process.labels})
 
     return tuple(map(named, processes))
+
+
+def _jvm(process: Process) -> str:
+    return process.labels.get(PARENT) or process.labels.get(STARTED, "")
+
+
+def by_name(processes: Sequence[Process], name: str) -> tuple[tuple[Process, ...], list[Ignored]]:
+    """Those with this text in their names, and their relatives; the names of all if there are none."""
+    named = {str(one.pid) for one in processes if name.casefold() in one.label.casefold()}
+    kept = tuple(one for one in processes if not named.isdisjoint((str(one.pid), _jvm(one))))
+    others = () if kept else processes
+    return kept, [Ignored(one.pid, f"its name is {one.label}", False) for one in others]
 
 
 class Contained:

@@ -21,7 +21,7 @@ from hprofiler.agent.session import AgentSession, Found
 from hprofiler.base.errors import AgentEnded, HostError, HprofilerError, TimedOut
 from hprofiler.base.text import some
 from hprofiler.collect.audit import VisitAudit
-from hprofiler.collect.containers import Contained, with_parents
+from hprofiler.collect.containers import Contained, by_name, with_relatives
 from hprofiler.collect.visit_group import HostProgress, VisitGroup
 from hprofiler.model import DOING, HERE, Host, HostFacts, Outcome, Params, Selector, Status
 from hprofiler.transport.base import NoShell, Transport
@@ -236,6 +236,7 @@ class Visit(ABC):
             self._contained.owners(),
             self._contained.manager_port(),
             selector.children,
+            selector.starters,
         )
         self._looked = True
         if query is None and found.processes:
@@ -243,9 +244,10 @@ class Visit(ABC):
         doubts = {one.pid: self._contained.doubt(one) for one in found.processes}
         self.outcomes += filter(None, doubts.values())
         processes = tuple(self._contained.known(one) for one in found.processes if not doubts[one.pid])
-        processes = with_parents(processes)
+        processes = with_relatives(processes)
+        processes, others_named = by_name(processes, selector.name)
         told = {one.pid for one in found.ignored}
-        ignored = (*(one for one in overlooked if one.pid not in told), *found.ignored)
+        ignored = (*others_named, *(one for one in overlooked if one.pid not in told), *found.ignored)
         ignored = tuple(map(self._contained.named, ignored))
         # Processes that another visit has: the machine is known under several names.
         self.left = self._group.machines.claim(self.facts, self.host.name, processes)

@@ -21,6 +21,8 @@ MANAGER_PORT = "manager_port"
 """Label of a container: the port of its node's manager."""
 PARENT = "parent"
 """Label of a process that was found because it descends from a JVM: the pid of that JVM."""
+STARTED = "started"
+"""Label of a process that was found because it has started a JVM: the pid of that JVM."""
 HERE = "localhost"
 """The address of this machine, which is reached without SSH."""
 
@@ -76,7 +78,8 @@ class Selector:
     substring of the command line), `regex`, `pids` and `containers` (everything in the hosts' containers).
     With `native`, processes other than JVMs may match too. `roots` are the frames at which the job's own
     stacks start; none if they are not known. `slices` are rules for names of threads. `children` are rules
-    for processes that match too if they descend from a JVM that matches.
+    for processes that match too if they descend from a JVM that matches, `starters` for one that has started
+    such a JVM. If `name` is given, only JVMs (or others) match that have it in their names.
     """
 
     text: str
@@ -86,6 +89,8 @@ class Selector:
     roots: tuple[str, ...] = ()
     slices: tuple[SliceRule, ...] = ()
     children: tuple[Mapping[str, Any], ...] = ()
+    starters: tuple[Mapping[str, Any], ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True)

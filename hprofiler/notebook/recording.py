@@ -173,12 +173,18 @@ def _plan(spark: object, words: Sequence[str]) -> _Plan:
 
 
 def _with_workers(selector: Selector, session: Session, words: Sequence[str]) -> Selector:
-    """In local mode the Python workers of the driver's JVM come along, and the run has the application's
-    name."""
+    """In local mode the Python workers of the driver's JVM and this Python come along, and the run has the
+    application's name."""
     if not session.pid:
         return selector
     driver = chosen.selector(parse(["run", "-j", "spark-driver", *words]))
-    return replace(selector, text=session.name or selector.text, roots=driver.roots, children=driver.children)
+    return replace(
+        selector,
+        text=session.name or selector.text,
+        roots=driver.roots,
+        children=driver.children,
+        starters=driver.starters,
+    )
 
 
 def _with_driver(located: Located, session: Session) -> Located:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,20 @@ from hprofiler.model import SliceRule
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 MAX_FILE_BYTES = 64 * 1024
-FILE_KEYS = ("name", "summary", "any", "labels", "process_label", "roots", "slices", "children")
+FILE_KEYS = ("name", "summary", "any", "labels", "process_label", "roots", "slices", "children", "starters")
 CAPTURE_KEYS = ("from", "name", "regex")
 SLICE_KEYS = ("prefix", "regex", "name")
 MAX_SLICES = 8
 MAX_PREFIX = 60
-CAPTURE_SOURCES = ("arguments", "options", "environment", "cgroup", "main_class", "parents")
+CAPTURE_SOURCES = (
+    "arguments",
+    "argument_lines",
+    "options",
+    "environment",
+    "cgroup",
+    "main_class",
+    "parents",
+)
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _LABEL = re.compile(r"[a-z][a-z0-9_]*")
@@ -37,7 +45,8 @@ class NamedSelector:
     """A selector with a name: `query` is the protocol's rule, `source` the file it was read from.
 
     `roots` are the frames at which the job's own stacks start: whole names, `*` is any text. `slices` are
-    rules for names of threads, `children` the selectors of processes that come along with their parents.
+    rules for names of threads, `children` the selectors of processes that come along with their parents, and
+    `starters` those of the process that has started a JVM, with what the JVM's arguments have then.
     """
 
     name: str
@@ -47,6 +56,7 @@ class NamedSelector:
     roots: tuple[str, ...] = ()
     slices: tuple[SliceRule, ...] = ()
     children: tuple[str, ...] = ()
+    starters: Mapping[str, str] = field(default_factory=dict)
 
 
 def check_regex(regex: str) -> None:
@@ -74,7 +84,8 @@ def read_selector_file(path: Path) -> NamedSelector:
     roots = tuple(keys["roots"].texts()) if "roots" in keys else ()
     slices = _slices(keys["slices"], _main_classes(query["any"])) if "slices" in keys else ()
     children = tuple(keys["children"].texts()) if "children" in keys else ()
-    return NamedSelector(name, keys["summary"].text(), query, path, roots, slices, children)
+    starters = keys["starters"].regexes() if "starters" in keys else {}
+    return NamedSelector(name, keys["summary"].text(), query, path, roots, slices, children, starters)
 
 
 def _alternative(node: _Node) -> dict[str, Any]:
@@ -132,9 +143,9 @@ def _capture(node: _Node) -> dict[str, str]:
 
 def _template(node: _Node, labels: Mapping[str, Any]) -> str:
     template = node.text()
-    for field in _FIELD.findall(template):
-        if field not in labels:
-            raise node.error(f"{{{field}}} is not one of the labels: {', '.join(labels) or 'there are none'}")
+    for name in _FIELD.findall(template):
+        if name not in labels:
+            raise node.error(f"{{{name}}} is not one of the labels: {', '.join(labels) or 'there are none'}")
     if "{" in _FIELD.sub("", template) or "}" in _FIELD.sub("", template):
         raise node.error("has an unmatched brace")
     return template
@@ -198,7 +209,7 @@ class _Node:
     def regexes(self) -> dict[str, str]:
         members = self.mapping(None)
         if not members:
-            raise self.error("must name at least one variable")
+            raise self.error("must have at least one name")
         return {name: node.regex() for name, node in members.items()}
 
     def _below(self, key: str) -> str:

@@ -90,9 +90,16 @@ def _rules(
     selectors: Sequence[NamedSelector],
     named: Mapping[str, NamedSelector],
 ) -> Selector:
-    """A selector with what is known of the processes that it may match, and their children."""
-    children = {name: _child(one, name, named) for one in selectors for name in one.children}
-    roots = dict.fromkeys(root for one in (*selectors, *children.values()) for root in one.roots)
+    """A selector with what is known of the processes that it may match, and their relatives."""
+    children = {name: _relative(one, "children", name, named) for one in selectors for name in one.children}
+    starters = {name: _relative(one, "starters", name, named) for one in selectors for name in one.starters}
+    if kind == "containers":
+        # A task of any kind may have started Python.
+        children = {name: child for name, child in children.items() if name not in starters}
+        starters = {}
+    # Where a program begins, its workers begin, too, outside of the job's own code.
+    workers = (child for name, child in children.items() if name not in starters)
+    roots = dict.fromkeys(root for one in (*selectors, *workers) for root in one.roots)
     return Selector(
         text,
         kind,
@@ -100,12 +107,20 @@ def _rules(
         roots=tuple(roots),
         slices=tuple(rule for one in selectors for rule in one.slices),
         children=tuple(child.query for child in children.values()),
+        starters=tuple(
+            {"rule": starters[name].query, "arguments": arguments}
+            for one in selectors
+            for name, arguments in one.starters.items()
+            if name in starters
+        ),
     )
 
 
-def _child(selector: NamedSelector, name: str, named: Mapping[str, NamedSelector]) -> NamedSelector:
+def _relative(
+    selector: NamedSelector, key: str, name: str, named: Mapping[str, NamedSelector]
+) -> NamedSelector:
     if name not in named:
-        raise SelectorError(f"{selector.source}: children: no selector is named {name!r}")
+        raise SelectorError(f"{selector.source}: {key}: no selector is named {name!r}")
     return named[name]
 
 

@@ -178,7 +178,7 @@ def running_jvm(case: Case) -> AbstractContextManager[subprocess.Popen[bytes]]:
         str(stubs()),
         case.main,
     ]
-    command += case.arguments.split()
+    command += shlex.split(case.arguments)
     if case.in_shell:
         # The exit keeps the shell from replacing itself with its last command.
         command = ["/bin/bash", "-c", f"{shlex.join(command)}; exit $?"]

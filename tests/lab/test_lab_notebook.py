@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from ast import literal_eval
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +38,28 @@ with hprofiler.record(spark, frequency=300, output="run", options={options!r}) a
 """
 
 
+# Workers' CPU time by their own clocks. Without a daemon when the recording begins they are not recorded.
+UDF = """
+import os, time
+from pyspark.sql.functions import udf
+def burn(n):
+    start = time.process_time()
+    while time.process_time() < start + 1.5:
+        sum(range(1000))
+    return time.process_time() - start
+burner = udf(burn, "double", useArrow=False)
+def burnt():
+    return sum(row[0] for row in spark.range(0, 4, 1, 4).select(burner("id")).collect())
+def codes(run):
+    return {one.code: one.text for one in run.findings}
+with hprofiler.record(spark, output="late") as late:
+    seconds = burnt()
+with hprofiler.record(spark, output="whole") as whole:
+    burnt()
+(codes(late), codes(whole), seconds)
+"""
+
+
 def check_stages(run: hprofiler.Run) -> None:
     """Spark counts the same CPU time, task by task."""
     stages = run.stages[run.stages["spark_cpu_seconds"].notna()]
@@ -53,20 +77,26 @@ def test_a_session_in_local_mode(spark_home: Path, tmp_path: Path) -> None:
         block(3),
         "run.tasks.head()",
         'hprofiler.record(spark, seconds=1, events=["wall"])',
+        UDF,
     ]
     known = pyspark_environment(spark_home, SPARK_LOCAL_IP="127.0.0.1")
-    _, recorded, tasks, again = execute(tmp_path / "local.ipynb", cells, known)
+    _, recorded, tasks, again, python = execute(tmp_path / "local.ipynb", cells, known)
     for outputs in (recorded, again):
         (page,) = texts(outputs, "text/html")
         assert page.startswith("<iframe srcdoc=") and "hprofiler-page" in page
-        assert "hprofiler: recorded 1 of 1 process on 1 of 1 host" in texts(outputs, "text/plain")[0]
+        assert "hprofiler: recorded 2 of 2 processes on 1 of 1 host" in texts(outputs, "text/plain")[0]
     assert "<table" in texts(tasks, "text/html")[0]
     run = hprofiler.Run.open(tmp_path / "run")
-    (process,) = run.processes.to_dict("records")
-    assert (process["role"], process["event"]) == ("driver", "cpu") and not run.interrupted
-    assert process["process"] == "driver pyspark-shell"
-    assert 2 < process["seconds"] < 60 and set(run.tasks["executor"]) == {"driver"}
+    processes = run.processes.set_index("process")
+    assert set(processes.index) == {"driver pyspark-shell", "python ipykernel_launcher of pyspark-shell"}
+    assert set(processes["role"]) == {"driver"} and set(processes["event"]) == {"cpu"} and not run.interrupted
+    assert processes["seconds"].between(2, 60).all() and set(run.tasks["executor"]) == {"driver"}
     check_stages(run)
+    (printed,) = texts(python, "text/plain")[-1:]
+    alone, all_of_it, counted = literal_eval(printed)
+    assert "python-not-recorded" in alone and "python-not-recorded" not in all_of_it
+    told = re.search(r"Python workers? used ([\d.]+) s of CPU and", alone["python-not-recorded"])
+    assert told and float(told[1]) == pytest.approx(counted, rel=0.4), (alone, counted)
 
 
 @pytest.fixture(scope="module")

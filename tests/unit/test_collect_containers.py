@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hprofiler.collect.checking import find_only
-from hprofiler.collect.containers import with_parents
+from hprofiler.collect.containers import by_name, with_relatives
 from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Process, Selector, Status
 
 ALL = Selector("application_1_0001", "containers", {})
@@ -123,5 +123,12 @@ def test_workers_are_named_after_their_jvm() -> None:
     driver = made(1, "driver DailyReport", program="DailyReport")
     executor = made(2, "executor 12")
     workers = [made(3, "python3.11", parent="1"), made(4, "python of executor 12", parent="2")]
-    named = with_parents([driver, executor, *workers])
-    assert [one.label for one in named[2:]] == ["python of DailyReport", "python of executor 12"]
+    workers.append(made(5, "python job.py", started="1"))
+    named = with_relatives([driver, executor, *workers])
+    of_driver = ["python of DailyReport", "python job.py of DailyReport"]
+    assert [one.label for one in named[2:]] == [of_driver[0], "python of executor 12", of_driver[1]]
+    chosen, _ = by_name(named, "driver daily")
+    assert [one.pid for one in chosen] == [1, 3, 5]
+    nothing, why = by_name(named, "Weekly")
+    assert not nothing and why[0].reason == "its name is driver DailyReport" and len(why) == 5
+    assert by_name(named, "") == (named, [])

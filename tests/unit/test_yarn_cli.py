@@ -57,7 +57,6 @@ def test_what_j_means(words: list[str], asked: str | None, selector: str | None)
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["-j", "spark-executor", "--match", "java"], "-j names none"),
         (["-j", APP, *C, "--match", "spark-executr"], "no selector is named"),
         (["-j", APP, *C, "-h", "n1"], "-h and -c exclude each other"),
         (["-j", "yarn:name=x"], "no ResourceManager is configured"),

@@ -67,6 +67,8 @@ def selector(options: argparse.Namespace) -> Selector:
         native=chosen.native or options.engine in ("perf", "pyspy"),
         slices=chosen.slices if getattr(options, "slices", "stage") != "none" else (),
         children=chosen.children if _may_be_native(options) else (),
+        starters=chosen.starters if _may_be_native(options) else (),
+        name=_wanted(options).name,
     )
 
 

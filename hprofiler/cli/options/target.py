@@ -20,13 +20,15 @@ _SHORT = {"namespace": "-n", "all_namespaces": "-A"}
 class Wanted(NamedTuple):
     """`application` and `pods` are as in `TargetOptions`; where both are None hosts are meant.
 
-    `selector` names processes on the hosts; None: all that runs in the containers.
+    `selector` names processes on the hosts; None: all that runs in the containers. `name` is a text that
+    their names must have.
     """
 
     application: str | None
     pods: tuple[str, ...] | None
     selector: str | None
     note: str | None = None
+    name: str = ""
 
 
 class SelectorAction(argparse.Action):
@@ -65,10 +67,9 @@ def wanted(options: argparse.Namespace) -> Wanted:
     if application or pods is not None:
         return Wanted(application, pods, options.match)
     everything = typed == YARN_PREFIX
-    if options.match is not None and not everything:
-        remedy = "name an application: -j application_… -c URL --match SELECTOR"
-        raise UsageError("--match is for an application, but -j names none", remedy)
-    return Wanted(application, pods, options.match if everything else str(options.selector), note)
+    if everything:
+        return Wanted(application, pods, options.match, note)
+    return Wanted(application, pods, str(options.selector), note, options.match or "")
 
 
 def _application(options: argparse.Namespace, typed: str, names_pods: bool) -> tuple[str | None, str | None]:

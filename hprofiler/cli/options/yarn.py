@@ -20,7 +20,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--match",
         metavar="SELECTOR",
-        help="profile only the matching processes of the application or the pods",
+        help="profile only the matching processes of the application or the pods; with another -j, only "
+        "those that have this text in their names, such as -j spark-driver --match etl",
     )
     group.add_argument(
         "--host-map",

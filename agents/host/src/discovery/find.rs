@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 
+use regex::Regex;
 use rustix::process::geteuid;
 
 use crate::discovery::containers::{helper, is_wrapper, Containers, Evidence, Membership};
 use crate::discovery::rivals::{self, TrustedFacts};
 use crate::discovery::scan::{self, Overlooked, Scanned, Seen, MOST_PARENTS};
-use crate::discovery::selector::Selector;
+use crate::discovery::selector::{compile, Selector};
 use crate::wire::events::{split_off_excess, Event, Ignored, Process};
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::Find;
@@ -23,6 +24,8 @@ const LONGEST: usize = 12 << 20;
 const FEW: usize = 100;
 /// The label of a child: the pid of the JVM that it descends from.
 pub const PARENT: &str = "parent";
+/// The label of a process that has started a JVM: the JVM's pid.
+const STARTED: &str = "started";
 
 pub struct Finding {
     selector: Option<Selector>,
@@ -31,6 +34,8 @@ pub struct Finding {
     native: bool,
     containers: Option<Containers>,
     children: Vec<Selector>,
+    /// With what the arguments of the JVM match that they have started.
+    starters: Vec<(Selector, Regex)>,
     own: Option<String>,
     trusted: TrustedFacts,
 }
@@ -64,6 +69,11 @@ impl Finding {
                 .into_iter()
                 .map(Selector::new)
                 .collect::<Result<_, _>>()?,
+            starters: request
+                .starters
+                .into_iter()
+                .map(|one| Ok((Selector::new(one.rule)?, compile(&one.arguments)?)))
+                .collect::<Result<_, Failure>>()?,
             own: request.own,
             trusted: TrustedFacts {
                 owners: request.owners,
@@ -74,7 +84,11 @@ impl Finding {
 
     /// `excluded` are this session's own processes.
     pub fn among(&self, scanned: Scanned, excluded: &HashSet<i32>) -> Event {
-        let Scanned { seen, overlooked } = scanned;
+        let Scanned {
+            seen,
+            own,
+            overlooked,
+        } = scanned;
         let searched = seen.len();
         let mut ignored = self.missing(&seen, &overlooked, excluded);
         ignored.extend(match self.asked.is_empty() {
@@ -89,28 +103,22 @@ impl Finding {
         let judged: Vec<_> = judged
             .map(|(process, membership)| self.judge(process, membership))
             .collect();
-        let parents = self.parents(&seen, &judged);
+        let mut relatives = self.relatives(&seen, &own, &judged);
         // Those in other containers are not meant.
         if self.containers.is_none() && judged.iter().all(Result::is_err) {
             in_other_case = self.in_other_case(&seen);
         }
         for (process, judged) in seen.into_iter().zip(judged) {
-            match (parents.get(&process.pid), judged) {
-                (Some(parent), _) => {
-                    let container = parent.container.clone();
-                    processes.push(message(
-                        process,
-                        Some(parent.rule),
-                        container,
-                        Some(parent.pid),
-                    ));
-                }
+            match (relatives.remove(&process.pid), judged) {
+                (Some(relative), _) => processes.push(relative.message(process)),
                 (None, Ok(container)) => {
                     processes.push(message(process, self.selector.as_ref(), container, None));
                 }
                 (None, Err(ignored)) => near_misses.extend(ignored),
             }
         }
+        let own = own.into_iter();
+        processes.extend(own.filter_map(|it| Some(relatives.remove(&it.pid)?.message(it))));
         ignored.splice(0..0, in_other_case);
         near_misses.truncate(FEW);
         ignored.extend(near_misses);
@@ -227,48 +235,70 @@ impl Finding {
         }
     }
 
-    /// The parents of the processes that are found as children of a JVM, by the child's pid. What the kernel says of
-    /// a parent is true, so a child is in its parent's container whatever it claims.
-    fn parents(
+    /// The processes that are found with a JVM, by pid: those that descend from it, and the one that has started it.
+    /// What the kernel says of a parent is true, so a child is in its parent's container whatever it claims. Of the
+    /// excluded ones only a parent or a child is found: the program of a notebook that hprofiler runs in.
+    fn relatives(
         &self,
         seen: &[Seen],
+        own: &[Seen],
         judged: &[Result<Option<String>, Option<Ignored>>],
-    ) -> HashMap<i32, Parent<'_>> {
-        if self.children.is_empty() {
+    ) -> HashMap<i32, Relative<'_>> {
+        if self.children.is_empty() && self.starters.is_empty() {
             return HashMap::new();
         }
         let found = seen
             .iter()
             .zip(judged)
             .filter(|(process, _)| process.jvm.is_some());
-        let found: HashMap<i32, &Option<String>> = found
-            .filter_map(|(process, judged)| Some((process.pid, judged.as_ref().ok()?)))
+        let found: HashMap<i32, (&Seen, &Option<String>)> = found
+            .filter_map(|(process, judged)| Some((process.pid, (process, judged.as_ref().ok()?))))
             .collect();
-        let ppids: HashMap<i32, i32> = seen
-            .iter()
-            .map(|process| (process.pid, process.ppid))
-            .collect();
-        let parent = |process: &Seen| {
+        let all = || seen.iter().chain(own);
+        let ppids: HashMap<i32, i32> = all().map(|it| (it.pid, it.ppid)).collect();
+        let child = |process: &Seen, most: usize| {
             let mut ancestors =
                 std::iter::successors(Some(process.ppid), |pid| ppids.get(pid).copied());
-            let pid = ancestors
+            let jvm = ancestors
                 .by_ref()
-                .take(MOST_PARENTS)
+                .take(most)
                 .find(|pid| found.contains_key(pid))?;
             let mut rules = self.children.iter();
             let rule = rules.find(|rule| rule.matches(process, false))?;
-            let container = found[&pid].clone();
+            let container = found[&jvm].1.clone();
+            let relation = (PARENT, jvm);
             Some((
                 process.pid,
-                Parent {
-                    pid,
+                Relative {
+                    relation,
                     container,
                     rule,
                 },
             ))
         };
         let others = seen.iter().filter(|process| process.jvm.is_none());
-        others.filter_map(parent).collect()
+        let mut relatives: HashMap<i32, Relative> = others
+            .filter_map(|process| child(process, MOST_PARENTS))
+            .chain(own.iter().filter_map(|process| child(process, 1)))
+            .collect();
+        for (jvm, container) in found.values() {
+            let starter = all().find(|it| it.pid == jvm.ppid && it.jvm.is_none());
+            let arguments = || jvm.launch.masked().arguments.join(" ");
+            let rule = starter.and_then(|process| {
+                let mut rules = self.starters.iter();
+                rules.find(|(rule, of)| rule.matches(process, false) && of.is_match(&arguments()))
+            });
+            if let Some((rule, _)) = rule {
+                let container = (*container).clone();
+                let relation = (STARTED, jvm.pid);
+                relatives.entry(jvm.ppid).or_insert(Relative {
+                    relation,
+                    container,
+                    rule,
+                });
+            }
+        }
+        relatives
     }
 
     fn is_wanted(&self, process: &Seen) -> bool {
@@ -280,27 +310,39 @@ impl Finding {
     }
 }
 
-/// The JVM that a process descends from.
-struct Parent<'a> {
-    pid: i32,
+/// A process that is found with a JVM.
+struct Relative<'a> {
+    /// The label with the JVM's pid.
+    relation: (&'static str, i32),
     container: Option<String>,
     /// The rule that the process matches.
     rule: &'a Selector,
 }
 
-/// `rule` is what the process matches, `parent` the JVM that it descends from.
+impl Relative<'_> {
+    fn message(self, process: Seen) -> Process {
+        message(
+            process,
+            Some(self.rule),
+            self.container,
+            Some(self.relation),
+        )
+    }
+}
+
+/// `rule` is what the process matches.
 fn message(
     process: Seen,
     rule: Option<&Selector>,
     container: Option<String>,
-    parent: Option<i32>,
+    relation: Option<(&str, i32)>,
 ) -> Process {
     let (label, mut labels) = match rule {
         Some(rule) => rule.label(&process),
         None => (process.plain_label(), process.plain_labels()),
     };
     labels.extend(container.map(|id| ("container".to_owned(), id)));
-    labels.extend(parent.map(|pid| (PARENT.to_owned(), pid.to_string())));
+    labels.extend(relation.map(|(name, pid)| (name.to_owned(), pid.to_string())));
     process.into_message(label, labels, COMMAND)
 }
 
@@ -335,6 +377,65 @@ fn is_within_reach(uid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::events::JvmFacts;
+
+    #[test]
+    fn what_has_started_a_jvm_and_what_it_has_started_is_found() {
+        let request = r#"{"selector":{"kind":"text","text":"SparkSubmit"},
+            "children":[{"kind":"rule","any":[{"program":["python*"]}]}],
+            "starters":[{"rule":{"kind":"rule","any":[{"program":["python*"]}]},"arguments":"pyspark-shell$"}]}"#;
+        let finding = Finding::new(serde_json::from_str(request).unwrap()).unwrap();
+        let process = |pid, ppid, line: &str| Seen {
+            ppid,
+            jvm: line.starts_with("java").then(|| JvmFacts {
+                version: String::new(),
+            }),
+            ..Seen::of(pid, line)
+        };
+        let scanned = Scanned {
+            seen: vec![
+                process(11, 10, "java SparkSubmit pyspark-shell"),
+                process(12, 11, "python3 -m pyspark.daemon"),
+                process(13, 12, "python3 -m pyspark.daemon"),
+                process(20, 1, "python3 airflow"),
+                process(21, 20, "java SparkSubmit job.py"),
+            ],
+            // The notebook that hprofiler runs in, what it has started, and the program of the other driver.
+            own: vec![
+                process(10, 1, "python3 -m ipykernel_launcher"),
+                process(14, 13, "python3 hprofiler"),
+                process(22, 21, "python3 job.py"),
+            ],
+            overlooked: Vec::new(),
+        };
+        let Event::Found { processes, .. } = finding.among(scanned, &HashSet::from([10, 14, 22]))
+        else {
+            panic!();
+        };
+        let relation = |it: &Process| {
+            it.labels
+                .iter()
+                .next()
+                .map(|(name, of)| format!("{name} {of}"))
+        };
+        let mut found: Vec<_> = processes
+            .iter()
+            .map(|it| (it.pid, relation(it).unwrap_or_default()))
+            .collect();
+        found.sort();
+        let found: Vec<_> = found.iter().map(|(pid, of)| (*pid, &**of)).collect();
+        assert_eq!(
+            found,
+            [
+                (10, "started 11"),
+                (11, ""),
+                (12, "parent 11"),
+                (13, "parent 11"),
+                (21, ""),
+                (22, "parent 21")
+            ]
+        );
+    }
 
     #[test]
     fn no_more_processes_than_fit_into_a_line() {

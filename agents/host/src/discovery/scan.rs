@@ -62,11 +62,13 @@ pub struct Overlooked {
 #[derive(Default)]
 pub struct Scanned {
     pub seen: Vec<Seen>,
+    /// The excluded ones.
+    pub own: Vec<Seen>,
     pub overlooked: Vec<Overlooked>,
 }
 
-/// Every process except the excluded ones that are not JVMs: a JVM may have started hprofiler. Kernel threads and
-/// zombies have no command line and are left out.
+/// Every process. JVMs are never excluded: one may have started hprofiler. Kernel threads and zombies have no command
+/// line and are left out.
 pub fn processes(excluded: &HashSet<i32>) -> Scanned {
     let mut scanned = Scanned::default();
     let mut pids = pids();
@@ -76,7 +78,6 @@ pub fn processes(excluded: &HashSet<i32>) -> Scanned {
     let mut memories_read = Vec::new();
     for (pid, memory) in pids.into_iter().zip(memories) {
         match memory {
-            Ok(Some(memory)) if memory.signs.is_none() && excluded.contains(&pid) => {}
             Err(_) if excluded.contains(&pid) => {}
             Ok(memory) => memories_read.extend(memory),
             Err(why) => scanned.overlooked.extend(overlooked(pid, why)),
@@ -86,7 +87,11 @@ pub fn processes(excluded: &HashSet<i32>) -> Scanned {
     let users = Users::read();
     for memory in memories_read {
         let description = descriptions.remove(&memory.pid);
-        scanned.seen.extend(seen(memory, description, &users));
+        let to = match description.is_none() && excluded.contains(&memory.pid) {
+            true => &mut scanned.own,
+            false => &mut scanned.seen,
+        };
+        to.extend(seen(memory, description, &users));
     }
     scanned
 }

@@ -152,6 +152,7 @@ impl<'a> Facts<'a> {
     fn text(&self, from: Source, name: &str) -> Option<String> {
         Some(match from {
             Source::Arguments => self.launch().arguments.join(" "),
+            Source::ArgumentLines => self.launch().arguments.join("\n"),
             Source::Options => self.launch().options.join(" "),
             Source::Environment => self.variable(name)?,
             Source::Cgroup => self.cgroup().to_owned(),

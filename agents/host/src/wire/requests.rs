@@ -113,6 +113,9 @@ pub struct Find {
     /// Rules for processes that are found too if they descend from a JVM that is found.
     #[serde(default)]
     pub children: Vec<Query>,
+    /// Rules for processes that are found too if they have started a JVM that is found.
+    #[serde(default)]
+    pub starters: Vec<Starter>,
     /// The container that the agent itself is in.
     pub own: Option<String>,
     /// The users of the containers' applications, as far as they are known, by container id.
@@ -121,6 +124,13 @@ pub struct Find {
     /// The port on which the NodeManager listens.
     #[serde(default)]
     pub manager_port: Option<u16>,
+}
+
+/// A rule for the process that has started a JVM whose arguments have what `arguments` matches.
+#[derive(Debug, Deserialize)]
+pub struct Starter {
+    pub rule: Query,
+    pub arguments: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -172,6 +182,8 @@ pub struct Capture {
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     Arguments,
+    /// The arguments, one a line: they may have blanks.
+    ArgumentLines,
     Options,
     Environment,
     Cgroup,

@@ -23,6 +23,8 @@ const NATIVE: &str = "native code";
 const HOLDS_GIL: &str = "[holds the GIL]";
 const RUNS_WITHOUT: &str = "[runs without the GIL]";
 const WAITING: &str = "[waiting]";
+/// The names of the coordinator's own threads, in a notebook, begin so.
+const COORDINATOR: &str = "hprofiler-";
 /// Names of threads whose group is remembered; more are forgotten, and worked out anew.
 const MOST_REMEMBERED: usize = 1 << 12;
 
@@ -239,10 +241,13 @@ impl Work {
                 (false, true) => RUNS_WITHOUT,
                 (false, false) => WAITING,
             };
+            let of_coordinator = name.starts_with(COORDINATOR);
             let mut stack = vec![self.group(name), doing.to_owned()];
             stack.extend(self.frames(member, tid, &trace.frames));
             // In wall-clock time a task's samples are those of the JVM's thread, which waits for its worker.
-            self.samples.add(due, "wall", now, &stack, 0);
+            if !of_coordinator {
+                self.samples.add(due, "wall", now, &stack, 0);
+            }
             if runs {
                 stack.remove(1);
                 self.samples.add(due, "cpu", now, &stack, slice);

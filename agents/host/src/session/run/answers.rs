@@ -84,7 +84,9 @@ impl Session {
     }
 
     pub(super) fn list(&mut self) -> Result<(), Failure> {
-        let Scanned { seen, overlooked } = scan::processes(&self.excluded);
+        let Scanned {
+            seen, overlooked, ..
+        } = scan::processes(&self.excluded);
         let limit = COMMAND.min(ALL_COMMANDS / seen.len().max(1));
         let message = |process: Seen| {
             let label = process.plain_label();
