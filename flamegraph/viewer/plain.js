@@ -3,7 +3,7 @@
 
 import { make, part } from "./controls/dom.js";
 import { startTheme } from "./controls/theme.js";
-import { Sections } from "./views/sections.js";
+import { listOf, Sections } from "./views/sections.js";
 
 /** @import { Section } from "./data/page.js" */
 
@@ -11,13 +11,13 @@ import { Sections } from "./views/sections.js";
 function start() {
   startTheme(() => {});
   try {
-    /** The first line is the heading. @type {{title: string, headline: string[], sections: Section[]}} */
+    /** The first line is the heading. @type {{title: string, headline: string[], findings: string[], sections: Section[]}} */
     const page = JSON.parse(part("hprofiler-page", HTMLScriptElement).textContent ?? "");
     const [heading, ...lines] = page.headline;
     part("title", HTMLElement).textContent = page.title;
     const sections = new Sections(page.sections, () => null);
     const answer = part("answer", HTMLElement);
-    answer.append(make("h1", "", heading), ...lines.map((line) => make("p", "second", line)), sections.element);
+    answer.append(make("h1", "", heading.replace(/\.$/, "")), ...lines.map((line) => make("p", "second", line)), ...listOf(page.findings), sections.element);
   } catch (error) {
     const failure = part("failure", HTMLParagraphElement);
     failure.textContent = `This page cannot be shown: ${error instanceof Error ? error.message : error}`;

@@ -13,11 +13,14 @@ from hprofiler.report.blocks import Part
 from hprofiler.runfolder import replacing
 
 
-def write_plain_page(title: str, headline: Sequence[str], parts: Sequence[Part], out: Path) -> None:
-    """Write a page; the first line of `headline` is its heading. Raises OSError."""
+def write_plain_page(
+    title: str, headline: Sequence[str], parts: Sequence[Part], out: Path, findings: Sequence[str] = ()
+) -> None:
+    """Write a page; the first line of `headline` is its heading, `findings` are a list. Raises OSError."""
     content = {
         "title": printable(title),
         "headline": [printable(line) for line in headline],
+        "findings": [printable(line) for line in findings],
         "sections": [part.record() for part in parts if part.title],
     }
     # JSON without `<` holds nothing to be mistaken for markup.

@@ -129,7 +129,7 @@ import { readTree } from "./tree.js";
 /** Curves by buckets of `width` seconds, the first as an area. @typedef {{kind: "timeline", label: string, seconds: number, width: number, curves: {name: string, values: number[]}[], lanes: {name: string, spans: LaneSpan[]}[]}} TimelineBlock */
 /** @typedef {{kind: "facts", pairs: [string, string][]} | {kind: "lines", list: boolean, texts: string[]} | TableBlock | ChartBlock | TimelineBlock} Block */
 /** A part of an answer. @typedef {{title: string, about: string, blocks: Block[]}} Section */
-/** What Spark knows of the application. @typedef {{headline: string[], sections: Section[]}} Job */
+/** What Spark knows of the application. @typedef {{headline: string[], findings: string[], sections: Section[]}} Job */
 /**
  * Of each host its values by bucket, null where nothing was read, and the mean and the highest value of the whole
  * recording, null if unknown. Where no value reaches `least`, there is little to see.

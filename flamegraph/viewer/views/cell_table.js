@@ -11,6 +11,8 @@ import { SortedTable } from "./table.js";
 
 /** Rows that are shown first, and from how many on a table is filtered. */
 const [FIRST_ROWS, FILTERED_ROWS] = [10, 20];
+/** A column with longer texts is wide. */
+const LONG_TEXT = 24;
 /** What a number that is not known sorts as. */
 const NO_NUMBER = -Number.MAX_VALUE;
 
@@ -109,7 +111,8 @@ function columnsOf({ columns, rows }, keys) {
   if (name !== undefined) places.splice(0, places.length, name, ...places.filter((at) => at !== name));
   return places.map((at) => {
     const { label, number, about, minor } = columns[at];
-    const kind = at === name ? "name" : number ? "number" : "text";
+    const long = rows.some(({ cells }) => textOf(cells[at]).length > LONG_TEXT);
+    const kind = at === name ? "name" : number ? "number" : long ? "text long" : "text";
     return {
       key: `c${at}`,
       label,

@@ -50,9 +50,8 @@ export class Sections {
       return list;
     }
     if (block.kind === "lines") {
-      return block.list
-        ? filled("ul", "findings", ...block.texts.map((text) => make("li", "", text)))
-        : filled("div", "", ...block.texts.map((text) => make("p", "lead", text)));
+      const lines = () => filled("div", "", ...block.texts.map((text) => make("p", "lead", text)));
+      return block.list ? listOf(block.texts)[0] ?? lines() : lines();
     }
     const drawn =
       block.kind === "table" ? new CellTable(block, title, this)
@@ -92,6 +91,14 @@ export class Sections {
     }
     return related;
   }
+}
+
+/**
+ * A list, none where there is nothing in it.
+ * @param {string[]} texts
+ */
+export function listOf(texts) {
+  return texts.length ? [filled("ul", "findings", ...texts.map((text) => make("li", "", text)))] : [];
 }
 
 /**

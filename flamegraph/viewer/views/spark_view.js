@@ -2,7 +2,7 @@
 /** What Spark knows of the application: its time, stages, blocked time, stragglers, executors, queries. */
 
 import { make } from "../controls/dom.js";
-import { Sections } from "./sections.js";
+import { listOf, Sections } from "./sections.js";
 
 /** @import { Context, View } from "../controls/context.js" */
 
@@ -20,7 +20,7 @@ export class SparkView {
       const act = () => context.go({ view: "graph", scope: `slice:${index}`, zoom: 0 });
       return index < 0 ? null : { text: "flame graph", act };
     });
-    panel.append(...job.headline.map((line) => make("p", "lead", line)), sections.element);
+    panel.append(...job.headline.map((line) => make("p", "lead", line)), ...listOf(job.findings), sections.element);
   }
 
   update() {}

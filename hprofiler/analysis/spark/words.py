@@ -105,6 +105,7 @@ _IDLE = {
 }
 _WORTH = 0.05
 _ON_TOP = 4
+_IN_PAGE = 6
 _NEVER_ON_TOP = ("idle-slots", "replay-error")
 _MOST = 0.995
 _MOSTLY = 0.5
@@ -253,5 +254,14 @@ def reason_text(reason: str) -> str:
 def sentence(found: Sequence[SparkFinding]) -> str:
     """The first findings as one sentence, "" for none."""
     on_top = [one for one in found if one.code not in _NEVER_ON_TOP][:_ON_TOP]
-    text = "; ".join(map(finding_text, on_top))
+    return _as_sentence("; ".join(map(finding_text, on_top)))
+
+
+def sentences(found: Sequence[SparkFinding]) -> list[str]:
+    """The first findings, a sentence each: for a page, which has room for more of them."""
+    on_top = [one for one in found if one.code not in _NEVER_ON_TOP][:_IN_PAGE]
+    return [_as_sentence(finding_text(one)) for one in on_top]
+
+
+def _as_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""

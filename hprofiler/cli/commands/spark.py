@@ -23,7 +23,7 @@ from hprofiler.report.spark.job import WALL, Recorded, answer_parts, page_parts,
 from hprofiler.report.spark.page import write_page
 from hprofiler.report.spark.record import answer_record
 from hprofiler.report.spark.stages import stage_part
-from hprofiler.report.spark.text import headline
+from hprofiler.report.spark.text import headline, page_headline
 from hprofiler.runfolder import RUN_FILE
 from hprofiler.spark import export
 from hprofiler.spark.application import Application
@@ -69,8 +69,9 @@ def print_answer(
     head = headline(application, found, judged.findings)
     if page:
         parts = page_parts(judged, found, recorded)
+        lines, findings = page_headline(application, found, judged.findings)
         with writing(page):
-            write_page(application, head, parts, page)
+            write_page(application, lines, parts, page, findings)
     if as_json:
         print_json(answer_record(judged, found, recorded))
     else:

@@ -20,10 +20,10 @@ from hprofiler.report.spark.text import (
     application_part,
     executor_part,
     failure_part,
-    headline,
     locality_part,
     memory_part,
     note_part,
+    page_headline,
 )
 from hprofiler.report.spark.timeline import timeline_part
 from hprofiler.report.stages import gain_lines
@@ -64,8 +64,10 @@ def recorded(facts: RunFacts, stages: Mapping[str, StageShares | None]) -> Recor
 def job_record(judged: Judged, recorded: Recorded | None = None) -> dict[str, object]:
     """Ready for JSON."""
     found = figures(judged.application)
+    head, findings = page_headline(judged.application, found, judged.findings)
     return {
-        "headline": headline(judged.application, found, judged.findings),
+        "headline": head,
+        "findings": findings,
         "sections": [part.record() for part in page_parts(judged, found, recorded)],
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hprofiler.analysis.spark.failures import Failure, Failures
 from hprofiler.analysis.spark.finding import SparkFinding
-from hprofiler.analysis.spark.words import reason_text, sentence
+from hprofiler.analysis.spark.words import reason_text, sentence, sentences
 from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable, some
 from hprofiler.model.measures import counted, duration, size
@@ -56,6 +56,15 @@ def headline(application: Application, found: Figures, findings: Sequence[SparkF
             f"{duration(whole / 1e3)}): {printable(most.stage.name)}"
         )
     return lines
+
+
+def page_headline(
+    application: Application, found: Figures, findings: Sequence[SparkFinding]
+) -> tuple[list[str], list[str]]:
+    """What ran, and what stands out most; what else stands out."""
+    ran, *others = headline(application, found, findings)
+    most, *more = sentences(findings) or [*others, ""]
+    return [line for line in (ran, most) if line], [line for line in more if line]
 
 
 def application_part(application: Application, found: Figures) -> Part:
