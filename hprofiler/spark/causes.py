@@ -62,9 +62,10 @@ def cause_of(message: str) -> Cause:
     found = list(_RECENT.finditer(text))
     if found:
         text = text[found[-1].end() :]
-    text = _ABORTED.sub("", text.partition(_DRIVER_STACK)[0].strip("\n"), count=1)
-    text = _BARRIER.sub("", text, count=1)
-    text = _LOST_TASK.sub("", text, count=1) if text.startswith("Lost task ") else text
+    text = text.partition(_DRIVER_STACK)[0].strip("\n")
+    for wrapper in (_ABORTED, _BARRIER, _LOST_TASK):
+        if begin := wrapper.match(text):
+            text = text[begin.end() :]
     if lost := _LOST_EXECUTOR.match(text):
         return Cause(EXECUTOR_LOST, _line(text[lost.end() :]), lost.group(1))
     if _TRACEBACK in text and (of_python := _python_exception(text)):
