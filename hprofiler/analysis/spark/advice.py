@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hprofiler.analysis.spark.finding import SparkFinding
@@ -59,6 +59,16 @@ class StageCost:
     tasks: int = 0
 
 
+@dataclass(slots=True)
+class _Found:
+    """A finding in several queries: that which costs most, and what all of them cost, in seconds."""
+
+    worst: SparkFinding
+    seconds: float = 0.0
+    queries: set[int] = field(default_factory=set)
+    stages: set[int] = field(default_factory=set)
+
+
 class Advice:
     """Findings of all queries; the same one of many queries is one, named after the query it costs most."""
 
@@ -68,27 +78,31 @@ class Advice:
         self._least = min(_LEAST_SECONDS, _LEAST_SHARE * whole / 1e3 or _LEAST_SECONDS)
         self._slots = max(1, application.most_cores)
         self._threshold = _bytes(application.properties.get(_THRESHOLD, ""))
-        self._found: dict[tuple[str, str], tuple[set[int], float, SparkFinding]] = {}
+        self._found: dict[tuple[str, str], _Found] = {}
 
     def add(self, query: int, operators: QueryOperators) -> None:
         for one in operators.all:
             for code, parameters, cost in self._of(one, operators):
                 key = code, f"{one.text} {parameters.get('table', '')}"
                 finding = SparkFinding(code, {"query": query, "operator": one.text, **parameters}, cost / 1e3)
-                queries, seconds, worst = self._found.get(key, (set(), 0.0, finding))
-                worst = max(worst, finding, key=lambda known: known.seconds)
-                self._found[key] = queries | {query}, seconds + finding.seconds, worst
+                found = self._found.setdefault(key, _Found(finding))
+                found.queries.add(query)
+                found.seconds += finding.seconds
+                found.stages.update(one.stages or operators.stages)
+                found.worst = max(found.worst, finding, key=lambda known: known.seconds)
 
     @property
     def findings(self) -> list[SparkFinding]:
-        """Those that cost a second, or a hundredth of the application's time, the most expensive first.
-        `queries` counts where each was found."""
+        """Those whose stages take a second, or a hundredth of the application's time, the most expensive
+        first. `queries` counts where each was found."""
+        worth = (one for one in self._found.values() if self._elapsed(one.stages) >= self._least * 1e3)
         found = [
             replace(
-                worst, parameters={**worst.parameters, "queries": len(queries)}, seconds=round(seconds, 3)
+                one.worst,
+                parameters={**one.worst.parameters, "queries": len(one.queries)},
+                seconds=round(one.seconds, 3),
             )
-            for queries, seconds, worst in self._found.values()
-            if seconds >= self._least
+            for one in worth
         ]
         return sorted(found, key=lambda one: -one.seconds)
 
@@ -97,10 +111,9 @@ class Advice:
         if one.node < 0:
             return
         if one.files and one.files >= _MANY_FILES and (one.size or 0) / one.files < _SMALL_FILE:
-            written = one.kind == WRITE
             evidence = {"files": one.files, "bytes": one.size or 0, "threshold": _SMALL_FILE}
-            cost = self._wall(of, [one], of.stages if written else one.stages)
-            yield "small-files-written" if written else "small-files-read", evidence, cost
+            code = "small-files-written" if one.kind == WRITE else "small-files-read"
+            yield code, evidence, self._wall(of, [one])
         if one.kind in JOINS:
             yield from self._of_join(one, of)
         if one.kind == FILTER:
@@ -212,16 +225,17 @@ class Advice:
     def _elapsed(self, stages: Iterable[int]) -> float:
         return sum(self._costs[stage].elapsed for stage in stages if stage in self._costs)
 
-    def _wall(self, of: QueryOperators, those: Iterable[Operator], stages: Iterable[int] = ()) -> float:
-        """The part of their stages' time that operators take by their tasks' time."""
+    def _wall(self, of: QueryOperators, those: Iterable[Operator]) -> float:
+        """The part of their stages' time that operators take, by their tasks' time; where that is not known,
+        what others leave of it."""
         whole = 0.0
         for one in those:
-            own = [stage for stage in (one.stages or stages) if stage in self._costs]
-            task_time = sum(self._costs[stage].task_time for stage in own)
-            if one.on_driver or not task_time:
-                whole += one.time
+            stages = [stage for stage in (one.stages or of.stages) if stage in self._costs]
+            task_time = sum(self._costs[stage].task_time for stage in stages)
+            if one.timed and one.stages and task_time:
+                whole += self._elapsed(stages) * min(1.0, one.time / task_time)
             else:
-                whole += self._elapsed(own) * min(1.0, one.time / task_time)
+                whole += sum(self._costs[stage].elapsed * of.left(stage) for stage in stages)
         return whole
 
 

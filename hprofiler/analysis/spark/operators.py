@@ -6,7 +6,7 @@ piece of generated code. What is left of the time of their stage's tasks is thei
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hprofiler.analysis.spark.plans import (
@@ -51,14 +51,16 @@ _SIZES = (
 )
 _FILES = ("number of files read", "number of written files", "number of files")
 _SPILLS = ("spill size", "num bytes spilled to disk")
+_PARTLY_TIMED = (WRITE, SHUFFLED_JOIN)
+"""Operators of which only a part is timed: the commit of a write, the build of a join."""
 _MILLISECONDS = {"timing": 1.0, "nsTiming": 1e-6}
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
     """`node` is its number in the plan, -1 for several nodes whose time is not known one by one. `time` is
-    the time of tasks in milliseconds, or that of the driver if no task measured it; 0 if it is not known.
-    Rows, bytes and files are None where Spark does not count them."""
+    the time of tasks in milliseconds, or that of the driver if no task measured it; `timed` says whether that
+    is all of it. Rows, bytes and files are None where Spark does not count them."""
 
     text: str
     kind: str
@@ -66,6 +68,7 @@ class Operator:
     stages: tuple[int, ...]
     time: float = 0.0
     on_driver: bool = False
+    timed: bool = False
     rows_in: int | None = None
     rows_out: int | None = None
     size: int | None = None
@@ -74,13 +77,14 @@ class Operator:
 
 
 class QueryOperators:
-    """All operators of a query. `task_times` are those of all tasks of each stage."""
+    """All operators of a query. `stages` are those of the query, `task_times` those of all tasks of each."""
 
-    def __init__(self, view: PlanView, task_times: Mapping[int, float]) -> None:
+    def __init__(self, view: PlanView, stages: Iterable[int], task_times: Mapping[int, float]) -> None:
         self.view = view
-        self._totals = view.details.totals
-        self.stages = [one for one in view.details.measured if task_times.get(one)]
+        self.stages = [one for one in stages if task_times.get(one)]
         self.task_time = sum(task_times[one] for one in self.stages)
+        self._totals = view.details.totals
+        self._task_times = task_times
         self._left = {stage: float(task_times[stage]) for stage in self.stages}
         self._nodes = {node.id: node for node in view.details.nodes}
         self._times = {node.id: self._time(node) for node in view.details.nodes}
@@ -102,11 +106,21 @@ class QueryOperators:
         known = [one for one in below if one is not None]
         return sum(known) if known and len(known) == len(below) else None
 
+    def left(self, stage: int) -> float:
+        """The part of the time of a stage's tasks that is not of an operator whose time is known."""
+        return self._left[stage] / self._task_times[stage] if stage in self._left else 0.0
+
     def stages_of(self, node: int) -> tuple[int, ...]:
         stages = {
             stage for metric in self._nodes[node].metrics for stage in self.view.stages_of(metric.accumulator)
         }
+        if self.view.steps[node].kind == WRITE:  # its metrics are often the driver's
+            own = ((stage, self.view.nodes_of(stage)) for stage in self._left)
+            stages.update(stage for stage, nodes in own if any(one.id == node for one in nodes))
         return tuple(sorted(stages.intersection(self._left)))
+
+    def _has_times(self, node: int) -> bool:
+        return any(self.metric(node, *names) is not None for names in _OWN_TIMES)
 
     def _time(self, node: PlanNode) -> tuple[float, bool]:
         """The node's own time, and whether the driver measured it; what tasks took leaves less for others."""
@@ -150,7 +164,7 @@ class QueryOperators:
             timed = [
                 one
                 for one in nodes
-                if self._times[one.id][0] and self.view.steps[one.id].kind not in (WRITE, SHUFFLED_JOIN)
+                if self._times[one.id][0] and self.view.steps[one.id].kind not in _PARTLY_TIMED
             ]
             untimed[stage] = [one for one in nodes if one not in timed] or timed[-1:]
         alone: dict[int, float] = {}
@@ -179,6 +193,7 @@ class QueryOperators:
             self.stages_of(node),
             more if on_driver and more else time + more,
             on_driver and not more,
+            more > 0 or (step.kind not in _PARTLY_TIMED and self._has_times(node)),
             self.rows_in(node),
             self.rows_out(node),
             self.metric(node, *_SIZES),

@@ -59,7 +59,7 @@ def query_plans(application: Application) -> QueryPlans:
             operation = view.operation(stage)
             if operation:
                 operations[stage] = same.setdefault(operation, operation)
-        operators = QueryOperators(view, task_times)
+        operators = QueryOperators(view, query.stages, task_times)
         if operators.task_time:
             advice.add(query.id, operators)
             if query.id in wanted:

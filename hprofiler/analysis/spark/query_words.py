@@ -20,8 +20,8 @@ TEXTS = {
     "{interval} by the times at which batches begin (median {median}{cost})",
     "batches-back-to-back": "batches of {stream} take longer than its trigger interval, if it has one: "
     "{busy:.0%} of {batches:,} begin as soon as the one before has ended (median {median})",
-    "input-exceeds-processing": "{stream} gets {input} rows a second and processes {processed}, in "
-    "{batches:,} batches without a pause",
+    "input-exceeds-processing": "in {behind:.0%} of {batches:,} batches of {stream} more rows came than were "
+    "processed (median {input} and {processed} a second)",
     "state-grows": "the state of {stream} grew from {first:,} to {last:,} rows ({bytes}) in {batches:,} "
     "batches{why}",
 }
@@ -48,6 +48,6 @@ def query_text(code: str, parameters: Mapping[str, Any], seconds: float) -> str:
             shown[name] = f"{shown[name]:,.0f}"
     shown.update({name: size(shown[name]) for name in _SIZES if name in shown})
     shown.update({name: duration(shown[name]) for name in _TIMES if name in shown})
-    behind = "; {} in all" if "stream" in shown else " (at most {})"
+    behind = "; {} in all" if "stream" in shown else " (costs about {})"
     shown["cost"] = behind.format(duration(seconds)) if seconds else ""
     return TEXTS[code].format_map(shown)

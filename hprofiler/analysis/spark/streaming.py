@@ -22,7 +22,7 @@ _LATE = 0.2
 _BUSY = 0.8
 _BEHIND = 1.1
 _MOSTLY = 0.5
-_GROWS = 1.5
+_GROWS = 1.05
 _RISES = 0.7
 _FEWEST_ROWS = 1000
 
@@ -103,7 +103,10 @@ def _waited(one: Batch, after: Batch) -> bool:
 def stream_findings(found: Sequence[StreamFigures]) -> list[SparkFinding]:
     """What is wrong with streaming queries, with the evidence."""
     return [
-        finding for one in found if len(one.batches) >= _FEWEST for finding in (*_late(one), *_grown(one))
+        finding
+        for one in found
+        if len(one.batches) >= _FEWEST
+        for finding in (*_late(one), *_behind(one), *_grown(one))
     ]
 
 
@@ -115,11 +118,24 @@ def _late(one: StreamFigures) -> list[SparkFinding]:
         parameters = {**stream, "late": one.late, "interval": one.interval / 1000, "threshold": _LATE}
         return [SparkFinding("batches-late", parameters, lost / 1000)]
     if not one.interval and one.busy >= _BUSY:
-        rates = {"input": one.input_rate, "processed": one.processed_rate}
-        parameters = {**stream, "busy": one.busy, "behind": one.behind, "threshold": _BUSY, **rates}
-        code = "input-exceeds-processing" if one.behind >= _MOSTLY else "batches-back-to-back"
-        return [SparkFinding(code, parameters)]
+        return [SparkFinding("batches-back-to-back", {**stream, "busy": one.busy, "threshold": _BUSY})]
     return []
+
+
+def _behind(one: StreamFigures) -> list[SparkFinding]:
+    """More comes than is processed. Where batches wait that cannot be: the rate of the input is then that
+    since the last look at the source."""
+    if one.behind < _MOSTLY or not (one.busy >= _BUSY or one.late >= _LATE * len(one.batches)):
+        return []
+    parameters = {
+        "stream": one.query.name or one.query.id,
+        "batches": len(one.batches),
+        "behind": one.behind,
+        "input": one.input_rate,
+        "processed": one.processed_rate,
+        "threshold": _BEHIND,
+    }
+    return [SparkFinding("input-exceeds-processing", parameters)]
 
 
 def _grown(one: StreamFigures) -> list[SparkFinding]:
@@ -130,7 +146,7 @@ def _grown(one: StreamFigures) -> list[SparkFinding]:
         return []
     first, middle, last = (median(part) for part in (rows[:third], rows[third:-third], rows[-third:]))
     rises = sum(after > before for before, after in pairwise(rows)) / (len(rows) - 1)
-    if not (middle >= _GROWS * first and last > middle and rises >= _RISES):
+    if not (middle > _GROWS * first and last > _GROWS * middle and rises >= _RISES):
         return []
     parameters = {
         "stream": one.query.name or one.query.id,

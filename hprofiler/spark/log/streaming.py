@@ -99,7 +99,7 @@ class StreamLog:
 
     def _progressed(self, event: _Progress) -> None:
         one = event.progress
-        if "addBatch" not in one.durations:
+        if "addBatch" not in one.durations and not any(_whole(source.rows) for source in one.sources):
             return  # no batch ran: there was no new data
         query = self._query(one.id, one.run, one.name)
         if query is None or self._batches >= MOST_BATCHES:
