@@ -151,7 +151,12 @@ def verdicts(application: Application, executors: list[ExecutorMemory]) -> list[
     heap, peak = fullest.limits.heap, fullest.peak["JVMHeapMemory"]
     if spilled:
         found.append(_spill(executors))
-    elif heap >= 2 * _GIB and peak < 0.5 * heap and max(one.gc_share for one in executors) < 0.05:
+    elif (
+        not _is_full(found)
+        and heap >= 2 * _GIB
+        and peak < 0.5 * heap
+        and max(one.gc_share for one in executors) < 0.05
+    ):
         suggested = max(_GIB, -(-round(1.3 * peak) // (256 << 20)) * (256 << 20))
         found.append(Verdict("heap-too-large", {"heap": heap, "peak": peak, "suggested": suggested}))
     found += _overhead(executors)
@@ -161,6 +166,11 @@ def verdicts(application: Application, executors: list[ExecutorMemory]) -> list[
         size_of = max(one.limits.off_heap for one in sampled)
         found.append(Verdict("off-heap-unused", {"off_heap": size_of}))
     return found
+
+
+def _is_full(found: list[Verdict]) -> bool:
+    """Whether a heap was, though Spark sampled less: it takes a sample in ten seconds."""
+    return any(one.code == "heap-exhausted" for one in found)
 
 
 def _fullness(one: ExecutorMemory) -> float:

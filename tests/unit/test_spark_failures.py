@@ -221,3 +221,12 @@ def test_a_streaming_query_that_fails_without_a_batch(tmp_path: Path) -> None:
     ended = {"Event": f"{stream}TerminatedEvent", "id": "i", "runId": "r", "exception": error}
     found = failures_of(tmp_path, json.dumps(ended).encode())
     assert sentence(failure_findings(found)) == "A streaming query failed: a.B: no topic."
+
+
+def test_a_master_that_gave_up_did_so_after_executors_were_lost(tmp_path: Path) -> None:
+    reason = "Command exited with code 1"
+    removed = event("ExecutorRemoved", Executor_ID="7", Timestamp=3000, Removed_Reason=reason)
+    found = failures_of(tmp_path, JOB, SUBMITTED, removed, *failed("Master removed our application: FAILED"))
+    assert found.causes[0].cause.message == (
+        f"Master removed our application: FAILED, after executor 7 was lost: {reason}"
+    )

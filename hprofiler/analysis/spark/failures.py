@@ -6,6 +6,7 @@ query completed all the same.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,6 +27,8 @@ from hprofiler.spark.log.sql import SqlExecution
 from hprofiler.spark.losses import EXPECTED, UNEXPLAINED, loss_code, losses
 
 MOST_CAUSES = 20
+_GAVE_UP = re.compile(r"Master removed our application|[Mm]ax number of executor failures")
+"""What Spark says when too many executors have ended."""
 _NO_REASON = EXPECTED | UNEXPLAINED
 _AFTER_OTHERS = ("FileAlreadyExistsException", "FileExistsError", "CommitDeniedException", FETCH_FAILED)
 """Exceptions of a task that follow from an earlier failure of it."""
@@ -94,7 +97,7 @@ def find_failures(application: Application) -> Failures:
         for stage in application.stages.values()
         if stage.failure and stage.attempt < last[stage.id] and stage.key not in failed_stages
     )
-    cut_off = None if causes or not counts["consequence"] else _loss_before_the_end(application)
+    cut_off = None if causes or not counts["consequence"] else _first_loss(application)
     return Failures(
         tuple(failed_jobs),
         tuple(queries),
@@ -173,6 +176,8 @@ def _of_job(application: Application, job: Job, stages: list[Stage]) -> Failure:
     if last is None:
         return Failure(cause_of(job.failure), job.end, None, job.sql, (job.id,))
     cause = _of_stage(last)
+    if _GAVE_UP.search(cause.message) and (loss := _first_loss(application)):
+        cause = cause._replace(message=f"{cause.message}, after {loss.text}")
     lost = _lost_before(application, last, cause)
     time = lost.removed if lost else last.end
     return Failure(_of_executor(lost) if lost else cause, time, last.key, job.sql, (job.id,))
@@ -276,7 +281,7 @@ def _last_attempts(application: Application) -> dict[int, int]:
     return last
 
 
-def _loss_before_the_end(application: Application) -> Cause | None:
+def _first_loss(application: Application) -> Cause | None:
     """The first executor whose end has a reason that may have ended the application."""
     codes = losses(application)
     lost = [one for one in application.workers if codes.get(one.id, "idle") not in EXPECTED]
