@@ -139,6 +139,16 @@ def test_a_task_that_still_runs() -> None:
     assert analyzed(made).count == 0, "of an ended application its end was lost"
 
 
+def test_nobody_is_slower_than_no_time() -> None:
+    made = Made(a=4)
+    made.job(0, 0, 0, (0,))
+    made.stage(0, 0, 0, [*[(0, 0)] * 3, (0, 0, {"status": RUNNING})])
+    stage, job = made.application.stages[0, 0], made.application.jobs[0]
+    stage.end = job.end = 0
+    made.application.last_event = START + 5000
+    assert analyzed(made).count == 0
+
+
 def test_a_slow_host() -> None:
     tasks = [(0, 1000, {"executor": number % 2, "input_bytes": 1000}) for number in range(10)]
     slow_ones = [(0, 3000, {"executor": 2, "input_bytes": 1000}) for _ in range(3)]

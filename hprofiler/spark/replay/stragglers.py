@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
 from itertools import compress
+from math import inf
 from statistics import median, median_low
 
 from hprofiler.spark.application import LOCALITIES, READ_COLUMNS, SUCCESS, Application
@@ -172,7 +173,7 @@ class _Stage:
             for time, size in zip(stage.held, self.sizes, strict=True)
         )
         self.usual = array("f", usual)
-        limit = SLOW * self.median
+        limit = SLOW * self.median if self.median else inf  # of tasks that took no time nobody is slow
         self.slow = {
             place: stage.duration[place] - self.median * self.sizes[place]
             for place, rate in enumerate(self.rates)
