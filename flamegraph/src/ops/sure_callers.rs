@@ -201,22 +201,37 @@ impl SureCallers {
             }
         }
         let inlined = inlined(seen, &costs);
-        let mut doubts: HashMap<u32, Vec<i64>> = HashMap::new();
-        let none = HashSet::new();
-        for (&(place, compiled, name), cost) in &costs {
-            let of = |place| inlined.get(place).unwrap_or(&none);
-            let mut methods: HashSet<u32> = of(&place).union(of(&compiled)).copied().collect();
-            methods.extend(&callers[&(place, name)]);
-            for method in methods.difference(above.get(&place).unwrap_or(&none)) {
-                let sums = doubts.entry(*method).or_insert_with(|| vec![0; seen.len()]);
-                for (sum, cost) in sums.iter_mut().zip(cost) {
-                    *sum += cost;
-                }
+        let (mut at_place, mut of_code) = (HashMap::new(), HashMap::new());
+        for (&(place, _, name), cost) in &costs {
+            add(at_place.entry(place).or_default(), cost);
+            add(of_code.entry((place, name)).or_default(), cost);
+        }
+        let mut sums: HashMap<u32, Vec<i64>> = HashMap::new();
+        let mut doubt = |place: u32, method: u32, cost: &[i64]| {
+            if !above[&place].contains(&method) {
+                add(sums.entry(method).or_default(), cost);
             }
+        };
+        // Each method once for each code: most have the same places.
+        for (place, cost) in &at_place {
+            inlined[place]
+                .iter()
+                .for_each(|&method| doubt(*place, method, cost));
+        }
+        for (key, cost) in &of_code {
+            let others = callers[key].difference(&inlined[&key.0]);
+            others.for_each(|&method| doubt(key.0, method, cost));
+        }
+        for (&(place, compiled, name), cost) in &costs {
+            let (known, wrong) = (&inlined[&place], &callers[&(place, name)]);
+            let others = inlined[&compiled].iter();
+            others
+                .filter(|method| !known.contains(method) && !wrong.contains(method))
+                .for_each(|&method| doubt(place, method, cost));
         }
         let known = self.names.iter();
         let mut found: Doubts = known
-            .filter_map(|(text, name)| Some((text.clone(), doubts.remove(name)?)))
+            .filter_map(|(text, name)| Some((text.clone(), sums.remove(name)?)))
             .collect();
         found.sort_unstable();
         found
@@ -268,6 +283,14 @@ fn inlined(seen: &[Places<'_>], costs: &HashMap<Moved, Vec<i64>>) -> HashMap<u32
         }
     }
     found
+}
+
+/// Adds costs in each profile to sums, which are none at first.
+fn add(sums: &mut Vec<i64>, costs: &[i64]) {
+    sums.resize(costs.len(), 0);
+    for (sum, cost) in sums.iter_mut().zip(costs) {
+        *sum += cost;
+    }
 }
 
 fn is_java(kind: Kind) -> bool {
