@@ -6,6 +6,7 @@ of them with one thing that could be better. `streams.gz` has the progress of th
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,32 @@ from hprofiler.analysis.spark import query_words
 from hprofiler.analysis.spark.findings import Judged, judge
 from hprofiler.analysis.spark.groups import batches_of, kind_of, query_groups, stage_groups
 from hprofiler.analysis.spark.plans import chain, listing_of, step_of
+from hprofiler.analysis.spark.queries import query_plans
 from hprofiler.analysis.spark.words import finding_text
 from hprofiler.report.spark.record import answer_record
 from hprofiler.report.spark.words import REMEDIES
 from hprofiler.spark.application import SUCCESS, Application, Stage, TaskTable
 from hprofiler.spark.figures import Figures, figures
+from hprofiler.spark.log.events import SQL_PREFIX
 from hprofiler.spark.log.files import local_files
-from hprofiler.spark.log.reading import read_application
+from hprofiler.spark.log.reading import EventReader, read_application
 from hprofiler.spark.log.sql import PlanNode, SqlExecution
 from hprofiler.spark.replay.schedule import Replay
+from tests.unit.spark_application import event, stage_event
 
+SQL = SQL_PREFIX.decode()
+WRITE_PLAN: dict[str, Any] = {"nodeName": "Execute InsertIntoHadoopFsRelationCommand"}
+WRITE_PLAN["simpleString"] = "Execute InsertIntoHadoopFsRelationCommand file:/data/out, false, Parquet"
+for below in (
+    {"nodeName": "WriteFiles"},
+    {"nodeName": "BatchEvalPython", "simpleString": "BatchEvalPython [bad(id#1L)#2]"},
+    {"nodeName": "WholeStageCodegen (1)"},
+    {"nodeName": "Range"},
+):
+    inner = WRITE_PLAN
+    while "children" in inner:
+        (inner,) = inner["children"]
+    inner["children"] = [below]
 LOGS = Path(__file__).with_name("spark")
 STAR, TINY, FILES, READ, MERGE, MULTIPLY, CROSS, NEEDLE, PYTHON = 4, *range(6, 14)
 
@@ -96,6 +113,29 @@ def test_stages_are_named_by_what_they_do(queries: Judged, query: int, operation
 )  # fmt: skip
 def test_what_nodes_do(name: str, text: str, step: str) -> None:
     assert chain([step_of(PlanNode(0, name, text, []))]) == step
+
+
+def test_a_failed_stage_is_named_by_the_scopes_of_its_rdds() -> None:
+    """Its tasks measured nothing, as none has succeeded."""
+    query = {"Event": SQL + "SQLExecutionStart", "executionId": 0, "time": 1000, "sparkPlanInfo": WRITE_PLAN}
+    scopes = [{"Scope": json.dumps({"id": "1", "name": name})} for name in ("WriteFiles", "BatchEvalPython")]
+    scopes.append({"Scope": json.dumps({"id": "2", "name": "WholeStageCodegen (1)"})})
+    stage: dict[str, Any] = {
+        "Submission Time": 1000,
+        "Completion Time": 2000,
+        "Failure Reason": "x",
+        "RDD Info": scopes,
+    }
+    reader = EventReader()
+    for line in (
+        json.dumps(query, separators=(",", ":")).encode(),
+        event("JobStart", Job_ID=0, Stage_IDs=[0], Stage_Infos=[{"Stage ID": 0, "Number of Tasks": 2}],
+              Properties={"spark.sql.execution.id": "0"}),
+        stage_event("StageSubmitted"),
+        stage_event("StageCompleted", **stage),
+    ):  # fmt: skip
+        assert reader.take(line)
+    assert query_plans(reader.application()).operations == {0: "range → Python bad → write out"}
 
 
 def test_listing_files_is_named() -> None:

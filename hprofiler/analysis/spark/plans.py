@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hprofiler.base.text import printable
-from hprofiler.spark.log.sql import Details, PlanNode
+from hprofiler.spark.log.sql import CODEGEN, Details, PlanNode
 
 SCAN, WRITE, FILTER, EXCHANGE, BROADCAST = "scan", "write", "filter", "exchange", "broadcast"
 MERGE_JOIN, SHUFFLED_JOIN, BROADCAST_JOIN = "sort-merge join", "shuffled hash join", "broadcast hash join"
@@ -204,6 +204,23 @@ class PlanView:
     def operation(self, stage: int) -> str:
         """What a stage does: "scan item → broadcast"; "" if no node of the plan is known to be its own."""
         return chain(self.steps[node.id] for node in self.nodes_of(stage))
+
+    def scoped(self, scopes: Iterable[str]) -> str:
+        """What a stage does that measured nothing, by the names of the operators that its RDDs are of."""
+        names = set(scopes)
+        own = [
+            node
+            for node in reversed(self.details.nodes)
+            if node.name.strip() in names or f"{CODEGEN} ({node.codegen})" in names
+        ]
+        own = [node for node in own if not self._is_border(node.id)]
+        parts = {self._part[node.id] for node in own if self.steps[node.id].kind}
+        written = [
+            node
+            for node in reversed(self.details.nodes)
+            if self.steps[node.id].kind == WRITE and self._part[node.id] in parts and node not in own
+        ]
+        return chain(self.steps[node.id] for node in (*own, *written))
 
     def summary(self) -> tuple[str, ...]:
         """What the whole plan reads and writes."""

@@ -46,6 +46,7 @@ def query_plans(application: Application) -> QueryPlans:
     summaries: dict[int, Sequence[str]] = {}
     slowest: dict[int, QueryPlan] = {}
     same: dict[str, str] = {}
+    scopes = {one.id: one.scopes for one in application.stages.values() if one.scopes}
     alike: dict[tuple[str, ...], tuple[str, ...]] = {}
     for query in application.sql.values():
         details = query.details()
@@ -55,8 +56,9 @@ def query_plans(application: Application) -> QueryPlans:
         summary = view.summary()
         if summary:
             summaries[query.id] = alike.setdefault(summary, summary)
-        for stage in details.measured:
-            operation = view.operation(stage)
+        for stage in query.stages:
+            operation = view.operation(stage) if stage in details.measured else ""
+            operation = operation or view.scoped(scopes.get(stage, ()))
             if operation:
                 operations[stage] = same.setdefault(operation, operation)
         operators = QueryOperators(view, query.stages, task_times)

@@ -79,6 +79,7 @@ class BlockManagerAdded(msgspec.Struct):
 
 class RddInfo(msgspec.Struct):
     id: Number = field(default=0, name="RDD ID")
+    scope: msgspec.Raw = field(default=_NOTHING, name="Scope")
 
 
 class StageInfo(msgspec.Struct):

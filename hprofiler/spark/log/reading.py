@@ -76,6 +76,8 @@ _LOOSE_TASKS = 50_000
 _AGAIN = "Resubmitted"
 _START = b'{"Event":"'
 _LONGEST_NAME = 200
+_SCOPE = re.compile(rb'\\"name\\": ?\\"([\x20-\x21\x23-\x5b\x5d-\x7e]*)\\"')
+"""The name in an RDD's scope, which is JSON in a text."""
 _LOCALITY = {name: number for number, name in enumerate(LOCALITIES)}
 _NO_PREFERENCE = LOCALITIES.index("NO_PREF")
 _NO_METRICS = events.TaskMetrics()
@@ -484,6 +486,9 @@ class EventReader:
         self._describe(stage, info)
         stage.end = self._not_before(stage.start, info.end or 0)
         stage.failure = self._message(info.failure)
+        if stage.failure:
+            names = (_SCOPE.search(bytes(rdd.scope)) for rdd in info.rdds[:_MOST_PARENTS])
+            stage.scopes = tuple(dict.fromkeys(_short(one.group(1).decode()) for one in names if one))
         # Spark's rule: a stage that was never submitted was skipped.
         stage.status = "FAILED" if info.failure is not None else "COMPLETE" if stage.start else "SKIPPED"
         causes = self._causes.pop(stage.key, {})

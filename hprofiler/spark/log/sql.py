@@ -46,7 +46,7 @@ _MOST_ERRORS = 10 << 20
 _MOST_UNPLANNED = 1000
 _LONGEST_KIND = 40
 _LONGEST_NUMBER = 20
-_CODEGEN = "WholeStageCodegen"
+CODEGEN = "WholeStageCodegen"
 _PASSED_BY = {"InputAdapter", "TableCacheQueryStage", "ResultQueryStage"}
 _EXCHANGE_STAGES = {"BroadcastQueryStage", "ShuffleQueryStage"}
 _SUBQUERIES = {"Subquery", "SubqueryBroadcast"}
@@ -587,7 +587,7 @@ def plan_graph(root: Plan) -> tuple[list[PlanNode], list[tuple[int, int]]]:
         first = plan.children[0] if plan.children else None
         if name in _SUBQUERIES:
             codegen = None
-        if name.startswith(_CODEGEN):
+        if name.startswith(CODEGEN):
             nodes.append(PlanNode(len(nodes), name, plan.text[:_LONGEST_TEXT], plan.metrics))
             to_visit += [(first, parent, name)] if first else []
             continue
@@ -638,7 +638,7 @@ class _Same:
 
 
 def _codegen_number(name: str | None) -> int | None:
-    found = re.fullmatch(rf"{_CODEGEN} \((\d{{1,9}})\)", name.strip()) if name else None
+    found = re.fullmatch(rf"{CODEGEN} \((\d{{1,9}})\)", name.strip()) if name else None
     return int(found.group(1)) if found else None
 
 
