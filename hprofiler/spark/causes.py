@@ -12,6 +12,7 @@ MASK = "*********(redacted)"
 _RECENT = re.compile(r"most recent failure(?: reason)?:\s*", re.IGNORECASE)
 _BARRIER = re.compile(r"Stage failed because barrier task .{1,200}? finished unsuccessfully\.\n")
 _LOST_TASK = re.compile(r"Lost task .{1,300}?\): ")
+_FETCH = re.compile(r"FetchFailed\((?:null|BlockManagerId\([^)]{0,300}\)), .{1,200}?message=\s*")
 _LOST_EXECUTOR = re.compile(r"ExecutorLostFailure \(executor (\S+) .{1,200}?\)\s*(?:Reason:\s*)?")
 _ABORTED = re.compile(r"(?:[\w.$]+: )?Job aborted(?: due to stage failure)?: ")
 _DRIVER_STACK = "\nDriver stacktrace:"
@@ -63,7 +64,7 @@ def cause_of(message: str) -> Cause:
     if found:
         text = text[found[-1].end() :]
     text = text.partition(_DRIVER_STACK)[0].strip("\n")
-    for wrapper in (_ABORTED, _BARRIER, _LOST_TASK):
+    for wrapper in (_ABORTED, _BARRIER, _LOST_TASK, _FETCH):
         if begin := wrapper.match(text):
             text = text[begin.end() :]
     if lost := _LOST_EXECUTOR.match(text):

@@ -84,6 +84,16 @@ _STACK = "\n\tat a.b(C:1)\n"
             "a.FetchFailedException: no connection to n3",
         ),
         (
+            f"{_LOST}FetchFailed(BlockManagerId(1, h, 7337, None), shuffleId=0, mapId=1, reduceId=0, message=\n"
+            f"a.FetchFailedException: no connection to n3{_STACK}\n)",
+            "a.FetchFailedException: no connection to n3",
+        ),
+        (
+            "Job aborted due to stage failure: Aborting TaskSet 1.0 because task 0 (partition 0)\ncannot run "
+            f"anywhere.\nMost recent failure:\nLost task 0.1 in stage 1.0 (TID 3, h): a.B: x{_STACK}",
+            "a.B: x",
+        ),
+        (
             "Job aborted due to stage failure: Could not recover from a failed barrier ResultStage. Most "
             "recent failure reason: Stage failed because barrier task T(1, 0) finished unsuccessfully.\n"
             f"a.RuntimeException: not today{_STACK}",

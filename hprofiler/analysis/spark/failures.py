@@ -212,7 +212,7 @@ def _lost_before(application: Application, stage: Stage, cause: Cause) -> Execut
     why it ended."""
     ids: tuple[str, ...] = ()
     if FETCH_FAILED in stage.failure:
-        ids = stage.lost_blocks
+        ids = stage.lost_blocks or tuple(one.id for one in application.workers)  # Spark may not say whose
     elif cause.executor and loss_code(cause.message) in UNEXPLAINED:
         ids = (cause.executor,)
     lost = (application.executors[id_] for id_ in ids if id_ in application.executors)
