@@ -84,7 +84,7 @@ _STACK = "\n\tat a.b(C:1)\n"
             "a.FetchFailedException: no connection to n3",
         ),
         (
-            f"{_LOST}FetchFailed(BlockManagerId(1, h, 7337, None), shuffleId=0, mapId=1, reduceId=0, message=\n"
+            f"{_LOST}FetchFailed(BlockManagerId(1, h, 7337, None), shuffleId=0, mapId=1, message=\n"
             f"a.FetchFailedException: no connection to n3{_STACK}\n)",
             "a.FetchFailedException: no connection to n3",
         ),

@@ -303,7 +303,11 @@ class EventReader:
 
     def _application_end(self, event: events.ApplicationEnd) -> None:
         found = self._application
-        found.end, found.exit_code = self._not_before(found.start, event.time), event.exit_code
+        back = 0 < event.time < found.start
+        found.end = max(found.start, found.last_event) if back else event.time
+        found.exit_code = event.exit_code
+        if back:
+            self._count("clock-back")
 
     def _environment(self, event: events.EnvironmentUpdate) -> None:
         found = self._application
