@@ -40,13 +40,14 @@ WHITE = (0.95047, 1.0, 1.08883)
 SCRIPT = """
 const { CATEGORY_COLORS, NEUTRALS, Coloring } = await import(process.argv[1]);
 const { WAIT_COLORS } = await import(process.argv[1].replace("colors.js", "wait_colors.js"));
+const { LINE_COLORS } = await import(process.argv[1].replace("graph/colors.js", "views/axes.js"));
 const themes = [0, 1].map((theme) => {
   const colors = CATEGORY_COLORS.map((one) => one[theme]);
   const neutrals = NEUTRALS.map((one) => one[theme]);
   const coloring = new Coloring(theme === 1, "category");
   const waits = Object.values(WAIT_COLORS).map((one) => one[theme]);
   const inks = [...colors, ...neutrals].map((fill) => [fill, coloring.inkOn(fill)]);
-  return { colors, neutrals, waits, inks };
+  return { colors, neutrals, waits, inks, lines: LINE_COLORS[theme] };
 });
 console.log(JSON.stringify(themes));
 """
@@ -163,6 +164,15 @@ def test_kinds_of_waits_are_told_apart(
     colors = [hexadecimal(*one) for one in themes[theme]["waits"]]
     assert len(colors) == 11
     assert least(colors, sight) >= apart
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_lines_of_machines_stand_out(themes: list[dict[str, dict[str, str]]], theme: int) -> None:
+    """From the page, and from the area below the line of the only host."""
+    lines, ground = themes[theme]["lines"], ("#ffffff", "#15181c")[theme]
+    assert min(contrast(lines[line], ground) for line in ("line", "chosen")) >= 3
+    assert contrast(lines["line"], lines["area"]) >= 3
+    assert contrast(lines["text"], ground) >= 4.5
 
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])

@@ -1,11 +1,16 @@
 // @ts-check
-/** What charts of sections share: elements of SVG, round ticks, and a line of text for what is pointed at. */
+/** What charts share: elements of SVG, round ticks, and a line of text for what is pointed at. */
 
 import { filled, make } from "../controls/dom.js";
 
 /** Steps between ticks, in seconds. */
 const TIME_STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
 const [MINUTE, HOUR, DAY] = [60, 3600, 86_400];
+/** Of machines: of all lines, of the one that is chosen or pointed at, of the area below that of the only host, of what is marked; on light and dark ground. */
+export const LINE_COLORS = [
+  { line: "#5b86bd", chosen: "#b3450f", area: "#e3ebf5", mark: "#d5dfeb", text: "#5c6570" },
+  { line: "#5f93cf", chosen: "#ffb37a", area: "#1e2c3d", mark: "#2f3b4a", text: "#9aa3ad" },
+];
 /** What is read where nothing is pointed at: it takes the same room, so that nothing below moves. */
 export const NO_TEXT = "Point at the chart to read its values.";
 

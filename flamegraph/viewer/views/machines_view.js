@@ -8,6 +8,7 @@ import { formatRange, rangeText, SECOND } from "../data/range.js";
 import { hideTooltip, showTip } from "../graph/frame_details.js";
 import { drawTicks, GUTTER } from "../heat/cell_map.js";
 import { stepsOf, timeAxis } from "../heat/time_axis.js";
+import { LINE_COLORS } from "./axes.js";
 import { SortedTable } from "./table.js";
 
 /** @import { Context, View } from "../controls/context.js" */
@@ -27,11 +28,6 @@ const EMPTY_LINE = "\u00a0";
 /** How far keys go, in buckets. @type {Record<string, number>} */
 const BUCKETS_OF_KEYS = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity };
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB"];
-/** Of all lines, of the one that is chosen or pointed at, of the area below that of the only host, of what is marked; on light and dark ground. */
-const LINE_COLORS = [
-  { line: "#5b86bd", chosen: "#b3450f", area: "#e3ebf5", mark: "#d5dfeb", text: "#5c6570" },
-  { line: "#5f93cf", chosen: "#ffb37a", area: "#1e2c3d", mark: "#2f3b4a", text: "#9aa3ad" },
-];
 
 /** @implements {View} */
 export class MachinesView {

@@ -42,7 +42,9 @@ export class SortedTable {
     this.table = filled("table", "sorted", filled("thead", "", this.head), this.body);
     this.none = make("p", "none", "Nothing here matches the search.");
     this.more = make("button", "more");
-    this.element = filled("div", "scroll", this.table, this.none, this.more);
+    /** On paper nothing asks for more. */
+    this.unprinted = make("p", "unprinted");
+    this.element = filled("div", "scroll", this.table, this.none, this.more, this.unprinted);
     this.table.id = id;
     this.table.setAttribute("aria-label", label);
     this.body.id = `${id}-body`;
@@ -100,6 +102,7 @@ export class SortedTable {
     this.none.hidden = this.rows.length > 0;
     this.table.hidden = this.rows.length === 0;
     this.more.hidden = left <= 0;
+    this.unprinted.textContent = left > 0 ? `… and ${grouped(left)} more.` : "";
     const all = this.first < PAGE && left <= PAGE;
     this.more.textContent = all ? `Show all ${grouped(this.rows.length)}` : `Show ${Math.min(left, PAGE)} more of ${grouped(left)}`;
     if (focused?.id.startsWith(`${this.table.id}-sort-`)) document.getElementById(focused.id)?.focus();
