@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hprofiler.analysis.spark.failures import Failure, Failures
 from hprofiler.analysis.spark.finding import SparkFinding
-from hprofiler.analysis.spark.words import reason_text, sentence, sentences
+from hprofiler.analysis.spark.words import LOSSES, reason_text, sentence, sentences
 from hprofiler.analysis.words import percent, plain
 from hprofiler.base.text import printable, some
 from hprofiler.model.measures import counted, duration, size
@@ -16,12 +16,12 @@ from hprofiler.report.spark.words import note_text, verdict_text
 from hprofiler.spark.application import Application
 from hprofiler.spark.causes import cause_of
 from hprofiler.spark.figures import Figures, StageFigures
+from hprofiler.spark.losses import losses
 from hprofiler.spark.memory import Memory
 from hprofiler.spark.windows import stage_name
 
 _REASONS_SHOWN = 5
 _EXECUTORS_SHOWN = 10
-_LONGEST_REASON = 100
 
 
 def headline(application: Application, found: Figures, findings: Sequence[SparkFinding]) -> list[str]:
@@ -182,10 +182,11 @@ def executor_part(application: Application) -> Part:
     busy = sorted(application.workers, key=lambda one: -one.total_duration)
     if not busy:
         return Part()
+    codes = losses(application)
     rows = []
     for one in busy:
         heap = one.peak.get("JVMHeapMemory", 0)
-        gone = f", removed: {one.reason[:_LONGEST_REASON]}" if one.reason else ""
+        gone = f", removed {LOSSES[codes[one.id]]}: {reason_text(one.reason)}" if one.reason else ""
         cells: list[Cell] = [
             (duration(one.total_duration / 1e3), one.total_duration),
             (f"{one.completed_tasks:,}", one.completed_tasks),
