@@ -126,7 +126,8 @@ REMEDIES = {
     "schemas, loading, planning; record it with hprofiler run -j spark-driver",
     "no-stage/between-stages": "see what the driver does there: collected data, planning, broadcasts, "
     "listing and committing files, code of its own; record it with hprofiler run -j spark-driver. Jobs "
-    "that do not depend on each other can run at the same time, from several threads",
+    "that do not depend on each other can run at the same time, from several threads. Between its batches "
+    "a streaming query waits for data, or for its trigger",
     "no-stage/after-last-stage": "see what the driver does at the end: commits and renames of many files, "
     "results, cleaning up; a shell or notebook should end its session once the work is done",
     "no-stage/before-first-executor": "see why executors come late: the queue and quota of the cluster, "
