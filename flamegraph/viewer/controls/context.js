@@ -339,14 +339,17 @@ export class Context {
     return new Coloring(dark, "category", undefined, this.hues);
   }
 
-  /** Of the whole recording, as shares of each event, by category. */
+  /** Of the whole recording, as shares of each event and run, by category. */
   categoryCosts() {
     const costs = new Float64Array(categoryCount());
+    const runs = this.page.runs.map((_, run) => this.scopes.sumOfRun(run));
     this.page.events.forEach(({ name }, event) => {
       if (!isWork(name)) return;
-      const sums = this.unchanged.workOf(this.unchanged.columns(this.scopes.whole, event, -1));
-      const whole = sums.reduce((sum, one) => sum + one, 0);
-      for (const [category, sum] of sums.entries()) if (sum > 0) costs[category] += sum / whole;
+      for (const run of runs) {
+        const sums = this.unchanged.workOf(this.unchanged.columns(run, event, -1));
+        const whole = sums.reduce((sum, one) => sum + one, 0);
+        for (const [category, sum] of sums.entries()) if (sum > 0) costs[category] += sum / whole;
+      }
     });
     return costs;
   }
