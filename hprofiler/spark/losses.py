@@ -41,9 +41,14 @@ EXPECTED = {"idle", "driver-end"}
 
 def losses(application: Application) -> dict[str, str]:
     """The code of each executor that ended, by its id."""
-    ended = (stage.end for stage in application.stages.values() if not is_shut_down(stage.failure))
-    last = max(ended, default=0)
-    stopping = max(last, application.end - _STOPPING) if application.end else application.until
+    stages = application.stages.values()
+    last = max((stage.end for stage in stages if not is_shut_down(stage.failure)), default=0)
+    stopping = application.until
+    if application.end:  # stages that were cut off ran until nobody knows when
+        all_ended = last and all(
+            stage.end and not is_shut_down(stage.failure) for stage in stages if stage.start
+        )
+        stopping = last if all_ended else max(last, application.end - _STOPPING)
     found = {}
     for one in application.workers:
         if one.removed or one.reason:
