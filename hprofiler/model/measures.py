@@ -118,7 +118,7 @@ _MEASURES: dict[str, Measure] = {
         title="live objects",
         share_of="memory not collected yet",
         verb="goes to",
-        none="kept too little memory for one sample",
+        none="had no sampled object left at the end",
         every="every",
     ),
     "nativemem": Measure(
@@ -231,10 +231,12 @@ def counted(value: float, what: str) -> str:
     return f"{value:,.0f} {singular if value == 1 else what}"
 
 
-def no_samples(event: str, processes: int, expected: int) -> str:
+def no_samples(event: str, processes: int, expected: int, cut: bool = False) -> str:
     """Why recorded processes have no samples of an event; `expected`: samples expected from their CPU
-    time."""
+    time. `cut`: live objects were cut."""
     recorded = counted(processes, "processes")
+    if cut:
+        return f"{recorded} had more objects than async-profiler keeps: use a larger --alloc-interval"
     if 0 < expected <= _FEW:
         return f"{recorded} used too little CPU time for a sample: record longer (-t)"
     if expected:

@@ -156,7 +156,7 @@ def _empty(analysis: EventAnalysis) -> Record:
         found = reasons_without_samples(facts.hosts, analysis.problems)
         reasons = [_reason(hosts, reason, remedy) for (reason, remedy), hosts in found.items()]
         if not reasons and analysis.recorded:
-            because = no_samples(facts.event, analysis.recorded, facts.expected)
+            because = no_samples(facts.event, analysis.recorded, facts.expected, bool(facts.live_cut))
             reasons = [_reason((), f"{because[0].upper()}{because[1:]}.")]
         if not reasons:
             reasons = [_reason((), "The run ended before any process was found.")]

@@ -168,7 +168,8 @@ def why_empty(event: EventAnalysis) -> str:
         return "not recorded"
     if event.whole:
         return "no stack contains a root of the selector; `hprofiler report DIR` shows all stacks"
-    return f"no samples: {no_samples(event.event, event.recorded, event.facts.expected)}"
+    facts = event.facts
+    return f"no samples: {no_samples(event.event, event.recorded, facts.expected, bool(facts.live_cut))}"
 
 
 def print_json(result: RunResult) -> None:

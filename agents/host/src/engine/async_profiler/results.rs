@@ -72,7 +72,8 @@ pub(super) fn fold(
     let recording = recording?;
     let (used, seconds) = (&recorder.used, recorder.seconds);
     let mut folded = of_recording(&recording, stopped, plan, used, seconds)?;
-    if !recording.live_cut && loses_live(&recording, recorder.collections) {
+    let live = plan.events.iter().any(|event| event == "live");
+    if live && !recording.live_cut && loses_live(&recording, recorder.collections) {
         folded.notes.push(live_cut(plan.interval("live")));
     }
     Ok(folded)
@@ -81,8 +82,7 @@ pub(super) fn fold(
 /// Whether objects were surely lost: each collection makes room in the profiler's table, which takes no more until the
 /// next one once it is full.
 fn loses_live(recording: &Recording, collections: Option<u64>) -> bool {
-    let index = |name| recording.profile.value_named(name).ok();
-    let allocations = index("alloc_objects").filter(|_| index("inuse_objects").is_some());
+    let allocations = recording.profile.value_named("alloc_objects").ok();
     let mut sampled = recording.sampled.iter();
     let sampled = allocations.and_then(|it| sampled.find(|sampled| sampled.count == it));
     let room = collections.map(|times| MOST_LIVE.saturating_mul(times.saturating_add(1)));
@@ -393,7 +393,7 @@ mod tests {
             (&both[..], 3072, Some(2), false),
             (&both[..], 1025, Some(0), true),
             (&both[..], 9999, None, false),
-            (&both[..1], 9999, Some(2), false),
+            (&both[1..], 9999, Some(2), false),
         ] {
             let recording = recording(events, taken);
             assert_eq!(
