@@ -64,7 +64,7 @@ def query_plans(application: Application) -> QueryPlans:
         operators = QueryOperators(view, query.stages, task_times)
         if operators.task_time:
             advice.add(query.id, operators)
-            if query.id in wanted:
+            if query.id in wanted and details.measured:
                 slowest[query.id] = QueryPlan(query, operators.all, operators.task_time)
     for stage in application.stages.values():
         if stage.id not in operations and (listing := listing_of(stage.description)):
