@@ -169,7 +169,9 @@ def test_what_is_no_event_log(tmp_path: Path) -> None:
     for path, reason in (("empty", "not an event log"), ("none", "does not exist")):
         with pytest.raises(SparkError, match=reason):
             by_log(tmp_path / path)
-    (tmp_path / "application_1_1").touch()
+    (tmp_path / "application_1_1").write_bytes(LOG.read_bytes())
+    assert by_log(tmp_path).application == by_log().application, "the only log"
+    (tmp_path / "application_1_2").touch()
     with pytest.raises(SparkError, match="not the event log of one application") as folder:
         by_log(tmp_path)
     assert folder.value.remedy == f"name one log: {tmp_path / 'application_1_1'}"

@@ -36,7 +36,8 @@ class LogFile:
 
 
 def local_files(path: Path) -> list[LogFile]:
-    """The files of a local event log, oldest first. Raises SparkError if there is none."""
+    """The files of a local event log, oldest first; of the only one in a folder. Raises SparkError if there
+    is none."""
     if is_file(path):
         return _unzipped(path) or [_local(path)]
     if not is_folder(path):
@@ -46,9 +47,13 @@ def local_files(path: Path) -> list[LogFile]:
     except OSError as error:
         raise SparkError(f"{path}: {error.strerror}", "check that you may read it") from error
     found = in_order(names)
-    if not found:
-        raise SparkError(f"{path} is not the event log of one application", _one_of(path))
-    return [_local(path / name) for name in found]
+    if found:
+        return [_local(path / name) for name in found]
+    logs = sorted(one for one in path.iterdir() if _LOG.match(one.name))
+    if len(logs) == 1:
+        return local_files(logs[0])
+    remedy = f"name one log: {logs[0]}" if logs else "name a file, or a folder eventlog_v2_…"
+    raise SparkError(f"{path} is not the event log of one application", remedy)
 
 
 def _unzipped(path: Path) -> list[LogFile]:
@@ -90,12 +95,6 @@ def _of_attempt(log: str) -> str:
     """The number of its attempt, as the name of a log has it."""
     found = _ATTEMPT.search(log.rpartition("/")[2])
     return found.group(1) if found else ""
-
-
-def _one_of(folder: Path) -> str:
-    """How to name one of the logs in a folder."""
-    names = sorted(one.name for one in folder.iterdir() if _LOG.match(one.name))
-    return f"name one log: {folder / names[0]}" if names else "name a file, or a folder eventlog_v2_…"
 
 
 def in_order(names: Iterable[str]) -> list[str]:
