@@ -125,7 +125,8 @@ function columnsOf({ columns, rows }, keys) {
         const shown = make("bdi", "", text);
         if (at !== name) return [make("span", "label", label), shown];
         const link = key ? keys.linkOf(key) : null;
-        const more = link ? [linkButton(`${link.text} of ${key}`, link.act, link.text)] : [];
+        const words = link && key ? `${link.text} of ${key}` : "";
+        const more = link ? [linkButton(words, link.act, key && text.includes(key) ? link.text : words)] : [];
         more.forEach((button) => button.classList.add("beside-name"));
         return [key && keys.leads(key) ? linkButton(`What belongs to ${key}`, () => keys.choose(key), shown) : shown, ...more];
       },
