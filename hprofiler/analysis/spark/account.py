@@ -55,6 +55,7 @@ _FEW = 4
 """Fewer tasks than a quarter of the slots are few."""
 _SHOWN = 5
 _BITS = 20
+"""Of a number that stands for the begin or end of a task: which of the open stages it belongs to."""
 _MASK = (1 << _BITS) - 1
 _SUMS = (
     "duration",
@@ -298,7 +299,6 @@ class _Sweep:
         self._marks = sorted(_marks(application, replay, start, end))
         opened = [mark[0] for mark in self._marks if mark[1] == _OPENS]
         self._first = min(opened, default=end)
-        self._last = max((mark[0] for mark in self._marks if mark[1] == _CLOSES), default=start)
         apart = (one for one in application.workers if one.id not in DRIVERS)
         added = min((one.added for one in apart if one.added), default=0)
         self._first_executor = added if start < added < self._first else start
@@ -418,7 +418,6 @@ class _Sweep:
         if end <= start:
             return
         after = key or (stage and (stage.id, stage.attempts[0].attempt)) or None
-        queries = self._gap_queries
         if self._before is None and after is not None:
             executor = min(end, self._first_executor)
             if executor > start:
@@ -430,11 +429,17 @@ class _Sweep:
         elif after is None:
             code = "after-last-stage"
         if end > start:
-            most = max(queries, key=queries.__getitem__, default=None)
-            if most is not None and 2 * queries[most] < end - start:
-                most = None
-            in_queries = min(end - start, sum(queries.values()))
-            self.gaps[code].add(Gap(start, end, self._before, after, most), in_queries)
+            in_queries = min(end - start, sum(self._gap_queries.values()))
+            gap = Gap(start, end, self._before, after, self._query(end - start))
+            self.gaps[code].add(gap, in_queries)
+
+    def _query(self, time: int) -> int | None:
+        """The root of the query that ran for most of a gap, if it did for half of its time."""
+        queries, known = self._gap_queries, self._application.sql
+        most = max(queries, key=queries.__getitem__, default=None)
+        if most is None or 2 * queries[most] < time:
+            return None
+        return known[most].root if known[most].root in known else most
 
 
 class _Tasks:
