@@ -122,6 +122,9 @@ def fetch_application(
             waiting[id_] = (*waiting.get(id_, ())[:_MOST_WAITING], job.id)
     for stage in found.stages.values():
         stage.jobs = waiting.get(stage.id, ())
+        for id_ in stage.jobs:  # the interface does not say why a job failed
+            if found.jobs[id_].status == "FAILED":
+                found.jobs[id_].failure = stage.failure or found.jobs[id_].failure
     found.notes.append(Note("by-rest"))
     return found
 
@@ -248,7 +251,8 @@ def _query(found: Application, one: dict[str, Any]) -> SqlExecution:
     query.query = text(one, "queryId")
     if status != "RUNNING":
         query.end = start + number(one, "duration")
-        query.error = message or ("it failed" if status == "FAILED" else "")
+        failed_jobs = member(one, "failedJobIds")  # before Spark 3.4 nothing else says that it failed
+        query.error = message or (("it failed" if not failed_jobs else None) if status == "FAILED" else "")
     for name, state in (("running", "RUNNING"), ("success", "SUCCEEDED"), ("failed", "FAILED")):
         jobs = member(one, f"{name}JobIds")
         for job in jobs if isinstance(jobs, list) else []:
