@@ -171,7 +171,7 @@ def test_the_page_has_what_spark_knows(tmp_path: Path) -> None:
     )
     page = described(report.page)
     job, curves = page["job"], page["curves"]
-    assert sentence in job["headline"]
+    assert job["headline"][1] == "Stage 3.0 (collect at A:42) takes 80% of the time."
     tables = {one["id"]: one["rows"] for one in blocks(job, "table")}
     assert [(one["key"], one["cells"][:2]) for one in tables["stages"]] == [
         ("stage 3.0", ["stage 3.0 collect at A:42", ["8 s", 8000]])
