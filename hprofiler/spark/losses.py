@@ -22,8 +22,8 @@ _REASONS = {
     "heartbeat": r"heartbeat",
     "driver-end": r"driver (?:has )?(?:exited|stopped|shut|disconnected)|command exited with code 0|"
     r"SparkContext was shut down|application (?:has )?(?:finished|ended)",
-    "host-lost": r"lost\W{1,3}node|node\b.{0,80}\b(?:lost|unhealthy)|worker (?:lost|removed|shutting down)|"
-    r"host .{0,80}(?:lost|removed)",
+    "host-lost": r"lost\W{1,3}node|node\b.{0,80}\b(?:lost|unhealthy)|host .{0,80}(?:lost|removed)|"
+    r"(?:worker|slave) (?:lost|removed|shutting down)",
     "exit": rf"{_EXIT}[1-9-]\d*",
     "disconnected": r"disassociated|disconnected|connection|RPC",
 }
