@@ -135,7 +135,7 @@ def test_a_failed_stage_is_named_by_the_scopes_of_its_rdds() -> None:
         stage_event("StageCompleted", **stage),
     ):  # fmt: skip
         assert reader.take(line)
-    assert query_plans(reader.application()).operations == {0: "range → Python bad → write out"}
+    assert query_plans(reader.application(), {}).operations == {0: "range → Python bad → write out"}
 
 
 def test_listing_files_is_named() -> None:
@@ -166,6 +166,20 @@ def test_what_could_be_better(queries: Judged) -> None:
     assert found["broadcast-fits"][0]["table"] == "item"
     needle = found["filter-keeps-little"][0]
     assert (needle["read"], needle["rows"]) == (3_000_000, 25)
+
+
+def test_advice_costs_no_more_than_its_stages() -> None:
+    """All stages wait for slots from the start. Their waits are not time of theirs."""
+    application = read_application(local_files(LOGS / "queries.gz"))
+    for stage in application.stages.values():
+        stage.start = application.start
+    replay = Replay(application)
+    made = judge(application, replay)
+    times = {stage.id: time for stage, time in zip(replay.stages, made.account.of_stages, strict=True)}
+    assert made.plans.advice
+    for one in made.plans.advice:
+        stages = application.sql[one.parameters["query"]].stages
+        assert one.seconds * 1000 <= sum(times.get(stage, 0) for stage in stages) + 1
 
 
 def test_operators_take_the_time_of_their_stages(queries: Judged) -> None:

@@ -50,21 +50,26 @@ _LEFT_ONLY = ("LeftOuter", "LeftSemi", "LeftAnti", "ExistenceJoin")
 
 @dataclass(frozen=True, slots=True)
 class StageCost:
-    """What a stage took, all its attempts together: milliseconds of its tasks and from its submission to its
-    end; `overhead` is the part of the tasks' time in which they did not run."""
+    """What a stage took, all its attempts together, in milliseconds: `task_time` is the time of its tasks,
+    `time` its part of the application's time by the account, so that stages never take more than there is.
+    `overhead` is the part of the tasks' time in which they did not run."""
 
     task_time: float = 0.0
-    elapsed: float = 0.0
+    time: float = 0.0
     overhead: float = 0.0
     tasks: int = 0
 
 
+_Advised = tuple[str, dict[str, Any], dict[int, float]]
+
+
 @dataclass(slots=True)
 class _Found:
-    """A finding in several queries: that which costs most, and what all of them cost, in seconds."""
+    """A finding in several queries: that which costs most, and what all of them cost by stage, in
+    milliseconds."""
 
     worst: SparkFinding
-    seconds: float = 0.0
+    costs: dict[int, float] = field(default_factory=dict)
     queries: set[int] = field(default_factory=set)
     stages: set[int] = field(default_factory=set)
 
@@ -84,10 +89,12 @@ class Advice:
         for one in operators.all:
             for code, parameters, cost in self._of(one, operators):
                 key = code, f"{one.text} {parameters.get('table', '')}"
-                finding = SparkFinding(code, {"query": query, "operator": one.text, **parameters}, cost / 1e3)
+                seconds = sum(cost.values()) / 1e3
+                finding = SparkFinding(code, {"query": query, "operator": one.text, **parameters}, seconds)
                 found = self._found.setdefault(key, _Found(finding))
                 found.queries.add(query)
-                found.seconds += finding.seconds
+                for stage, time in cost.items():
+                    found.costs[stage] = min(self._costs[stage].time, found.costs.get(stage, 0.0) + time)
                 found.stages.update(one.stages or operators.stages)
                 found.worst = max(found.worst, finding, key=lambda known: known.seconds)
 
@@ -95,25 +102,27 @@ class Advice:
     def findings(self) -> list[SparkFinding]:
         """Those whose stages take a second, or a hundredth of the application's time, the most expensive
         first. `queries` counts where each was found."""
-        worth = (one for one in self._found.values() if self._elapsed(one.stages) >= self._least * 1e3)
+        worth = (
+            one for one in self._found.values() if sum(self._whole(one.stages).values()) >= self._least * 1e3
+        )
         found = [
             replace(
                 one.worst,
                 parameters={**one.worst.parameters, "queries": len(one.queries)},
-                seconds=round(one.seconds, 3),
+                seconds=round(sum(one.costs.values()) / 1e3, 3),
             )
             for one in worth
         ]
         return sorted(found, key=lambda one: -one.seconds)
 
-    def _of(self, one: Operator, of: QueryOperators) -> Iterator[tuple[str, dict[str, Any], float]]:
-        """Codes with parameters, and milliseconds that they cost at most."""
+    def _of(self, one: Operator, of: QueryOperators) -> Iterator[_Advised]:
+        """Codes with parameters, and the milliseconds that each costs at most, by stage."""
         if one.node < 0:
             return
         if one.files and one.files >= _MANY_FILES and (one.size or 0) / one.files < _SMALL_FILE:
             evidence = {"files": one.files, "bytes": one.size or 0, "threshold": _SMALL_FILE}
             code = "small-files-written" if one.kind == WRITE else "small-files-read"
-            yield code, evidence, self._wall(of, [one])
+            yield code, evidence, self._part(of, [one])
         if one.kind in JOINS:
             yield from self._of_join(one, of)
         if one.kind == FILTER:
@@ -121,16 +130,16 @@ class Advice:
         if one.kind == EXCHANGE:
             yield from self._of_exchange(one, of)
         if one.spilled >= _SPILLED:
-            yield "operator-spills", {"bytes": one.spilled, "threshold": _SPILLED}, self._wall(of, [one])
+            yield "operator-spills", {"bytes": one.spilled, "threshold": _SPILLED}, self._part(of, [one])
 
-    def _of_join(self, one: Operator, of: QueryOperators) -> Iterator[tuple[str, dict[str, Any], float]]:
+    def _of_join(self, one: Operator, of: QueryOperators) -> Iterator[_Advised]:
         sides = of.view.children.get(one.node, [])
         rows = [of.rows_out(side) or 0 for side in sides]
         out = one.rows_out or 0
         if len(sides) != 2:
             return
         evidence: dict[str, Any] = {"left": rows[0], "right": rows[1], "rows": out}
-        whole = self._elapsed(one.stages)
+        whole = self._whole(one.stages)
         if one.kind in (NESTED_LOOP, CROSS_JOIN):
             if rows[0] * rows[1] >= _MANY_PAIRS:
                 yield "compares-all-rows", {**evidence, "threshold": _MANY_PAIRS}, whole
@@ -139,9 +148,7 @@ class Advice:
         if one.kind in (MERGE_JOIN, SHUFFLED_JOIN):
             yield from self._broadcast_instead(one, of, sides)
 
-    def _broadcast_instead(
-        self, one: Operator, of: QueryOperators, sides: list[int]
-    ) -> Iterator[tuple[str, dict[str, Any], float]]:
+    def _broadcast_instead(self, one: Operator, of: QueryOperators, sides: list[int]) -> Iterator[_Advised]:
         below = [self._exchange_below(of, side) for side in sides]
         if None in below:
             return
@@ -167,7 +174,7 @@ class Advice:
         spared = [node for node in spared if node.node in exchanges or self._above(of, node, exchanges)]
         table = of.scanned(exchanges[side])
         parameters = {"table": table, "bytes": small, "other": large, "threshold": limit}
-        yield "broadcast-fits", parameters, self._wall(of, spared)
+        yield "broadcast-fits", parameters, self._part(of, spared)
 
     @staticmethod
     def _above(of: QueryOperators, sort: Operator, exchanges: list[int]) -> bool:
@@ -188,7 +195,7 @@ class Advice:
             node = children[0]
         return node
 
-    def _of_filter(self, one: Operator, of: QueryOperators) -> Iterator[tuple[str, dict[str, Any], float]]:
+    def _of_filter(self, one: Operator, of: QueryOperators) -> Iterator[_Advised]:
         """A filter that keeps little of a scan that reads all partitions."""
         node = one.node
         children = of.view.children.get(node, ())
@@ -203,9 +210,9 @@ class Advice:
         if kept is None or read < _MANY_ROWS or kept > _KEPT * read or pruned:
             return
         evidence = {"scan": scan.text, "read": read, "rows": kept, "threshold": _KEPT}
-        yield "filter-keeps-little", evidence, self._wall(of, [scan, one])
+        yield "filter-keeps-little", evidence, self._part(of, [scan, one])
 
-    def _of_exchange(self, one: Operator, of: QueryOperators) -> Iterator[tuple[str, dict[str, Any], float]]:
+    def _of_exchange(self, one: Operator, of: QueryOperators) -> Iterator[_Advised]:
         written = of.metric(one.node, "shuffle bytes written", "data size") or 0
         for stage in self._readers(one, of):
             cost = self._costs.get(stage, StageCost())
@@ -214,7 +221,7 @@ class Advice:
                 continue
             evidence = {"stage": stage, "attempts": (), "tasks": cost.tasks, "bytes": written}
             evidence |= {"good": good, "threshold": _SMALL_PARTITION}
-            yield "tiny-partitions", evidence, cost.elapsed * cost.overhead * (1 - good / cost.tasks)
+            yield "tiny-partitions", evidence, {stage: cost.time * cost.overhead * (1 - good / cost.tasks)}
 
     @staticmethod
     def _readers(one: Operator, of: QueryOperators) -> list[int]:
@@ -222,21 +229,25 @@ class Advice:
         reads = [metric.accumulator for metric in node.metrics if metric.name.strip() == "records read"]
         return [stage for accumulator in reads for stage in of.view.stages_of(accumulator)]
 
-    def _elapsed(self, stages: Iterable[int]) -> float:
-        return sum(self._costs[stage].elapsed for stage in stages if stage in self._costs)
+    def _whole(self, stages: Iterable[int]) -> dict[int, float]:
+        return {stage: self._costs[stage].time for stage in stages if stage in self._costs}
 
-    def _wall(self, of: QueryOperators, those: Iterable[Operator]) -> float:
+    def _part(self, of: QueryOperators, operators: Iterable[Operator]) -> dict[int, float]:
         """The part of their stages' time that operators take, by their tasks' time; where that is not known,
         what others leave of it."""
-        whole = 0.0
-        for one in those:
+        shares: dict[int, float] = {}
+        rest: set[int] = set()
+        for one in operators:
             stages = [stage for stage in (one.stages or of.stages) if stage in self._costs]
             task_time = sum(self._costs[stage].task_time for stage in stages)
             if one.timed and one.stages and task_time:
-                whole += self._elapsed(stages) * min(1.0, one.time / task_time)
+                for stage in stages:
+                    shares[stage] = shares.get(stage, 0.0) + one.time / task_time
             else:
-                whole += sum(self._costs[stage].elapsed * of.left(stage) for stage in stages)
-        return whole
+                rest.update(stages)
+        for stage in rest:
+            shares[stage] = shares.get(stage, 0.0) + of.left(stage)
+        return {stage: self._costs[stage].time * min(1.0, share) for stage, share in shares.items()}
 
 
 def _bytes(text: str) -> int:

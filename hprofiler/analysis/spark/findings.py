@@ -65,7 +65,8 @@ def judge(application: Application, replay: Replay) -> Judged:
     blocked, found = blocked_time(application, replay), stragglers(application, replay)
     failures = find_failures(application)
     caveats = compaction_findings(application)
-    plans, streams = query_plans(application), stream_figures(application)
+    times = {stage.id: time for stage, time in zip(replay.stages, made.of_stages, strict=True)}
+    plans, streams = query_plans(application, times), stream_figures(application)
     findings = ranked(
         made,
         [*failure_findings(failures), *caveats],

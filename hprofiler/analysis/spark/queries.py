@@ -37,8 +37,9 @@ class QueryPlans:
     advice: Sequence[SparkFinding]
 
 
-def query_plans(application: Application) -> QueryPlans:
-    costs = _stage_costs(application)
+def query_plans(application: Application, times: Mapping[int, int]) -> QueryPlans:
+    """`times` are those of stages, by their ids, of the account of the application's time."""
+    costs = _stage_costs(application, times)
     task_times = {stage: one.task_time for stage, one in costs.items()}
     wanted = _slowest(application, task_times)
     advice = Advice(application, costs)
@@ -84,23 +85,22 @@ def _slowest(application: Application, task_times: Mapping[int, float]) -> list[
     return list(kinds.values())
 
 
-def _stage_costs(application: Application) -> dict[int, StageCost]:
+def _stage_costs(application: Application, times: Mapping[int, int]) -> dict[int, StageCost]:
     """Of the stages of queries, all attempts together."""
     wanted = {stage for query in application.sql.values() for stage in query.stages}
     attempts: dict[int, list[Stage]] = {}
     for stage in application.stages.values():
         if stage.id in wanted and len(stage.tasks):
             attempts.setdefault(stage.id, []).append(stage)
-    return {id_: _cost(those) for id_, those in attempts.items()}
+    return {id_: _cost(ones, times.get(id_, 0)) for id_, ones in attempts.items()}
 
 
-def _cost(attempts: Iterable[Stage]) -> StageCost:
-    task_time = elapsed = running = tasks = 0
+def _cost(attempts: Iterable[Stage], time: int) -> StageCost:
+    task_time = running = tasks = 0
     for one in attempts:
         for durations, run_times in one.tasks.parts("duration", "run_time"):
             task_time += sum(durations)
             running += sum(run_times)
-        elapsed += max(0, one.end - one.start) if one.start else 0
         tasks = max(tasks, len(one.tasks))
     overhead = max(0.0, 1 - running / task_time) if task_time else 0.0
-    return StageCost(task_time, elapsed, overhead, tasks)
+    return StageCost(task_time, time, overhead, tasks)

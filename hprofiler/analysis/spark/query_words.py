@@ -48,6 +48,6 @@ def query_text(code: str, parameters: Mapping[str, Any], seconds: float) -> str:
             shown[name] = f"{shown[name]:,.0f}"
     shown.update({name: size(shown[name]) for name in _SIZES if name in shown})
     shown.update({name: duration(shown[name]) for name in _TIMES if name in shown})
-    behind = "; {} in all" if "stream" in shown else " (costs about {})"
+    behind = "; {} in all" if "stream" in shown else " (costs up to {})"
     shown["cost"] = behind.format(duration(seconds)) if seconds else ""
     return TEXTS[code].format_map(shown)
