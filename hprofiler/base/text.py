@@ -22,6 +22,12 @@ def _shown(letter: str) -> str:
     return " " if letter.isspace() else "\ufffd"
 
 
+def without_middle(text: str, longest: int) -> str:
+    """A text's beginning and end, a line each, if it has more than `longest` characters."""
+    half = longest // 2
+    return text if len(text) <= longest else f"{text[:half]}\n…\n{text[-half:]}"
+
+
 def some(names: Sequence[str], most: int, what: str = "") -> str:
     """ "a, b and 3 more"; `what` is their noun, as in "3 more hosts"."""
     more = len(names) - most

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from hprofiler.base.passwords import hide_in_word, hide_values
-from hprofiler.base.text import printable
+from hprofiler.base.text import printable, without_middle
 
 MASK = "*********(redacted)"
+_LONGEST = 20_000
+_LONGEST_MESSAGE = 1000
+_REMEMBERED = 500
 _RECENT = re.compile(r"most recent failure(?: reason)?:\s*", re.IGNORECASE)
 _BARRIER = re.compile(r"Stage failed because barrier task .{1,200}? finished unsuccessfully\.\n")
 _LOST_TASK = re.compile(r"Lost task .{1,300}?\): ")
@@ -17,12 +21,12 @@ _LOST_EXECUTOR = re.compile(r"ExecutorLostFailure \(executor (\S+) .{1,200}?\)\s
 _ABORTED = re.compile(r"(?:[\w.$]+: )?Job aborted(?: due to stage failure)?: ")
 _DRIVER_STACK = "\nDriver stacktrace:"
 _CAUSED_BY = re.compile(r"^Caused by: ", re.MULTILINE)
-_FRAME = re.compile(r"\n\s+(?:at \S|\.\.\. \d+ (?:more|common))")
+_FRAME = re.compile(r"\n[ \t]+(?:at \S|\.\.\. \d+ (?:more|common))")
 _TRACEBACK = "Traceback (most recent call last):"
 _AFTER_PYTHON = re.compile(
     r"^(?:\tat |\t\.\.\. | ?SQLSTATE: |Driver stacktrace:|During handling of the|The above exception was)"
 )
-_SQL_STATE = re.compile(r"\s*\bSQLSTATE: \w{5}\s*$", re.MULTILINE)
+_SQL_STATE = re.compile(r"\bSQLSTATE: \w{5}[ \t]*$", re.MULTILINE)
 _KIND = re.compile(r"([A-Za-z_][\w$]*(?:\.[\w$]+)*)(?::\s+|:?\s*$)")
 _EXCEPTION = re.compile(r"\.|(?:Exception|Error|Exit|Interrupt|Iteration|Warning|Lost\w*)$")
 _CONNECT = re.compile(r"\(([a-z_][\w$]*(?:\.[\w$]+)+)\) ")
@@ -37,7 +41,7 @@ FETCH_FAILED = "FetchFailedException"
 
 
 class Cause(NamedTuple):
-    """`kind` is the exception's class, "" if none is named; `message` all of its text, on one line.
+    """`kind` is the exception's class, "" if none is named; `message` its text on one line, cut if long.
 
     `executor` is the one that was lost, "" for other causes; `within` the outermost exception that this one
     caused, which may say where it was.
@@ -59,7 +63,11 @@ class Cause(NamedTuple):
 
 def cause_of(message: str) -> Cause:
     """What went wrong, by what Spark says of a task, stage, job, query or executor."""
-    text = message
+    return _cause_of(without_middle(message, _LONGEST))  # the first cause of an exception stands at its end
+
+
+@lru_cache(_REMEMBERED)
+def _cause_of(text: str) -> Cause:
     found = list(_RECENT.finditer(text))
     if found:
         text = text[found[-1].end() :]
@@ -119,8 +127,11 @@ def _exception(text: str) -> Cause:
 
 def _line(text: str) -> str:
     """On one line, without secrets."""
-    lines = [_masked(line.strip()) for line in _SQL_STATE.sub("", text).split("\n")]
-    return printable(" ".join(line for line in lines if line.strip("^")))
+    kept = text[: 2 * _LONGEST_MESSAGE]  # more than is shown, for a secret whose mark comes after it
+    kept = (kept.rpartition(" ")[0] or kept) if kept != text else text
+    lines = [_masked(line.strip()) for line in _SQL_STATE.sub("", kept).split("\n")]
+    shown = printable(" ".join(line for line in lines if line.strip("^")))
+    return shown if len(shown) <= _LONGEST_MESSAGE else f"{shown[:_LONGEST_MESSAGE]}…"
 
 
 def _masked(line: str) -> str:

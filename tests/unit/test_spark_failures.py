@@ -118,6 +118,21 @@ def test_the_cause_in_a_message(message: str, cause: str) -> None:
     assert cause_of(message).text == cause
 
 
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("a.B: x" + "\n" * 300_000 + "y", "a.B: x"),
+        ("a.B: x" + " " * 300_000 + "y", "a.B: x"),
+        (f"a.B: x{_STACK * 3000}Caused by: c.D: full{_STACK}", "c.D: full"),
+        (f"a.B: {'x ' * 485}u=https://kim:{'s' * 60}@host", f"a.B: {'x ' * 485}u=https://***"),
+        (f"a.B: {'x ' * 495}token=hunter2 y", f"a.B: {'x ' * 495}token=****"),
+    ],
+)  # fmt: skip
+def test_a_long_message_takes_little_time_and_is_cut(message: str, cause: str) -> None:
+    assert cause_of(message).text.startswith(cause)
+    assert len(cause_of(message).text) < 1010
+
+
 BEGIN = event("ApplicationStart", App_ID="app-1", Timestamp=1000)
 JOB = event("JobStart", Job_ID=0, Stage_IDs=[0], Stage_Infos=[{"Stage ID": 0, "Number of Tasks": 1}])
 SUBMITTED = stage_event("StageSubmitted", 0, **{"Submission Time": 1000})
