@@ -15,7 +15,8 @@ import pytest
 from hprofiler.analysis.spark import query_words
 from hprofiler.analysis.spark.findings import Judged, judge
 from hprofiler.analysis.spark.groups import batches_of, kind_of, query_groups, stage_groups
-from hprofiler.analysis.spark.plans import chain, listing_of, step_of
+from hprofiler.analysis.spark.operators import QueryOperators
+from hprofiler.analysis.spark.plans import PlanView, chain, listing_of, step_of
 from hprofiler.analysis.spark.queries import query_plans
 from hprofiler.analysis.spark.words import finding_text
 from hprofiler.report.spark.record import answer_record
@@ -25,7 +26,7 @@ from hprofiler.spark.figures import Figures, figures
 from hprofiler.spark.log.events import SQL_PREFIX
 from hprofiler.spark.log.files import local_files
 from hprofiler.spark.log.reading import EventReader, read_application
-from hprofiler.spark.log.sql import PlanNode, SqlExecution
+from hprofiler.spark.log.sql import Details, Metric, PlanNode, SqlExecution
 from hprofiler.spark.replay.schedule import Replay
 from tests.unit.spark_application import event, stage_event
 
@@ -193,6 +194,17 @@ def test_operators_take_the_time_of_their_stages(queries: Judged) -> None:
     assert star["broadcast item"].rows_out == 20_000 and star["broadcast item"].on_driver
     worst = max(plans[STAR].operators, key=lambda one: 0 if one.on_driver else one.time)
     assert worst.text == "broadcast hash join ×2 → partial aggregate"
+
+
+def test_a_plan_may_be_deeper_than_the_stack() -> None:
+    deep = 20_000
+    nodes = [PlanNode(number, "Sort", "Sort", []) for number in range(deep)]
+    nodes.append(PlanNode(deep, "Scan parquet db.t", "", [Metric("number of output rows", 1, "sum")]))
+    edges = [(number + 1, number) for number in range(deep)]
+    details = Details(nodes, edges, totals={1: 7}, measured={0: [1]})
+    operators = QueryOperators(PlanView(details), [0], {0: 1000.0})
+    assert (operators.rows_out(0), operators.view.scanned(0)) == (7, "t")
+    assert operators.by_node[0].rows_in == 7
 
 
 def test_streaming_queries(streams: Judged) -> None:

@@ -149,12 +149,12 @@ class Advice:
             yield from self._broadcast_instead(one, of, sides)
 
     def _broadcast_instead(self, one: Operator, of: QueryOperators, sides: list[int]) -> Iterator[_Advised]:
-        below = [self._exchange_below(of, side) for side in sides]
-        if None in below:
+        below = [self._down_to_exchange(of, side) for side in sides]
+        if not all(below):
             return
-        exchanges = [node for node in below if node is not None]
+        exchanges = [nodes[-1] for nodes in below]
         sizes = [of.metric(node, "data size", "shuffle bytes written") for node in exchanges]
-        text = next(node.text for node in of.view.details.nodes if node.id == one.node)
+        text = of.view.nodes[one.node].text
         may = [0, 1]
         if "FullOuter" in text:
             may = []
@@ -170,30 +170,23 @@ class Advice:
         limit = max(_BROADCAST, self._threshold)
         if small > limit and not (small <= _MOST_BROADCAST and large >= _MUCH_LARGER * small):
             return
-        spared = [node for node in of.all if node.node in exchanges or node.kind == "sort"]
-        spared = [node for node in spared if node.node in exchanges or self._above(of, node, exchanges)]
-        table = of.scanned(exchanges[side])
+        passed = [of.by_node[node] for nodes in below for node in nodes if node in of.by_node]
+        spared = [operator for operator in passed if operator.kind in (EXCHANGE, "sort")]
+        table = of.view.scanned(exchanges[side])
         parameters = {"table": table, "bytes": small, "other": large, "threshold": limit}
         yield "broadcast-fits", parameters, self._part(of, spared)
 
     @staticmethod
-    def _above(of: QueryOperators, sort: Operator, exchanges: list[int]) -> bool:
-        return any(child in exchanges for child in of.view.children.get(sort.node, ())) or any(
-            below in exchanges
-            for child in of.view.children.get(sort.node, ())
-            if not of.view.steps[child].kind
-            for below in of.view.children.get(child, ())
-        )
-
-    @staticmethod
-    def _exchange_below(of: QueryOperators, node: int) -> int | None:
-        """The shuffle that a side of a join reads; None if it joins something else before."""
-        while of.view.steps[node].kind != EXCHANGE:
-            children = of.view.children.get(node, ())
+    def _down_to_exchange(of: QueryOperators, side: int) -> list[int]:
+        """The nodes from a side of a join to the shuffle that it reads; none if it joins something else
+        before."""
+        nodes = [side]
+        while of.view.steps[nodes[-1]].kind != EXCHANGE:
+            children = of.view.children.get(nodes[-1], ())
             if len(children) != 1:
-                return None
-            node = children[0]
-        return node
+                return []
+            nodes.append(children[0])
+        return nodes
 
     def _of_filter(self, one: Operator, of: QueryOperators) -> Iterator[_Advised]:
         """A filter that keeps little of a scan that reads all partitions."""
@@ -203,9 +196,9 @@ class Advice:
             children = of.view.children.get(children[0], ())
         if len(children) != 1 or of.view.steps[children[0]].kind != SCAN:
             return
-        scan = next(found for found in of.all if found.node == children[0])
+        scan = of.by_node[children[0]]
         read, kept = scan.rows_out or 0, one.rows_out
-        text = next(found.text for found in of.view.details.nodes if found.id == scan.node)
+        text = of.view.nodes[scan.node].text
         pruned = "PartitionFilters: [" in text and "PartitionFilters: []" not in text
         if kept is None or read < _MANY_ROWS or kept > _KEPT * read or pruned:
             return
@@ -225,7 +218,7 @@ class Advice:
 
     @staticmethod
     def _readers(one: Operator, of: QueryOperators) -> list[int]:
-        node = next(found for found in of.view.details.nodes if found.id == one.node)
+        node = of.view.nodes[one.node]
         reads = [metric.accumulator for metric in node.metrics if metric.name.strip() == "records read"]
         return [stage for accumulator in reads for stage in of.view.stages_of(accumulator)]
 

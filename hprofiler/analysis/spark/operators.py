@@ -13,13 +13,12 @@ from hprofiler.analysis.spark.plans import (
     BROADCAST,
     EXCHANGE,
     FILTER,
-    SCAN,
     SHUFFLED_JOIN,
     WRITE,
     PlanView,
     chain,
 )
-from hprofiler.spark.log.sql import PlanNode
+from hprofiler.spark.log.sql import Metric, PlanNode
 
 _TOTAL = " total (min, med, max)"
 """Spark 2 wrote so behind names of metrics."""
@@ -40,6 +39,7 @@ _OWN_TIMES = (
     ("job commit time",),
 )
 """Times that no other operator's time contains; of each row the first that is there."""
+_TIMES = frozenset(name for names in _OWN_TIMES for name in names)
 _ROWS = ("number of output rows", "output rows", "rows output", "records read", "shuffle records written")
 _SIZES = (
     "size of files read",
@@ -86,20 +86,28 @@ class QueryOperators:
         self._totals = view.details.totals
         self._task_times = task_times
         self._left = {stage: float(task_times[stage]) for stage in self.stages}
-        self._nodes = {node.id: node for node in view.details.nodes}
+        self._metrics = {node.id: self._known_metrics(node) for node in view.details.nodes}
+        self._rows: dict[int, int | None] = {}
+        for node in view.children_first:
+            own = self.metric(node, *_ROWS)
+            self._rows[node] = self.rows_in(node) if own is None else own
         self._times = {node.id: self._time(node) for node in view.details.nodes}
         self.all = self._operators()
+        self.by_node = {one.node: one for one in self.all if one.node >= 0}
 
     def metric(self, node: int, *names: str) -> int | None:
         """The total of the first of these metrics that the node has."""
-        known = {one.name.strip().removesuffix(_TOTAL): one.accumulator for one in self._nodes[node].metrics}
-        found = (self._totals[known[name]] for name in names if known.get(name) in self._totals)
-        return next(found, None)
+        known = self._metrics[node]
+        return next((self._totals[known[name].accumulator] for name in names if name in known), None)
+
+    def _known_metrics(self, node: PlanNode) -> dict[str, Metric]:
+        """Those that have a total, by their names without what versions of Spark add."""
+        known = (one for one in node.metrics if one.accumulator in self._totals)
+        return {one.name.strip().removesuffix(_TOTAL): one for one in known}
 
     def rows_out(self, node: int) -> int | None:
         """Rows that a node hands on; those of the nearest nodes below it where it does not count them."""
-        own = self.metric(node, *_ROWS)
-        return self.rows_in(node) if own is None else own
+        return self._rows.get(node)
 
     def rows_in(self, node: int) -> int | None:
         below = [self.rows_out(child) for child in self.view.children.get(node, ())]
@@ -111,22 +119,20 @@ class QueryOperators:
         return self._left[stage] / self._task_times[stage] if stage in self._left else 0.0
 
     def stages_of(self, node: int) -> tuple[int, ...]:
-        stages = {
-            stage for metric in self._nodes[node].metrics for stage in self.view.stages_of(metric.accumulator)
-        }
+        metrics = self.view.nodes[node].metrics
+        stages = {stage for metric in metrics for stage in self.view.stages_of(metric.accumulator)}
         if self.view.steps[node].kind == WRITE:  # its metrics are often the driver's
-            own = ((stage, self.view.nodes_of(stage)) for stage in self._left)
-            stages.update(stage for stage, nodes in own if any(one.id == node for one in nodes))
+            stages.update(stage for stage in self._left if self.view.runs(stage, node))
         return tuple(sorted(stages.intersection(self._left)))
 
     def _has_times(self, node: int) -> bool:
-        return any(self.metric(node, *names) is not None for names in _OWN_TIMES)
+        return not _TIMES.isdisjoint(self._metrics[node])
 
     def _time(self, node: PlanNode) -> tuple[float, bool]:
         """The node's own time, and whether the driver measured it; what tasks took leaves less for others."""
-        known = {one.name.strip().removesuffix(_TOTAL): one for one in node.metrics}
+        known = self._metrics[node.id]
         of_tasks = of_driver = 0.0
-        for names in _OWN_TIMES:
+        for names in _OWN_TIMES if self._has_times(node.id) else ():
             metric = next((known[name] for name in names if name in known), None)
             total = self._totals.get(metric.accumulator) if metric else None
             if not metric or not total:
@@ -145,28 +151,17 @@ class QueryOperators:
                 break
         return (of_tasks, False) if of_tasks or not of_driver else (of_driver, True)
 
-    def scanned(self, node: int) -> str:
-        """The table below a node, if there is one only."""
-        to_visit, found = [node], set()
-        while to_visit:
-            one = to_visit.pop()
-            step = self.view.steps[one]
-            found.update([step.subject] if step.kind == SCAN else [])
-            to_visit += self.view.children.get(one, ())
-        return found.pop() if len(found) == 1 else ""
-
     def _operators(self) -> list[Operator]:
         """Leaves first."""
         untimed: dict[int, list[PlanNode]] = {}
         for stage in self.stages:
             nodes = [node for node in self.view.nodes_of(stage) if self.view.steps[node.id].kind]
             nodes = [one for one in nodes if self.view.steps[one.id].kind not in (EXCHANGE, BROADCAST)]
-            timed = [
+            untimed[stage] = [
                 one
                 for one in nodes
-                if self._times[one.id][0] and self.view.steps[one.id].kind not in _PARTLY_TIMED
-            ]
-            untimed[stage] = [one for one in nodes if one not in timed] or timed[-1:]
+                if not self._times[one.id][0] or self.view.steps[one.id].kind in _PARTLY_TIMED
+            ] or nodes[-1:]
         alone: dict[int, float] = {}
         found = []
         for stage, nodes in untimed.items():
@@ -187,7 +182,7 @@ class QueryOperators:
         step = self.view.steps[node]
         time, on_driver = self._times[node]
         return Operator(
-            f"{step.text} {self.scanned(node)}".rstrip() if step.kind == BROADCAST else step.text,
+            f"{step.text} {self.view.scanned(node)}".rstrip() if step.kind == BROADCAST else step.text,
             step.kind,
             node,
             self.stages_of(node),

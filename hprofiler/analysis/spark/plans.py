@@ -7,9 +7,9 @@ exchanges.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from hprofiler.base.text import printable
 from hprofiler.spark.log.sql import CODEGEN, Details, PlanNode
@@ -151,10 +151,14 @@ def _last_part(name: str) -> str:
 
 
 class PlanView:
-    """A plan, with what each node does and the part of the plan between exchanges that it is in."""
+    """A plan, with what each node does and the part of the plan between exchanges that it is in.
+
+    Plans can be deeper than Python's stack: nothing here calls itself.
+    """
 
     def __init__(self, details: Details) -> None:
         self.details = details
+        self.nodes = {node.id: node for node in details.nodes}
         self.steps = {node.id: step_of(node) for node in details.nodes}
         self.children: dict[int, list[int]] = {}
         self.parents: dict[int, list[int]] = {}
@@ -162,40 +166,82 @@ class PlanView:
             self.children.setdefault(parent, []).append(child)
             self.parents.setdefault(child, []).append(parent)
         self._measured = {stage: frozenset(ones) for stage, ones in details.measured.items()}
+        self._stages: dict[int, list[int]] = {}
+        for stage, accumulators in self._measured.items():
+            for accumulator in accumulators:
+                self._stages.setdefault(accumulator, []).append(stage)
         self._part: dict[int, int] = {}
         for node in details.nodes:  # parents have smaller numbers than their children
             above = self.parents.get(node.id, ())
             same = [one for one in above if not self._is_border(one) and not self._is_border(node.id)]
             self._part[node.id] = self._part.get(same[0], same[0]) if same else node.id
+        self._own: dict[int, list[PlanNode]] = {}
+        self._with_part: dict[int, set[int]] = {}
+        for node in details.nodes:
+            stages = {stage for metric in node.metrics for stage in self.stages_of(metric.accumulator)}
+            for stage in stages:
+                self._own.setdefault(stage, []).append(node)
+            if not node.metrics or self.steps[node.id].kind == WRITE:
+                self._with_part.setdefault(self._part[node.id], set()).add(node.id)
+            if self.steps[node.id].kind == BROADCAST:
+                for child in self.children.get(node.id, ()):
+                    self._with_part.setdefault(self._part[child], set()).add(node.id)
+        self._ids_of: dict[int, frozenset[int]] = {}
 
     def _is_border(self, node: int) -> bool:
         return self.steps[node].kind in (EXCHANGE, BROADCAST) if node in self.steps else False
 
+    @cached_property
+    def children_first(self) -> list[int]:
+        """The numbers of all nodes, each behind its children."""
+        order: list[int] = []
+        seen: set[int] = set()
+        to_visit = [(node.id, False) for node in reversed(self.details.nodes)]
+        while to_visit:
+            node, has_children = to_visit.pop()
+            if has_children:
+                order.append(node)
+            elif node not in seen:
+                seen.add(node)
+                to_visit += [(node, True), *((child, False) for child in self.children.get(node, ()))]
+        return order
+
+    @cached_property
+    def _tables(self) -> dict[int, set[str]]:
+        """Two of the tables below each node, or all if there are fewer."""
+        tables: dict[int, set[str]] = {}
+        for node in self.children_first:
+            step = self.steps[node]
+            below = {step.subject} if step.kind == SCAN else set()
+            below.update(*(tables.get(child, ()) for child in self.children.get(node, ())))
+            tables[node] = set(sorted(below)[:2])
+        return tables
+
+    def scanned(self, node: int) -> str:
+        """The table below a node, if there is one only."""
+        tables = self._tables[node]
+        return next(iter(tables)) if len(tables) == 1 else ""
+
     def stages_of(self, accumulator: int) -> list[int]:
         """The stages whose tasks measured it; none for what the driver measured."""
-        return [stage for stage, ones in self._measured.items() if accumulator in ones]
+        return self._stages.get(accumulator, [])
+
+    def runs(self, stage: int, node: int) -> bool:
+        return node in self._nodes_of(stage)
 
     def nodes_of(self, stage: int) -> list[PlanNode]:
         """The nodes that a stage runs, leaves first; of exchanges only those that it writes."""
-        measured = self._measured.get(stage, frozenset())
-        own = [
-            node
-            for node in self.details.nodes
-            if any(metric.accumulator in measured for metric in node.metrics)
-        ]
-        parts = {self._part[node.id] for node in own if not self._is_border(node.id)}
-        ids = {node.id for node in own}
-        return [
-            node
-            for node in reversed(self.details.nodes)
-            if (node.id in ids and (not self._is_border(node.id) or self._writes(node, measured)))
-            or (self._part[node.id] in parts and not any(_has_metrics(node)))
-            or (self.steps[node.id].kind == WRITE and self._part[node.id] in parts)
-            or (self.steps[node.id].kind == BROADCAST and self._children_in(node.id, parts))
-        ]
+        return [self.nodes[node] for node in sorted(self._nodes_of(stage), reverse=True)]
 
-    def _children_in(self, node: int, parts: set[int]) -> bool:
-        return any(self._part[child] in parts for child in self.children.get(node, ()))
+    def _nodes_of(self, stage: int) -> frozenset[int]:
+        if stage not in self._ids_of:
+            measured = self._measured.get(stage, frozenset())
+            own = self._own.get(stage, [])
+            parts = {self._part[node.id] for node in own if not self._is_border(node.id)}
+            written = (one for one in own if not self._is_border(one.id) or self._writes(one, measured))
+            ids = frozenset(one.id for one in written)
+            self._ids_of[stage] = ids.union(*(self._with_part.get(part, ()) for part in parts))
+        return self._ids_of[stage]
 
     @staticmethod
     def _writes(node: PlanNode, measured: frozenset[int]) -> bool:
@@ -208,6 +254,8 @@ class PlanView:
     def scoped(self, scopes: Iterable[str]) -> str:
         """What a stage does that measured nothing, by the names of the operators that its RDDs are of."""
         names = set(scopes)
+        if not names:
+            return ""
         own = [
             node
             for node in reversed(self.details.nodes)
@@ -215,10 +263,11 @@ class PlanView:
         ]
         own = [node for node in own if not self._is_border(node.id)]
         parts = {self._part[node.id] for node in own if self.steps[node.id].kind}
+        ids = {node.id for node in own}
         written = [
             node
             for node in reversed(self.details.nodes)
-            if self.steps[node.id].kind == WRITE and self._part[node.id] in parts and node not in own
+            if self.steps[node.id].kind == WRITE and self._part[node.id] in parts and node.id not in ids
         ]
         return chain(self.steps[node.id] for node in (*own, *written))
 
@@ -227,10 +276,6 @@ class PlanView:
         kinds = (SCAN, WRITE)
         steps = [self.steps[node.id] for node in reversed(self.details.nodes)]
         return tuple(dict.fromkeys(one.text for one in steps if one.kind in kinds and one.subject))
-
-
-def _has_metrics(node: PlanNode) -> Sequence[object]:
-    return node.metrics
 
 
 def chain(steps: Iterable[Step]) -> str:
