@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hprofiler.analysis.spark.failures import Failures, failure_findings, find_failures
+from hprofiler.analysis.spark.failures import MOST_CAUSES, Failures, failure_findings, find_failures
 from hprofiler.analysis.spark.words import sentence
 from hprofiler.spark.causes import MASK, cause_of
 from hprofiler.spark.log.files import local_files
@@ -255,3 +255,16 @@ def test_a_master_that_gave_up_did_so_after_executors_were_lost(tmp_path: Path) 
     assert found.causes[0].cause.message == (
         f"Master removed our application: FAILED, after executor 7 was lost: {reason}"
     )
+
+
+def test_all_causes_are_counted_though_few_are_kept(tmp_path: Path) -> None:
+    def end(id_: int, error: str) -> bytes:
+        return json.dumps(
+            {"Event": f"{SQL}End", "executionId": id_, "time": 3000 + id_, "errorMessage": error}
+        ).encode()
+
+    errors = [f"a.B: no table {id_}" for id_ in range(50)]
+    found = failures_of(tmp_path, *(end(id_, error) for id_, error in enumerate([*errors, *errors])))
+    assert (found.all_causes, len(found.causes)) == (50, MOST_CAUSES)
+    assert found.causes[0].queries == [0, 50]
+    assert failure_findings(found)[0].parameters["others"] == 49

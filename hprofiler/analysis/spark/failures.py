@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from hprofiler.analysis.spark.finding import SparkFinding
@@ -44,14 +44,15 @@ class Failure:
     time: int
     stage: tuple[int, int] | None = None
     query: int | None = None
-    jobs: tuple[int, ...] = ()
-    queries: tuple[int, ...] = ()
-    streams: tuple[str, ...] = ()
+    jobs: list[int] = field(default_factory=list)
+    queries: list[int] = field(default_factory=list)
+    streams: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Failures:
-    """What failed of `all_jobs` and all queries, in ids; `causes` are oldest first, up to MOST_CAUSES.
+    """What failed of `all_jobs` and all queries, in ids; `causes` are oldest first, up to MOST_CAUSES of
+    `all_causes`. `losses` has the code of each executor that ended.
 
     `consequences` are jobs that ended only because the application did, `cancelled` those that somebody
     cancelled, `recovered` those that failed though their query completed. `repeated` are attempts of stages
@@ -68,46 +69,53 @@ class Failures:
     cancelled: int
     recovered: int
     causes: tuple[Failure, ...]
+    all_causes: int
+    losses: Mapping[str, str]
     cut_off: Cause | None
     exit_code: int | None
     all_jobs: int
 
 
 def find_failures(application: Application) -> Failures:
-    found: list[Failure] = []
+    found = _Found()
     counts: Counter[str] = Counter()
-    failed_jobs, failed_stages = [], []
+    failed_jobs: list[int] = []
+    failed_stages: dict[tuple[int, int], None] = {}
+    codes = losses(application)
+    first_loss, explained = _first_loss(application, codes), _explained(application)
     by_job = _failed_stages(application)
     for job in application.jobs.values():
         kind = _kind_of_job(application, job)
         counts[kind] += 1
         if kind == "failed":
             failed_jobs.append(job.id)
-            failure = _of_job(application, job, by_job.get(job.id, []))
-            found.append(failure)
-            failed_stages += [failure.stage] if failure.stage else []
+            failure = _of_job(job, by_job.get(job.id, []), first_loss, explained)
+            found.add(failure)
+            failed_stages.update({failure.stage: None} if failure.stage else {})
     queries = _add_queries(application, found)
     streams = [run for run, stream in application.streams.items() if _has_failed(stream.error)]
     for run in streams:
-        found += _of_stream(run, cause_of(application.streams[run].error or ""), application.until, found)
-    causes = _by_cause(found, application)
+        _add_stream(run, cause_of(application.streams[run].error or ""), application.until, found)
+    causes = _by_cause(found.failures, application)
     last = _last_attempts(application)
     repeated = tuple(
         stage.key
         for stage in application.stages.values()
         if stage.failure and stage.attempt < last[stage.id] and stage.key not in failed_stages
     )
-    cut_off = None if causes or not counts["consequence"] else _first_loss(application)
+    cut_off = None if causes or not counts["consequence"] else first_loss
     return Failures(
         tuple(failed_jobs),
         tuple(queries),
         tuple(streams),
-        tuple(dict.fromkeys(failed_stages)),
+        tuple(failed_stages),
         repeated,
         counts["consequence"],
         counts["cancelled"],
         counts["recovered"],
-        causes,
+        causes[:MOST_CAUSES],
+        len(causes),
+        codes,
         cut_off,
         application.exit_code,
         len(application.jobs),
@@ -124,7 +132,7 @@ def failure_findings(found: Failures) -> list[SparkFinding]:
             "exception": first.cause.kind,
             "message": first.cause.message,
             "query": first.query,
-            "others": len(found.causes) - 1,
+            "others": found.all_causes - 1,
             "consequences": found.consequences,
         }
         if first.stage:
@@ -170,17 +178,40 @@ def _failed_stages(application: Application) -> dict[int, list[Stage]]:
     return found
 
 
-def _of_job(application: Application, job: Job, stages: list[Stage]) -> Failure:
+class _Found:
+    """The failures so far, in their order, and the first one of a job, a query or a cause."""
+
+    def __init__(self) -> None:
+        self.failures: list[Failure] = []
+        self._places: dict[Hashable, int] = {}
+
+    def add(self, one: Failure) -> None:
+        for key in _keys(one.cause, one.jobs, [] if one.query is None else [one.query]):
+            self._places.setdefault(key, len(self.failures))
+        self.failures.append(one)
+
+    def first(self, cause: Cause, jobs: Iterable[int] = (), queries: Iterable[int] = ()) -> Failure | None:
+        places = [self._places[key] for key in _keys(cause, jobs, queries) if key in self._places]
+        return self.failures[min(places)] if places else None
+
+
+def _keys(cause: Cause, jobs: Iterable[int], queries: Iterable[int]) -> list[Hashable]:
+    return [cause[:2], *(("job", id_) for id_ in jobs), *(("query", id_) for id_ in queries)]
+
+
+def _of_job(
+    job: Job, stages: list[Stage], first_loss: Cause | None, explained: Mapping[str, Executor]
+) -> Failure:
     """By the last of its failed stages: attempts before it were repeated."""
     last = max(stages, key=lambda stage: (stage.end, stage.key), default=None)
     if last is None:
-        return Failure(cause_of(job.failure), job.end, None, job.sql, (job.id,))
+        return Failure(cause_of(job.failure), job.end, None, job.sql, [job.id])
     cause = _of_stage(last)
-    if _GAVE_UP.search(cause.message) and (loss := _first_loss(application)):
-        cause = cause._replace(message=f"{cause.message}, after {loss.text}")
-    lost = _lost_before(application, last, cause)
+    if _GAVE_UP.search(cause.message) and first_loss:
+        cause = cause._replace(message=f"{cause.message}, after {first_loss.text}")
+    lost = _lost_before(last, cause, explained)
     time = lost.removed if lost else last.end
-    return Failure(_of_executor(lost) if lost else cause, time, last.key, job.sql, (job.id,))
+    return Failure(_of_executor(lost) if lost else cause, time, last.key, job.sql, [job.id])
 
 
 def _of_stage(stage: Stage) -> Cause:
@@ -207,70 +238,67 @@ def _is_weak(cause: Cause) -> bool:
     return cause.kind.rpartition(".")[2] in _AFTER_OTHERS
 
 
-def _lost_before(application: Application, stage: Stage, cause: Cause) -> Executor | None:
+def _explained(application: Application) -> dict[str, Executor]:
+    """Executors of whose end the log says why, the first one that ended first."""
+    lost = [one for one in application.workers if one.removed > 0 and loss_code(one.reason) not in _NO_REASON]
+    return {one.id: one for one in sorted(lost, key=lambda one: one.removed)}
+
+
+def _lost_before(stage: Stage, cause: Cause, explained: Mapping[str, Executor]) -> Executor | None:
     """The executor that had the blocks that a stage could not fetch, or ran its task, if the log says better
     why it ended."""
-    ids: tuple[str, ...] = ()
+    ids: Sequence[str] = ()
     if FETCH_FAILED in stage.failure:
-        ids = stage.lost_blocks or tuple(one.id for one in application.workers)  # Spark may not say whose
+        ids = stage.lost_blocks or list(explained)[:1]  # Spark may not say whose
     elif cause.executor and loss_code(cause.message) in UNEXPLAINED:
         ids = (cause.executor,)
-    lost = (application.executors[id_] for id_ in ids if id_ in application.executors)
-    known = [one for one in lost if 0 < one.removed <= stage.end and loss_code(one.reason) not in _NO_REASON]
-    return min(known, key=lambda one: one.removed, default=None)
+    lost = (explained[id_] for id_ in ids if id_ in explained)
+    return min((one for one in lost if one.removed <= stage.end), key=lambda one: one.removed, default=None)
 
 
 def _of_executor(executor: Executor) -> Cause:
     return Cause(EXECUTOR_LOST, cause_of(executor.reason).text, executor.id)
 
 
-def _add_queries(application: Application, found: list[Failure]) -> list[int]:
+def _add_queries(application: Application, found: _Found) -> list[int]:
     """The queries that failed, without those that another one ran; `found` gets their failures."""
     failed = {query.id: query for query in application.sql.values() if _has_failed(query.error)}
     for query in failed.values():
-        found += _of_query(query, found)
+        _add_query(query, found)
     ids = [id_ for id_, one in failed.items() if one.root == id_ or one.root not in failed]
     for id_, (time, error) in application.unplanned.items():
         if _has_failed(error):
             ids.append(id_)
-            found.append(Failure(cause_of(error), time, None, id_, (), (id_,)))
+            found.add(Failure(cause_of(error), time, query=id_, queries=[id_]))
     return ids
 
 
-def _of_query(query: SqlExecution, found: list[Failure]) -> Iterator[Failure]:
-    """The failure of a query that has none of its jobs or sub-executions: it failed in the driver."""
+def _add_query(query: SqlExecution, found: _Found) -> None:
+    """A query that has the failure of none of its jobs or sub-executions failed in the driver."""
     error = cause_of(query.error or "")
-    for at, one in enumerate(found):
-        of_jobs = not set(one.jobs).isdisjoint(query.jobs)
-        if of_jobs or one.query in (query.id, query.root) or (error.kind, error.message) == one.cause[:2]:
-            found[at] = replace(one, queries=(*one.queries, query.id))
-            return
-    yield Failure(error, query.end, None, query.id, (), (query.id,))
+    if one := found.first(error, query.jobs, (query.id, query.root)):
+        one.queries.append(query.id)
+    else:
+        found.add(Failure(error, query.end, query=query.id, queries=[query.id]))
 
 
-def _of_stream(run: str, cause: Cause, time: int, found: list[Failure]) -> Iterator[Failure]:
-    """The failure of a streaming query that none of its batches has."""
-    for at, one in enumerate(found):
-        if one.cause[:2] == cause[:2]:
-            found[at] = replace(one, streams=(*one.streams, run))
-            return
-    yield Failure(cause, time, streams=(run,))
+def _add_stream(run: str, error: Cause, time: int, found: _Found) -> None:
+    """A streaming query may have the failure of one of its batches."""
+    if one := found.first(error):
+        one.streams.append(run)
+    else:
+        found.add(Failure(error, time, streams=[run]))
 
 
 def _by_cause(found: list[Failure], application: Application) -> tuple[Failure, ...]:
     """Failures with the same cause are one."""
     by_cause: dict[Cause, Failure] = {}
     for one in sorted(found, key=lambda one: one.time or application.until):
-        first = by_cause.get(one.cause)
-        if first is not None:
-            one = replace(
-                first,
-                jobs=(*first.jobs, *one.jobs),
-                queries=(*first.queries, *one.queries),
-                streams=(*first.streams, *one.streams),
-            )
-        if first is not None or len(by_cause) < MOST_CAUSES:
-            by_cause[one.cause] = one
+        first = by_cause.setdefault(one.cause, one)
+        if first is not one:
+            first.jobs.extend(one.jobs)
+            first.queries.extend(one.queries)
+            first.streams.extend(one.streams)
     return tuple(by_cause.values())
 
 
@@ -281,9 +309,8 @@ def _last_attempts(application: Application) -> dict[int, int]:
     return last
 
 
-def _first_loss(application: Application) -> Cause | None:
+def _first_loss(application: Application, codes: Mapping[str, str]) -> Cause | None:
     """The first executor whose end has a reason that may have ended the application."""
-    codes = losses(application)
     lost = [one for one in application.workers if codes.get(one.id, "idle") not in EXPECTED]
     first = min(lost, key=lambda one: one.removed, default=None)
     return _of_executor(first) if first else None

@@ -70,7 +70,7 @@ def judge(application: Application, replay: Replay) -> Judged:
     findings = ranked(
         made,
         [*failure_findings(failures), *caveats],
-        waste_findings(application, made, replay, found, failures),
+        waste_findings(made, replay, found, failures),
         spark_findings(made, found, replay, plans.operations),
         [*plans.advice, *stream_findings(streams)],
     )

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from hprofiler.analysis.spark.account import Account
 from hprofiler.analysis.spark.failures import Failures
 from hprofiler.analysis.spark.finding import SparkFinding
-from hprofiler.spark.application import FAILED, KILLED, SUCCESS, Application
-from hprofiler.spark.losses import EXPECTED, losses
+from hprofiler.spark.application import FAILED, KILLED, SUCCESS
+from hprofiler.spark.losses import EXPECTED
 from hprofiler.spark.replay.schedule import Replay, ReplayStage
 from hprofiler.spark.replay.stragglers import Stragglers
 
@@ -46,11 +46,11 @@ class _Lost:
 
 
 def waste_findings(
-    application: Application, made: Account, replay: Replay, found: Stragglers, failures: Failures
+    made: Account, replay: Replay, found: Stragglers, failures: Failures
 ) -> list[SparkFinding]:
     lost = _lost(made, replay.stages)
     whole = sum(sum(stage.duration) for stage in replay.stages) + sum(one.time for one in lost.values())
-    executors = Counter(code for code in losses(application).values() if code not in EXPECTED)
+    executors = Counter(code for code in failures.losses.values() if code not in EXPECTED)
     return [
         *_lost_work(made, replay.stages, lost, whole, executors, failures),
         *_spilled(made, replay.stages),

@@ -113,7 +113,7 @@ def answer_parts(judged: Judged, found: Figures, recorded: Recorded | None = Non
         straggler_part(judged.stragglers),
         failure_part(judged.failures, found),
         locality_part(found),
-        executor_part(application),
+        executor_part(application, judged.failures.losses),
         memory_part(application_memory(application, recorded.resident if recorded else None)),
         sql_part(application, found, judged.plans.summaries),
         operator_part(judged.plans.slowest, _stage_keys(application)),

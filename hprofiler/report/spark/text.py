@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hprofiler.analysis.spark.failures import Failure, Failures
 from hprofiler.analysis.spark.finding import SparkFinding
@@ -16,7 +16,6 @@ from hprofiler.report.spark.words import note_text, verdict_text
 from hprofiler.spark.application import Application
 from hprofiler.spark.causes import cause_of
 from hprofiler.spark.figures import Figures, StageFigures
-from hprofiler.spark.losses import losses
 from hprofiler.spark.memory import Memory
 from hprofiler.spark.windows import stage_name
 
@@ -117,7 +116,7 @@ def application_part(application: Application, found: Figures) -> Part:
 def failure_part(failures: Failures, found: Figures) -> Part:
     """What failed and why, oldest first; then why tasks did."""
     lines = [_failure_text(one) for one in failures.causes[:_REASONS_SHOWN]]
-    more = len(failures.causes) - len(lines)
+    more = failures.all_causes - len(lines)
     if more > 0:
         lines.append(f"{counted(more, 'more causes')}")
     if failures.cut_off:
@@ -177,16 +176,15 @@ def locality_part(found: Figures) -> Part:
     return Part(f"locality of tasks: {', '.join(parts)}")
 
 
-def executor_part(application: Application) -> Part:
+def executor_part(application: Application, losses: Mapping[str, str]) -> Part:
     """The executors with most task time."""
     busy = sorted(application.workers, key=lambda one: -one.total_duration)
     if not busy:
         return Part()
-    codes = losses(application)
     rows = []
     for one in busy:
         heap = one.peak.get("JVMHeapMemory", 0)
-        gone = f", removed {LOSSES[codes[one.id]]}: {reason_text(one.reason)}" if one.reason else ""
+        gone = f", removed {LOSSES[losses[one.id]]}: {reason_text(one.reason)}" if one.reason else ""
         cells: list[Cell] = [
             (duration(one.total_duration / 1e3), one.total_duration),
             (f"{one.completed_tasks:,}", one.completed_tasks),
