@@ -88,8 +88,8 @@ def _cause_of(text: str) -> Cause:
 
 
 def is_cancelled(message: str) -> bool:
-    """Whether somebody cancelled it, Spark's adaptive execution included."""
-    return bool(_CANCELLED.match(message))
+    """Whether somebody cancelled it, Spark's adaptive execution included; other exceptions may wrap that."""
+    return bool(_CANCELLED.match(message) or _CANCELLED.match(cause_of(message).text))
 
 
 def is_interrupted(cause: Cause) -> bool:

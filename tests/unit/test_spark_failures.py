@@ -232,6 +232,7 @@ SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
         ("java.lang.InterruptedException", ""),
         ("[SPARK_JOB_CANCELLED] Job 1 cancelled part of cancelled job group g SQLSTATE: XXKDA", ""),
         ("Job 1 cancelled because SparkContext was shut down", ""),
+        (f"a.SparkException: Job aborted.{_STACK}Caused by: a.SparkException: Job 0 cancelled by me", ""),
     ],
 )
 def test_a_query_that_fails_before_it_has_a_plan(tmp_path: Path, error: str, begin: str) -> None:
