@@ -110,7 +110,7 @@ def test_every_note_has_a_text(code: str) -> None:
 
 def cells_of_stage(found: Figures) -> dict[str, str]:
     """The texts of the only stage by the heads of the table."""
-    tables = [table for table in stage_part(found).blocks if isinstance(table, Table)]
+    tables = [table for table in stage_part(found, {}).blocks if isinstance(table, Table)]
     table = next(table for table in tables if table.id == "stages")
     texts = [cell if isinstance(cell, str) else cell[0] for cell in table.rows[0].cells]
     return dict(zip((column.head for column in table.columns), texts, strict=True))
@@ -122,7 +122,7 @@ def test_cpu_of_short_tasks_is_no_share_above_one() -> None:
     rows = [{**short, "run_time": int(number == 0)} for number in range(100)]
     stage = Stage(0, start=1000, end=1010, status="COMPLETE", tasks=TaskTable.of(rows))
     found = figures(Application(stages={stage.key: stage}))
-    text = application_part(Application(), found).text + stage_part(found).text
+    text = application_part(Application(), found).text + stage_part(found, {}).text
     assert cells_of_stage(found)["CPU/run"] == "100%"
     assert "1 ms, CPU 90 ms" in text and "100%" in text and "9000%" not in text
     assert found.record()["executorCpuTime"] == 90_000_000
@@ -137,5 +137,5 @@ def test_the_terminal_and_the_page_have_the_same_cells() -> None:
     found = figures(Application(stages={stage.key: stage}))
     cells = cells_of_stage(found)
     assert (cells["failed"], cells["killed"], cells["disk spill"]) == ("2", "1", "1 MiB")
-    head, line = (line.split() for line in stage_part(found).text.splitlines()[1:])
+    head, line = (line.split() for line in stage_part(found, {}).text.splitlines()[1:])
     assert head[2:5] == ["tasks", "failed", "killed"] and line[3:6] == ["1", "2", "1"] and "MiB" in line

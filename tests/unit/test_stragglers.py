@@ -133,7 +133,7 @@ def test_a_task_that_still_runs() -> None:
     assert gain and gain.time == 3000
     assert "executor a on host-a: 4 s so far, still running, 4.0 x" in straggler_part(found).text
     assert "on host-a, still running, costs 3 s" in sentence(
-        spark_findings(account(made.application, replay), found, replay)
+        spark_findings(account(made.application, replay), found, replay, {})
     )
     made.application.end = START + 5000
     assert analyzed(made).count == 0, "of an ended application its end was lost"
@@ -227,7 +227,7 @@ def test_what_stands_out_is_one_sentence() -> None:
     replay = Replay(made.application)
     blocked, found = blocked_time(made.application, replay), stragglers(made.application, replay)
     made_account = account(made.application, replay)
-    findings = spark_findings(made_account, found, replay)
+    findings = spark_findings(made_account, found, replay, {})
     assert [one.code for one in findings] == ["stage-share", "stage-wait", "straggler"]
     assert findings[1].parameters["what"] == "fetch" and findings[2].seconds == 3
     assert sentence(findings) == (
@@ -240,6 +240,8 @@ def test_what_stands_out_is_one_sentence() -> None:
     task, gain = found.worst[0]
     assert gain is not None
     short = replace(found, worst=((task, replace(gain, time=900.0)),))
-    assert len(spark_findings(made_account, short, replay)) == 2, "under a second it is not worth a sentence"
+    assert len(spark_findings(made_account, short, replay, {})) == 2, (
+        "under a second it is not worth a sentence"
+    )
     cheap = straggler_part(replace(found, gain=Gain(0.009, 90.0)))
     assert not cheap.blocks and cheap.title.endswith("cost the job at most 90 ms (0.90%)")

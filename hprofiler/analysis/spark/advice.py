@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +20,7 @@ from hprofiler.analysis.spark.plans import (
     WRITE,
 )
 from hprofiler.spark.application import Application
+from hprofiler.spark.memory import size
 
 _MANY_FILES = 100
 _SMALL_FILE = 4 << 20
@@ -42,8 +42,6 @@ _SPILLED = 100 << 20
 _LEAST_SECONDS = 1.0
 _LEAST_SHARE = 0.01
 _THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
-_SIZE = re.compile(r"(-?\d+)\s*([kmgt]?)b?", re.IGNORECASE)
-_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _LEFT_ONLY = ("LeftOuter", "LeftSemi", "LeftAnti", "ExistenceJoin")
 """Joins whose right side alone can be broadcast."""
 
@@ -82,7 +80,7 @@ class Advice:
         whole = max(0, application.until - application.start) if application.start else 0
         self._least = min(_LEAST_SECONDS, _LEAST_SHARE * whole / 1e3 or _LEAST_SECONDS)
         self._slots = max(1, application.most_cores)
-        self._threshold = _bytes(application.properties.get(_THRESHOLD, ""))
+        self._threshold = size(application.properties.get(_THRESHOLD, ""), "")
         self._found: dict[tuple[str, str], _Found] = {}
 
     def add(self, query: int, operators: QueryOperators) -> None:
@@ -241,9 +239,3 @@ class Advice:
         for stage in rest:
             shares[stage] = shares.get(stage, 0.0) + of.left(stage)
         return {stage: self._costs[stage].time * min(1.0, share) for stage, share in shares.items()}
-
-
-def _bytes(text: str) -> int:
-    """A size as Spark's settings have it, in bytes; 0 for none."""
-    found = _SIZE.fullmatch(text.strip())
-    return int(found.group(1)) << _UNITS[found.group(2).lower()] if found else 0

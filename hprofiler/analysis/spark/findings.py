@@ -25,7 +25,6 @@ from hprofiler.spark.replay.schedule import Replay, ReplayStage
 from hprofiler.spark.replay.stragglers import Stragglers, stragglers
 
 _IDLE_GROUPS = ("no-stage", "no-executor", "narrow")
-NO_OPERATIONS: Mapping[int, str] = {}
 _OF_ALL_TIME = {"no-stage", "idle-slots"}
 """Findings that need all jobs of the application."""
 _STAGE = 0.2
@@ -147,7 +146,7 @@ def _longest(part: Part) -> dict[str, Any]:
 
 
 def spark_findings(
-    made: Account, found: Stragglers, replay: Replay, operations: Mapping[int, str] = NO_OPERATIONS
+    made: Account, found: Stragglers, replay: Replay, operations: Mapping[int, str]
 ) -> list[SparkFinding]:
     """The stage that takes most of the time, what its tasks wait for, and the straggler that costs most.
     `operations` are what stages do, by their ids."""

@@ -22,7 +22,6 @@ Belongs = Mapping[str, Sequence[str]]
 NOTHING_BELONGS: Belongs = {}
 Operations = Mapping[int, str]
 """What stages do, by their ids."""
-NO_OPERATIONS: Operations = {}
 
 _FIGURES = (
     Column("CPU/run", about="CPU time as a part of run time"),
@@ -89,9 +88,7 @@ _STAGE_COLUMNS = (
 )
 
 
-def stage_part(
-    found: Figures, operations: Operations = NO_OPERATIONS, belongs: Belongs = NOTHING_BELONGS
-) -> Part:
+def stage_part(found: Figures, operations: Operations, belongs: Belongs = NOTHING_BELONGS) -> Part:
     """The stages by the time of their tasks, and what belongs to them by their keys."""
     whole = sum(one.task_time for one in found.by_task_time)
     groups = stage_groups(found, operations)

@@ -8,7 +8,6 @@ from heapq import nlargest
 from hprofiler.model.measures import counted, duration
 from hprofiler.report.blocks import Part, Span, SpanLane, Timeline
 from hprofiler.report.spark.cells import executor_key, query_key
-from hprofiler.report.spark.stages import NO_OPERATIONS
 from hprofiler.spark.application import Application, Executor, Stage
 from hprofiler.spark.log.sql import SqlExecution
 from hprofiler.spark.timeline import SPREAD, timeline
@@ -20,7 +19,7 @@ _LONGEST_LABEL = 300
 _CURVES = ("cpu", "gc", "shuffle read", "shuffle write", "deserialize")
 
 
-def timeline_part(application: Application, operations: Mapping[int, str] = NO_OPERATIONS) -> Part:
+def timeline_part(application: Application, operations: Mapping[int, str]) -> Part:
     """From the application's start to its end, as far as these are known. `operations` are what stages do."""
     since, until = application.start or None, application.until or None
     line = timeline(application, _BUCKETS, since, until)
