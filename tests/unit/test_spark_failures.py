@@ -243,7 +243,7 @@ def test_a_query_that_fails_before_it_has_a_plan(tmp_path: Path, error: str, beg
 
 def test_a_streaming_query_that_fails_without_a_batch(tmp_path: Path) -> None:
     stream = "org.apache.spark.sql.streaming.StreamingQueryListener$Query"
-    error = "a.StreamingQueryException: no\n=== Streaming Query ===\n\tat x\nCaused by: a.B: no topic"
+    error = f"a.StreamingQueryException: no\n=== Streaming Query ==={_STACK * 300}Caused by: a.B: no topic"
     ended = {"Event": f"{stream}TerminatedEvent", "id": "i", "runId": "r", "exception": error}
     found = failures_of(tmp_path, json.dumps(ended).encode())
     assert sentence(failure_findings(found)) == "A streaming query failed: a.B: no topic."
@@ -269,3 +269,13 @@ def test_all_causes_are_counted_though_few_are_kept(tmp_path: Path) -> None:
     assert (found.all_causes, len(found.causes)) == (50, MOST_CAUSES)
     assert found.causes[0].queries == [0, 50]
     assert failure_findings(found)[0].parameters["others"] == 49
+
+
+def test_descriptions_leave_room_for_reasons_of_failures(tmp_path: Path) -> None:
+    described = [
+        event("JobStart", Job_ID=id_, Properties={"spark.job.description": f"{id_} {'x' * 20_000}"})
+        for id_ in range(1, 600)
+    ]
+    error = f"a.B: no{_STACK * 300}Caused by: c.D: full{_STACK * 300}"
+    (cause,) = failures_of(tmp_path, *described, JOB, *failed(error)).causes
+    assert cause.cause.text == "c.D: full"

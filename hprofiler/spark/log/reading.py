@@ -42,6 +42,7 @@ from hprofiler.spark.log.codecs import Decoded
 from hprofiler.spark.log.files import LogFile, gaps
 from hprofiler.spark.log.sql import SqlLog, python_time
 from hprofiler.spark.log.streaming import MOST_BATCHES, StreamLog
+from hprofiler.spark.log.texts import Texts
 
 _LONGEST_LINE = 64 << 20
 _LONG_LINE = 256 << 10
@@ -50,9 +51,6 @@ _MOST_OBJECTS = 400_000
 _MOST_MEMBERS = 1_000_000
 """Objects and arrays of a line, and members of them all."""
 _LONGEST_TEXT = 1000
-_LONGEST_MESSAGE = 20_000
-_MOST_MESSAGES = 2000
-"""Different call stacks, descriptions and reasons that are kept as they are."""
 _MOST_REASONS = 50
 _LONGEST_REASON = 300
 _LONGEST_DIGITS = 40
@@ -133,7 +131,8 @@ class EventReader:
         self._skipped = 0
         self._executors: list[Executor] = []
         self._numbers: dict[str, int] = {}
-        self._messages: dict[str, str] = {}
+        self._texts = Texts()
+        self._reasons = Texts()  # of failures: descriptions leave them their room
         self._peaks: dict[tuple[int, int], dict[str, tuple[int, str]]] = {}
         self._no_peaks = b""
         # By stage and the index of a task.
@@ -337,7 +336,7 @@ class EventReader:
     def _executor_removed(self, event: events.ExecutorRemoved) -> None:
         executor = self._executor(event.id)
         executor.removed = self._not_before(executor.added, event.time)
-        executor.reason = self._message(event.reason)
+        executor.reason = self._reasons.keep(event.reason)
         self._seen(event.time)
 
     def _block_manager(self, event: events.BlockManagerAdded) -> None:
@@ -372,19 +371,6 @@ class EventReader:
             self._numbers[id_] = number
         return number
 
-    def _message(self, text: object) -> str:
-        """A text with its line breaks, without its middle if it is long. Each is kept once; where there are
-        too many, only its beginning."""
-        kept = text if isinstance(text, str) else ""
-        if len(kept) > _LONGEST_MESSAGE:  # the first cause of an exception stands at its end
-            kept = f"{kept[: _LONGEST_MESSAGE // 2]}\n…\n{kept[-_LONGEST_MESSAGE // 2 :]}"
-        if kept in self._messages:
-            return self._messages[kept]
-        if len(self._messages) >= _MOST_MESSAGES:
-            return _short(kept)
-        self._messages[kept] = kept
-        return kept
-
     def _not_before(self, start: int, end: int) -> int:
         """The end of something; its start, if the clock was set back meanwhile."""
         if not 0 < end < start:
@@ -412,7 +398,7 @@ class EventReader:
             start=event.time,
             status="RUNNING",
             name=_short(last.name if last else ""),
-            description=self._message(properties.get("spark.job.description")),
+            description=self._texts.keep(properties.get("spark.job.description")),
             group=_short(properties.get("spark.jobGroup.id")),
             stage_ids=stages,
             num_tasks=sum(info.tasks for info in event.infos if info.end is None),
@@ -451,7 +437,7 @@ class EventReader:
         job.end = self._not_before(job.start, event.time)
         job.status = "SUCCEEDED" if event.result.result == "JobSucceeded" else "FAILED"
         if event.result.exception is not None:
-            job.failure = self._message(event.result.exception.message)
+            job.failure = self._reasons.keep(event.result.exception.message)
         self._sql.job_ended(job.id, job.status == "SUCCEEDED")
         skipped = []
         for id_ in job.stage_ids:
@@ -476,7 +462,7 @@ class EventReader:
         self._describe(stage, info)
         properties = event.properties or {}
         stage.status = "ACTIVE"
-        stage.description = self._message(properties.get("spark.job.description"))
+        stage.description = self._texts.keep(properties.get("spark.job.description"))
         stage.pool = _short(properties.get("spark.scheduler.pool")) or "default"
         stage.jobs = self._jobs_of_stage.get(info.id, ())
         self._sql.stage_submitted(info.id, info.attempt)
@@ -489,7 +475,7 @@ class EventReader:
             return
         self._describe(stage, info)
         stage.end = self._not_before(stage.start, info.end or 0)
-        stage.failure = self._message(info.failure)
+        stage.failure = self._reasons.keep(info.failure)
         if stage.failure:
             names = (_SCOPE.search(bytes(rdd.scope)) for rdd in info.rdds[:_MOST_PARENTS])
             stage.scopes = tuple(dict.fromkeys(_short(one.group(1).decode()) for one in names if one))
@@ -529,7 +515,7 @@ class EventReader:
         stage.parents = tuple(info.parents[:_MOST_PARENTS])
         stage.rdds = tuple(rdd.id for rdd in info.rdds[:_MOST_PARENTS])
         stage.resource_profile = info.profile
-        stage.details = self._message(info.details)
+        stage.details = self._texts.keep(info.details)
 
     # Tasks
 
@@ -680,7 +666,7 @@ class EventReader:
         """Count a task by its reason; by the kind of it, where there are too many."""
         key = reason if reason in counts or len(counts) < _MOST_REASONS else kind
         if key in counts or len(counts) < 2 * _MOST_REASONS:
-            key = self._message(key)
+            key = self._texts.keep(key)
             counts[key] = counts.get(key, 0) + 1
 
     def _add_cause(self, stage: Stage, index: int, cause: Cause) -> None:

@@ -20,6 +20,7 @@ from msgspec import field
 
 from hprofiler.spark.figures import moment
 from hprofiler.spark.log.events import SQL_PREFIX
+from hprofiler.spark.log.texts import Texts
 
 MOST_EXECUTIONS = 20_000
 """Executions that are kept, the first ones. A server of queries may run more."""
@@ -40,9 +41,6 @@ _ENTRY = 16
 """A dictionary's entry takes the memory of so many values in an array."""
 _LONGEST_PLAN = 1 << 20
 _LONGEST_TEXT = 4000
-_LONGEST_ERROR = 20_000
-_MOST_ERRORS = 10 << 20
-"""Letters of all errors before they are kept shorter."""
 _MOST_UNPLANNED = 1000
 _LONGEST_KIND = 40
 _LONGEST_NUMBER = 20
@@ -183,7 +181,7 @@ class SqlLog:
         self.without_details = 0
         self.left_out_stages = 0
         self.left_out_metrics = 0
-        self._errors = 0
+        self._errors = Texts()
         self._packed = 0
         self._open_plans = 0
         self._linked_stages = 0
@@ -317,7 +315,7 @@ class SqlLog:
 
     def _end(self, event: _End) -> None:
         execution = self._open.get(event.id)
-        error = None if event.error is None else self._error(event.error)
+        error = None if event.error is None else self._errors.keep(event.error)
         if execution is None:
             if error and event.id not in self.executions and len(self.unplanned) < _MOST_UNPLANNED:
                 self.unplanned[event.id] = event.time, error
@@ -328,12 +326,6 @@ class SqlLog:
         execution.ends += 1
         self._forget_stages(execution)
         self._close(execution)
-
-    def _error(self, text: str) -> str:
-        """Without its middle, if it is long: its first cause stands at the end."""
-        most = _LONGEST_ERROR if self._errors < _MOST_ERRORS else _LONGEST_TEXT
-        self._errors += min(len(text), most)
-        return text if len(text) <= most else f"{text[: most // 2]}\n…\n{text[-most // 2 :]}"
 
     def _close(self, execution: _Open) -> None:
         if execution.ends > len(execution.made.jobs):

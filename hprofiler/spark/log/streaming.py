@@ -11,6 +11,7 @@ import msgspec
 from msgspec import field
 
 from hprofiler.base.text import printable
+from hprofiler.spark.log.texts import Texts
 from hprofiler.spark.streams import PHASES, Batch, StreamQuery
 
 MOST_QUERIES = 10_000
@@ -18,7 +19,6 @@ MOST_QUERIES = 10_000
 MOST_BATCHES = 200_000
 """Batches of all queries that are kept, the first ones."""
 _LONGEST_TEXT = 200
-_LONGEST_ERROR = 4000
 _MOST_SOURCES = 20
 _PREFIX = b"org.apache.spark.sql.streaming.StreamingQueryListener$"
 _LARGEST = 1 << 53
@@ -79,6 +79,7 @@ class StreamLog:
         self.queries: dict[str, StreamQuery] = {}
         self.left_out = 0
         self._batches = 0
+        self._errors = Texts()
 
     def takers(self) -> dict[bytes, tuple[Callable[[bytes], Any], Callable[[Any], None]]]:
         """What decodes and what takes each event of streaming, by the name that stands in the log."""
@@ -129,7 +130,7 @@ class StreamLog:
     def _terminated(self, event: _Terminated) -> None:
         query = self._query(event.id, event.run, None)
         if query is not None:
-            query.error = (event.exception or "")[:_LONGEST_ERROR]
+            query.error = self._errors.keep(event.exception)
 
 
 def _whole(value: object) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hprofiler.base.answers import mapping, member, number, objects, text
 from hprofiler.base.errors import HprofilerError
-from hprofiler.base.text import printable
+from hprofiler.base.text import printable, without_middle
 from hprofiler.spark.application import (
     FAILED,
     KILLED,
@@ -282,7 +282,7 @@ def _details(one: dict[str, Any]) -> Details:
 def _raw(value: object, name: str) -> str:
     """A text with its line breaks."""
     found = member(value, name)
-    return found[:_LONGEST_DETAILS] if isinstance(found, str) else ""
+    return without_middle(found, _LONGEST_DETAILS) if isinstance(found, str) else ""
 
 
 def _stage(one: dict[str, Any]) -> Stage:
