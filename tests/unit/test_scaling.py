@@ -209,7 +209,7 @@ def test_a_run_that_failed_is_left_out(capsys: pytest.CaptureFixture[str]) -> No
     found = json.loads(capsys.readouterr().out)
     assert [point["n"] for point in found["points"]] == [1, 2, 4]
     (failed,) = (one for one in found["warnings"] if one["code"] == "failed")
-    assert failed["source"] == runs[3] and failed["reason"].startswith("1 of 1 job failed in stage 0.0")
+    assert failed["source"] == runs[3] and failed["reason"].startswith("The job failed in stage 0.0")
     assert exit_code(["scale", runs[3]]) == 4 and "all runs failed" in capsys.readouterr().err
 
 

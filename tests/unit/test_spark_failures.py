@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hprofiler.analysis.spark.failures import MOST_CAUSES, Failures, failure_findings, find_failures
+from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.analysis.spark.words import sentence
 from hprofiler.spark.causes import MASK, cause_of
 from hprofiler.spark.log.files import local_files
@@ -29,16 +30,16 @@ CASES = Path(__file__).with_name("spark") / "cases"
         ("aqe-cancelled", "", ((), (), 0, 1)),
         (
             "caused-by",
-            "1 of 1 job failed in stage 0.0: java.io.IOException: No space left on device.",
+            "The job failed in stage 0.0: java.io.IOException: No space left on device.",
             ((0,), (), 0, 0),
         ),
         (
             "lost-executor-reason",
-            "1 of 1 job failed in stage 0.0: executor 1 was lost: Container killed by YARN for exceeding "
+            "The job failed in stage 0.0: executor 1 was lost: Container killed by YARN for exceeding "
             "physical memory limits. 9.1 GB of 9 GB physical memory used.",
             ((0,), (), 0, 0),
         ),
-        ("python-sqlstate", "1 of 1 job failed in stage 0.0: ValueError: bad record 17.", ((0,), (), 0, 0)),
+        ("python-sqlstate", "The job failed in stage 0.0: ValueError: bad record 17.", ((0,), (), 0, 0)),
         (
             "sql-failed-in-driver",
             "Query 0 failed in the driver: org.apache.spark.SparkException: Could not execute broadcast in "
@@ -193,7 +194,7 @@ def test_an_application_that_gives_up_after_executors_were_lost(tmp_path: Path) 
     end = event("ApplicationEnd", Timestamp=6000, ExitCode=11)
     found = failures_of(tmp_path, JOB, SUBMITTED, removed, *job, end)
     assert sentence(failure_findings(found)) == (
-        f"1 of 1 job ended only because SparkContext was shut down, after executor 7 was lost: {reason}."
+        f"The job ended only because SparkContext was shut down, after executor 7 was lost: {reason}."
     )
     assert (found.jobs, found.exit_code) == ((), 11)
 
@@ -279,3 +280,22 @@ def test_descriptions_leave_room_for_reasons_of_failures(tmp_path: Path) -> None
     error = f"a.B: no{_STACK * 300}Caused by: c.D: full{_STACK * 300}"
     (cause,) = failures_of(tmp_path, *described, JOB, *failed(error)).causes
     assert cause.cause.text == "c.D: full"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "begin"),
+    [
+        ({"failed": 1, "jobs": 1, "stage": 2, "attempts": (0,)}, "The job failed in stage 2.0: no"),
+        (
+            {"failed": 1, "jobs": 2, "stage": 2, "attempts": (0,), "query": 7},
+            "1 of 2 jobs failed in stage 2.0 of query 7: no",
+        ),
+        (
+            {"failed": 2000, "jobs": 3000, "stage": 2, "attempts": (0,)},
+            "2,000 of 3,000 jobs failed, first in stage 2.0: no",
+        ),
+        ({"failed": 2, "jobs": 2}, "2 of 2 jobs failed: no"),
+    ],
+)
+def test_where_jobs_failed(parameters: dict[str, Any], begin: str) -> None:
+    assert sentence([SparkFinding("job-failed", {"reason": "no", **parameters})]) == f"{begin}."

@@ -25,10 +25,10 @@ _WAITS = {
 _LONGEST_REASON = 500
 _LONGEST_NAME = 80
 TEXTS = {
-    "job-failed": "{failed} of {jobs} failed{where}{because}{more}",
+    "job-failed": "{jobs} failed{where}{because}{more}",
     "query-failed": "{queries} failed in the driver{because}{more}",
     "stream-failed": "{streams} failed{because}{more}",
-    "jobs-cut-off": "{failed} of {jobs} ended only because SparkContext was shut down{after}",
+    "jobs-cut-off": "{jobs} ended only because SparkContext was shut down{after}",
     "compacted": "Spark compacted the log and removed {removed:,} of {whole:,} jobs: this is of the others",
     "exit-code": "the application ended with exit code {exit_code}, and its log does not say why",
     "no-stage": "no stage ran for {cost} of {total} ({share:.0%}){parts}{longest}",
@@ -224,7 +224,10 @@ def gap_text(after: tuple[int, int] | None, before: tuple[int, int] | None, quer
 
 def _of_failure(shown: Mapping[str, Any]) -> dict[str, str]:
     query, consequences, others = (shown.get(name) for name in ("query", "consequences", "others"))
-    where = f" in {shown['stage']}" if "stage" in shown else ""
+    failed, jobs = shown["failed"], shown.get("jobs", 0)
+    places = [shown["stage"]] if "stage" in shown else []
+    places += [f"query {query}"] if query is not None else []
+    first = ", first" if failed > 1 else ""
     more = []
     if consequences:
         more.append(f"{counted(consequences, 'more jobs')} ended only because the application did")
@@ -232,12 +235,10 @@ def _of_failure(shown: Mapping[str, Any]) -> dict[str, str]:
         more.append(f"{counted(others, 'other causes')}")
     reason = reason_text(shown["reason"])
     return {
-        "jobs": counted(shown.get("jobs", 0), "jobs"),
-        "queries": f"query {query}" if shown["failed"] == 1 else counted(shown["failed"], "queries"),
-        "streams": "a streaming query"
-        if shown["failed"] == 1
-        else counted(shown["failed"], "streaming queries"),
-        "where": where + (f" of query {query}" if query is not None else ""),
+        "jobs": "the job" if jobs == 1 else f"{failed:,} of {counted(jobs, 'jobs')}",
+        "queries": f"query {query}" if failed == 1 else counted(failed, "queries"),
+        "streams": "a streaming query" if failed == 1 else counted(failed, "streaming queries"),
+        "where": f"{first} in {' of '.join(places)}" if places else "",
         "because": f": {reason}" if reason else "",
         "after": f", after {reason}" if reason else "",
         "more": f" ({', '.join(more)})" if more else "",
