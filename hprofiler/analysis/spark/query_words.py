@@ -18,8 +18,8 @@ TEXTS = {
     "operator-spills": "{operator} in {where} spills {bytes}{cost}",
     "batches-late": "{late:,} of {batches:,} batches of {stream} took longer than its trigger interval, "
     "{interval} by the times at which batches begin (median {median}{cost})",
-    "batches-back-to-back": "batches of {stream} take longer than its trigger interval, if it has one: "
-    "{busy:.0%} of {batches:,} begin as soon as the one before has ended (median {median})",
+    "batches-back-to-back": "batches of {stream} take longer than its trigger interval: {busy:.0%} of "
+    "{batches:,} begin as soon as the one before has ended (median {median})",
     "input-exceeds-processing": "in {behind:.0%} of {batches:,} batches of {stream} more rows came than were "
     "processed (median {input} and {processed} a second)",
     "state-grows": "the state of {stream} grew from {first:,} to {last:,} rows ({bytes}) in {batches:,} "

@@ -96,6 +96,13 @@ def _interval(batches: Sequence[Batch]) -> int:
     return usual if alike >= len(spaces) / 3 else 0
 
 
+def _has_trigger(batches: Sequence[Batch]) -> bool:
+    """Whether batches wait for a trigger. Spark begins them at multiples of its interval since 1970, usually
+    at whole seconds; batches that wait for data begin at any time."""
+    waited = [after.start for one, after in pairwise(batches) if _waited(one, after)]
+    return bool(waited) and all(start % 1000 <= _WAITED for start in waited)
+
+
 def _waited(one: Batch, after: Batch) -> bool:
     return after.start - one.start - one.duration > max(_WAITED, _WAITED_SHARE * one.duration)
 
@@ -117,7 +124,7 @@ def _late(one: StreamFigures) -> list[SparkFinding]:
         lost = sum(max(0, batch.duration - one.interval) for batch in one.batches)
         parameters = {**stream, "late": one.late, "interval": one.interval / 1000, "threshold": _LATE}
         return [SparkFinding("batches-late", parameters, lost / 1000)]
-    if not one.interval and one.busy >= _BUSY:
+    if not one.interval and one.busy >= _BUSY and _has_trigger(one.batches):
         return [SparkFinding("batches-back-to-back", {**stream, "busy": one.busy, "threshold": _BUSY})]
     return []
 
