@@ -10,15 +10,18 @@ from hprofiler.spark.causes import is_shut_down
 _EXIT = r"\bexit(?:ed)?\b\D{0,30}?"
 # What Spark guesses of every SIGKILL.
 _GUESS = "possible container OOM"
+# Of a command line: they say nothing of why it ended.
+_SETTING = re.compile(r"(?<!\S)-[DX]\S+|\bspark\.[\w.]+(?:=\S*)?")
 _REASONS = {
+    "jvm": r"direct buffer memory|\bnative threads?\b|\bmetaspace\b|\bcompressed class space",
     # Spark's own exit code for an OutOfMemoryError is 52.
-    "heap": rf"Java heap space|GC overhead limit|OutOfMemoryError|{_EXIT}52\b",
-    "memory": r"memory|\boom",
+    "heap": rf"Java heap space|GC overhead limit|{_EXIT}52\b",
+    "memory": r"(?<![\w.-])memory\b(?!=)|\boom",
     "preemption": r"preempt",
     "decommission": r"decommission|\bspot\b|node is draining",
     "sigkill": rf"{_EXIT}137\b|SIGKILL|\bsignal 9\b",
     "sigterm": rf"{_EXIT}143\b|SIGTERM|\bsignal 15\b",
-    "idle": r"explicit termination request|killed by driver|idle",
+    "idle": r"explicit termination request|killed by driver",
     "heartbeat": r"heartbeat",
     "driver-end": r"driver (?:has )?(?:exited|stopped|shut|disconnected)|command exited with code 0|"
     r"SparkContext was shut down|application (?:has )?(?:finished|ended)",
@@ -29,8 +32,9 @@ _REASONS = {
 }
 _PATTERNS = {code: re.compile(pattern, re.IGNORECASE) for code, pattern in _REASONS.items()}
 CODES = (*_REASONS, "unknown")
-"""heap: it was full. memory: outside of the heap. sigkill, sigterm: nobody says who sent the signal.
-idle: dynamic allocation, or another wish of the driver. exit: it ended itself, with another code."""
+"""jvm: it reached a limit of the JVM other than its heap's. heap: it was full. memory: outside of the heap.
+sigkill, sigterm: nobody says who sent the signal. idle: dynamic allocation, or another wish of the driver.
+exit: it ended itself, with another code."""
 _STOPPING = 15_000  # milliseconds
 _OF_STOPPING = {"unknown", "disconnected", "exit", "sigterm", "idle"}
 """What is said of executors that are stopped with the application, when nothing runs any more."""
@@ -60,5 +64,5 @@ def losses(application: Application) -> dict[str, str]:
 
 def loss_code(reason: str) -> str:
     """One of CODES: only what the reason says. The first that matches counts."""
-    text = reason.replace(_GUESS, "")
+    text = _SETTING.sub("", reason.replace(_GUESS, ""))
     return next((code for code, pattern in _PATTERNS.items() if pattern.search(text)), "unknown")

@@ -82,6 +82,7 @@ _WASTE = (
     "idle-slots",
 )
 LOSSES = {
+    "jvm": "for a limit of the JVM other than its heap",
     "heap": "for a full heap",
     "memory": "for memory outside of the heap",
     "preemption": "by preemption",
