@@ -20,6 +20,9 @@ PHASES = (
 """The parts of a batch by Spark's names; `getOffset` and `getEndOffset` are those of Spark 2."""
 
 
+_LONGEST_PLACE = 60
+
+
 class Batch(msgspec.Struct, array_like=True):
     """A micro-batch. `phases` are times in the order of PHASES.
 
@@ -51,3 +54,19 @@ class StreamQuery(msgspec.Struct):
     sink: str = ""
     watermark: bool = False
     batches: list[Batch] = []
+
+    @property
+    def title(self) -> str:
+        """Its name; else what it does, from its sources to its sink, with the begin of its id."""
+        if self.name or not self.sink:
+            return self.name or self.id
+        sources = ", ".join(dict.fromkeys(map(_short, self.sources)))
+        return f"{sources} → {_short(self.sink)} ({self.id.partition('-')[0]})"
+
+
+def _short(place: str) -> str:
+    """A source or sink without its class's package, its options and its address in memory."""
+    name, bracket, inside = place.partition("[")
+    name = name.rpartition(".")[2].partition("@")[0].rstrip("$")
+    cut = len(inside) > _LONGEST_PLACE or "=" in inside
+    return name if cut else f"{name}{bracket}{inside}"

@@ -238,6 +238,25 @@ def test_batches_that_wait_for_a_trigger_begin_at_whole_seconds(begin: int, code
     assert [one.code for one in stream_findings(stream_figures(application))] == codes
 
 
+@pytest.mark.parametrize(
+    ("source", "sink", "title"),
+    [
+        ("RateStreamV2[rowsPerSecond=5, rampUpTimeSeconds=0]", "ForeachBatchSink",
+         "RateStreamV2 → ForeachBatchSink (d6)"),
+        ("KafkaV2[Subscribe[orders]]", "org.apache.spark.sql.execution.datasources.noop.NoopTable$@6b7d",
+         "KafkaV2[Subscribe[orders]] → NoopTable (d6)"),
+        ("FileStreamSource[s3://b/in]", "FileSink[s3://b/out.v2]",
+         "FileStreamSource[s3://b/in] → FileSink[s3://b/out.v2] (d6)"),
+        ("", "", "d6-98"),
+    ],
+)  # fmt: skip
+def test_a_streaming_query_without_a_name_is_named_by_what_it_does(
+    source: str, sink: str, title: str
+) -> None:
+    assert StreamQuery("d6-98", "run", sources=(source,), sink=sink).title == title
+    assert StreamQuery("d6-98", "run", "counts", sources=(source,), sink=sink).title == "counts"
+
+
 def test_every_finding_of_queries_has_a_remedy() -> None:
     assert set(query_words.TEXTS) <= set(REMEDIES)
 

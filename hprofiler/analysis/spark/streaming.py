@@ -117,9 +117,13 @@ def stream_findings(found: Sequence[StreamFigures]) -> list[SparkFinding]:
     ]
 
 
+def _stream(one: StreamFigures) -> dict[str, object]:
+    return {"stream": one.query.title, "id": one.query.id, "batches": len(one.batches)}
+
+
 def _late(one: StreamFigures) -> list[SparkFinding]:
     count = len(one.batches)
-    stream = {"stream": one.query.name or one.query.id, "batches": count, "median": one.median / 1000}
+    stream = {**_stream(one), "median": one.median / 1000}
     if one.interval and one.late >= _LATE * count:
         lost = sum(max(0, batch.duration - one.interval) for batch in one.batches)
         parameters = {**stream, "late": one.late, "interval": one.interval / 1000, "threshold": _LATE}
@@ -135,8 +139,7 @@ def _behind(one: StreamFigures) -> list[SparkFinding]:
     if one.behind < _MOSTLY or not (one.busy >= _BUSY or one.late >= _LATE * len(one.batches)):
         return []
     parameters = {
-        "stream": one.query.name or one.query.id,
-        "batches": len(one.batches),
+        **_stream(one),
         "behind": one.behind,
         "input": one.input_rate,
         "processed": one.processed_rate,
@@ -156,8 +159,7 @@ def _grown(one: StreamFigures) -> list[SparkFinding]:
     if not (middle > _GROWS * first and last > _GROWS * middle and rises >= _RISES):
         return []
     parameters = {
-        "stream": one.query.name or one.query.id,
-        "batches": len(rows),
+        **_stream(one),
         "first": rows[0],
         "last": rows[-1],
         "bytes": one.batches[-1].state_bytes,

@@ -66,16 +66,17 @@ def _cells(one: StreamFigures) -> list[Cell]:
 
 
 def _name(one: StreamFigures) -> str:
-    name = one.query.name or one.query.id
+    if not one.query.name:
+        return printable(one.query.title)
     way = " → ".join([", ".join(one.query.sources), one.query.sink])
     cut = "…" if len(way) > _LONGEST_NAME else ""
-    return printable(f"{name}, {way[:_LONGEST_NAME]}{cut}")
+    return printable(f"{one.query.name}, {way[:_LONGEST_NAME]}{cut}")
 
 
 def _charts(one: StreamFigures) -> Iterator[Chart]:
     """The time of batches, and the rows of the state, over the time of day."""
     batches = _few(one.batches)
-    name = printable(one.query.name or one.query.id)
+    name = printable(one.query.title)
     if len(batches) > 1:
         level = (one.interval / 1e3, f"every {duration(one.interval / 1e3)}") if one.interval else None
         marks = [Mark(batch.start, batch.duration / 1e3, _text(batch)) for batch in batches]
