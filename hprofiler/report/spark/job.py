@@ -111,7 +111,7 @@ def answer_parts(judged: Judged, found: Figures, recorded: Recorded | None = Non
         application_part(application, found),
         blocked_part(judged.blocked, recorded.by_stacks if recorded else None),
         straggler_part(judged.stragglers),
-        failure_part(judged.failures, found),
+        failure_part(judged.failures, found, application.streams),
         locality_part(found),
         executor_part(application, judged.failures.losses),
         memory_part(application_memory(application, recorded.resident if recorded else None)),

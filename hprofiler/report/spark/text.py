@@ -17,6 +17,7 @@ from hprofiler.spark.application import Application
 from hprofiler.spark.causes import cause_of
 from hprofiler.spark.figures import Figures, StageFigures
 from hprofiler.spark.memory import Memory
+from hprofiler.spark.streams import StreamQuery
 from hprofiler.spark.windows import stage_name
 
 _REASONS_SHOWN = 5
@@ -113,9 +114,9 @@ def application_part(application: Application, found: Figures) -> Part:
     return Part("the application", [Facts(rows)])
 
 
-def failure_part(failures: Failures, found: Figures) -> Part:
+def failure_part(failures: Failures, found: Figures, streams: Mapping[str, StreamQuery]) -> Part:
     """What failed and why, oldest first; then why tasks did."""
-    lines = [_failure_text(one) for one in failures.causes[:_REASONS_SHOWN]]
+    lines = [_failure_text(one, streams) for one in failures.causes[:_REASONS_SHOWN]]
     more = failures.all_causes - len(lines)
     if more > 0:
         lines.append(f"{counted(more, 'more causes')}")
@@ -148,14 +149,16 @@ def failure_part(failures: Failures, found: Figures) -> Part:
     return Part("failures", [Lines(lines, list=True)]) if lines else Part()
 
 
-def _failure_text(one: Failure) -> str:
+def _failure_text(one: Failure, streams: Mapping[str, StreamQuery]) -> str:
     what = []
     if one.stage:
         what.append(stage_name(*one.stage))
     if one.query is not None:
         what.append(f"query {one.query}")
     if one.streams:
-        what.append(f"streaming query {some(list(one.streams), 3)}")
+        what.append(
+            f"streaming query {some(list(dict.fromkeys(streams[run].title for run in one.streams)), 3)}"
+        )
     if len(one.jobs) > 1 or (one.jobs and not what):
         what.append(f"job {some([str(job) for job in one.jobs], 5)}")
     reason = reason_text(one.cause.text)
