@@ -87,8 +87,10 @@ def hide_in_word(word: str, addresses: str | None) -> str:
 
 def hide_values(word: str) -> str:
     """A word with the values of `password=`, `token:`, `--secret ` and the like hidden, and known tokens."""
-    word = _TOKEN.sub("***", _HEADER.sub(r"\1***", word))
     folded = word.casefold()
+    if "bearer" in folded or "basic" in folded:
+        word = _HEADER.sub(r"\1***", word)
+    word = _TOKEN.sub("***", word)
     may_name = any(root in folded for root in _ROOTS)
     word = _OPTION.sub(r"\1***", word) if may_name else word
     for names, program, login in _LOGINS:

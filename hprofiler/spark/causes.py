@@ -26,7 +26,7 @@ _TRACEBACK = "Traceback (most recent call last):"
 _AFTER_PYTHON = re.compile(
     r"^(?:\tat |\t\.\.\. | ?SQLSTATE: |Driver stacktrace:|During handling of the|The above exception was)"
 )
-_SQL_STATE = re.compile(r"\bSQLSTATE: \w{5}[ \t]*$", re.MULTILINE)
+_SQL_STATE = re.compile(r"SQLSTATE: \w{5}[ \t]*$", re.MULTILINE)
 _KIND = re.compile(r"([A-Za-z_][\w$]*(?:\.[\w$]+)*)(?::\s+|:?\s*$)")
 _EXCEPTION = re.compile(r"\.|(?:Exception|Error|Exit|Interrupt|Iteration|Warning|Lost\w*)$")
 _CONNECT = re.compile(r"\(([a-z_][\w$]*(?:\.[\w$]+)+)\) ")
