@@ -81,6 +81,8 @@ def shown_url(url: str) -> str:
 def hide_in_word(word: str, addresses: str | None) -> str:
     """A word of a command line, with these addresses hidden."""
     told = word.replace(addresses, hide_logins(addresses)) if addresses else word
+    if "@" not in told:
+        return told
     told = _IN_TEXT.sub(HIDDEN, _OF_ORACLE.sub(rf"\1{HIDDEN}", told))
     return _PLAIN.sub(HIDDEN, told)
 

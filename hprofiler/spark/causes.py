@@ -135,9 +135,8 @@ def _line(text: str) -> str:
 
 
 def _masked(line: str) -> str:
-    shown = hide_values(line)
+    shown = hide_in_word(hide_values(line), None)
     if "=" not in line:
         return shown
-    shown = hide_in_word(shown, None)
     same = next((at for at, (one, other) in enumerate(zip(shown, line, strict=False)) if one != other), None)
     return line if same is None and len(shown) == len(line) else f"{line[:same]}{MASK}"  # it may have blanks

@@ -68,6 +68,8 @@ _STACK = "\n\tat a.b(C:1)\n"
         (_TRACE.format("token=hunter2 is bad"), f"ValueError: token={MASK}"),
         ("a.Refused: Authorization: Bearer hunter2", "a.Refused: Authorization: *** ***"),
         ("Authorization: Bearer hunter2", "Authorization: *** ***"),
+        ("a.B: jdbc:x://kim:hunter2@db/t refused", "a.B: jdbc:x://***@db/t refused"),
+        ("a.B: no method in a.B@1f2e3d: c.D$E@5c", "a.B: no method in a.B@1f2e3d: c.D$E@5c"),
         ("a.NotFound: s3://b/t/key=5/part-0 missing", "a.NotFound: s3://b/t/key=5/part-0 missing"),
         (f"Job aborted: {_LOST}a.PythonException: {_TRACE.format('bad row')}{_STACK}", "ValueError: bad row"),
         ("… most recent failure: Lost task 0.3 in stage 2.0 (TID 3, n1): a.Lost: it\n\tat x", "a.Lost: it"),
