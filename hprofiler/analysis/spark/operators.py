@@ -98,7 +98,10 @@ class QueryOperators:
     def metric(self, node: int, *names: str) -> int | None:
         """The total of the first of these metrics that the node has."""
         known = self._metrics[node]
-        return next((self._totals[known[name].accumulator] for name in names if name in known), None)
+        for name in names:
+            if name in known:
+                return self._totals[known[name].accumulator]
+        return None
 
     def _known_metrics(self, node: PlanNode) -> dict[str, Metric]:
         """Those that have a total, by their names without what versions of Spark add."""
@@ -119,10 +122,9 @@ class QueryOperators:
         return self._left[stage] / self._task_times[stage] if stage in self._left else 0.0
 
     def stages_of(self, node: int) -> tuple[int, ...]:
-        metrics = self.view.nodes[node].metrics
-        stages = {stage for metric in metrics for stage in self.view.stages_of(metric.accumulator)}
+        stages = self.view.stages[node]
         if self.view.steps[node].kind == WRITE:  # its metrics are often the driver's
-            stages.update(stage for stage in self._left if self.view.runs(stage, node))
+            stages = stages.union(stage for stage in self._left if self.view.runs(stage, node))
         return tuple(sorted(stages.intersection(self._left)))
 
     def _has_times(self, node: int) -> bool:

@@ -151,7 +151,8 @@ def _last_part(name: str) -> str:
 
 
 class PlanView:
-    """A plan, with what each node does and the part of the plan between exchanges that it is in.
+    """A plan, with what each node does and the part of the plan between exchanges that it is in. `stages` are
+    those whose tasks measured something of a node.
 
     Plans can be deeper than Python's stack: nothing here calls itself.
     """
@@ -170,16 +171,21 @@ class PlanView:
         for stage, accumulators in self._measured.items():
             for accumulator in accumulators:
                 self._stages.setdefault(accumulator, []).append(stage)
+        borders = (EXCHANGE, BROADCAST)
+        self._borders = {node for node, step in self.steps.items() if step.kind in borders}
         self._part: dict[int, int] = {}
         for node in details.nodes:  # parents have smaller numbers than their children
-            above = self.parents.get(node.id, ())
-            same = [one for one in above if not self._is_border(one) and not self._is_border(node.id)]
+            above = () if node.id in self._borders else self.parents.get(node.id, ())
+            same = [parent for parent in above if parent not in self._borders]
             self._part[node.id] = self._part.get(same[0], same[0]) if same else node.id
+        self.stages: dict[int, set[int]] = {}
         self._own: dict[int, list[PlanNode]] = {}
         self._with_part: dict[int, set[int]] = {}
         for node in details.nodes:
-            stages = {stage for metric in node.metrics for stage in self.stages_of(metric.accumulator)}
-            for stage in stages:
+            self.stages[node.id] = {
+                stage for metric in node.metrics for stage in self.stages_of(metric.accumulator)
+            }
+            for stage in self.stages[node.id]:
                 self._own.setdefault(stage, []).append(node)
             if not node.metrics or self.steps[node.id].kind == WRITE:
                 self._with_part.setdefault(self._part[node.id], set()).add(node.id)
@@ -187,9 +193,6 @@ class PlanView:
                 for child in self.children.get(node.id, ()):
                     self._with_part.setdefault(self._part[child], set()).add(node.id)
         self._ids_of: dict[int, frozenset[int]] = {}
-
-    def _is_border(self, node: int) -> bool:
-        return self.steps[node].kind in (EXCHANGE, BROADCAST) if node in self.steps else False
 
     @cached_property
     def children_first(self) -> list[int]:
@@ -237,8 +240,8 @@ class PlanView:
         if stage not in self._ids_of:
             measured = self._measured.get(stage, frozenset())
             own = self._own.get(stage, [])
-            parts = {self._part[node.id] for node in own if not self._is_border(node.id)}
-            written = (one for one in own if not self._is_border(one.id) or self._writes(one, measured))
+            parts = {self._part[node.id] for node in own if node.id not in self._borders}
+            written = (one for one in own if one.id not in self._borders or self._writes(one, measured))
             ids = frozenset(one.id for one in written)
             self._ids_of[stage] = ids.union(*(self._with_part.get(part, ()) for part in parts))
         return self._ids_of[stage]
@@ -261,7 +264,7 @@ class PlanView:
             for node in reversed(self.details.nodes)
             if node.name.strip() in names or f"{CODEGEN} ({node.codegen})" in names
         ]
-        own = [node for node in own if not self._is_border(node.id)]
+        own = [node for node in own if node.id not in self._borders]
         parts = {self._part[node.id] for node in own if self.steps[node.id].kind}
         ids = {node.id for node in own}
         written = [
