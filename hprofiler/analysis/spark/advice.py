@@ -237,5 +237,5 @@ class Advice:
             else:
                 rest.update(stages)
         for stage in rest:
-            shares[stage] = shares.get(stage, 0.0) + of.left(stage)
+            shares[stage] = shares.get(stage, 0.0) + of.remaining_share(stage)
         return {stage: self._costs[stage].time * min(1.0, share) for stage, share in shares.items()}

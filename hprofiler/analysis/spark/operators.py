@@ -81,11 +81,11 @@ class QueryOperators:
 
     def __init__(self, view: PlanView, stages: Iterable[int], task_times: Mapping[int, float]) -> None:
         self.view = view
-        self.stages = [one for one in stages if task_times.get(one)]
-        self.task_time = sum(task_times[one] for one in self.stages)
+        self.stages = [stage for stage in stages if task_times.get(stage)]
+        self.task_time = sum(task_times[stage] for stage in self.stages)
         self._totals = view.details.totals
         self._task_times = task_times
-        self._left = {stage: float(task_times[stage]) for stage in self.stages}
+        self._remaining = {stage: float(task_times[stage]) for stage in self.stages}
         self._metrics = {node.id: self._known_metrics(node) for node in view.details.nodes}
         self._rows: dict[int, int | None] = {}
         for node in view.children_first:
@@ -93,61 +93,61 @@ class QueryOperators:
             self._rows[node] = self.rows_in(node) if own is None else own
         self._times = {node.id: self._time(node) for node in view.details.nodes}
         self.all = self._operators()
-        self.by_node = {one.node: one for one in self.all if one.node >= 0}
+        self.by_node = {operator.node: operator for operator in self.all if operator.node >= 0}
 
     def metric(self, node: int, *names: str) -> int | None:
         """The total of the first of these metrics that the node has."""
-        known = self._metrics[node]
+        metrics = self._metrics[node]
         for name in names:
-            if name in known:
-                return self._totals[known[name].accumulator]
+            if name in metrics:
+                return self._totals[metrics[name].accumulator]
         return None
 
     def _known_metrics(self, node: PlanNode) -> dict[str, Metric]:
         """Those that have a total, by their names without what versions of Spark add."""
-        known = (one for one in node.metrics if one.accumulator in self._totals)
-        return {one.name.strip().removesuffix(_TOTAL): one for one in known}
+        metrics = (metric for metric in node.metrics if metric.accumulator in self._totals)
+        return {metric.name.strip().removesuffix(_TOTAL): metric for metric in metrics}
 
     def rows_out(self, node: int) -> int | None:
         """Rows that a node hands on; those of the nearest nodes below it where it does not count them."""
         return self._rows.get(node)
 
     def rows_in(self, node: int) -> int | None:
-        below = [self.rows_out(child) for child in self.view.children.get(node, ())]
-        known = [one for one in below if one is not None]
-        return sum(known) if known and len(known) == len(below) else None
+        children = self.view.children.get(node, ())
+        counts = [rows for rows in map(self.rows_out, children) if rows is not None]
+        return sum(counts) if counts and len(counts) == len(children) else None
 
-    def left(self, stage: int) -> float:
+    def remaining_share(self, stage: int) -> float:
         """The part of the time of a stage's tasks that is not of an operator whose time is known."""
-        return self._left[stage] / self._task_times[stage] if stage in self._left else 0.0
+        return self._remaining[stage] / self._task_times[stage] if stage in self._remaining else 0.0
 
     def stages_of(self, node: int) -> tuple[int, ...]:
         stages = self.view.stages[node]
         if self.view.steps[node].kind == WRITE:  # its metrics are often the driver's
-            stages = stages.union(stage for stage in self._left if self.view.runs(stage, node))
-        return tuple(sorted(stages.intersection(self._left)))
+            stages = stages.union(stage for stage in self._remaining if self.view.runs(stage, node))
+        return tuple(sorted(stages.intersection(self._remaining)))
 
     def _has_times(self, node: int) -> bool:
         return not _TIMES.isdisjoint(self._metrics[node])
 
     def _time(self, node: PlanNode) -> tuple[float, bool]:
         """The node's own time, and whether the driver measured it; what tasks took leaves less for others."""
-        known = self._metrics[node.id]
+        metrics = self._metrics[node.id]
         of_tasks = of_driver = 0.0
         for names in _OWN_TIMES if self._has_times(node.id) else ():
-            metric = next((known[name] for name in names if name in known), None)
+            metric = next((metrics[name] for name in names if name in metrics), None)
             total = self._totals.get(metric.accumulator) if metric else None
             if not metric or not total:
                 continue
             time = total * _MILLISECONDS.get(metric.kind, 0.0)
-            stages = [one for one in self.view.stages_of(metric.accumulator) if one in self._left]
+            stages = [stage for stage in self.view.stages_of(metric.accumulator) if stage in self._remaining]
             if not stages:
                 of_driver += time
                 continue
-            left = sum(self._left[one] for one in stages)
-            time = min(time, left)  # Python works beside its task's thread
-            for one in stages:
-                self._left[one] -= time * self._left[one] / left if left else 0.0
+            remaining = sum(self._remaining[stage] for stage in stages)
+            time = min(time, remaining)  # Python works beside its task's thread
+            for stage in stages:
+                self._remaining[stage] -= time * self._remaining[stage] / remaining if remaining else 0.0
             of_tasks += time
             if names == ("op time",):
                 break
@@ -155,32 +155,30 @@ class QueryOperators:
 
     def _operators(self) -> list[Operator]:
         """Leaves first."""
-        untimed: dict[int, list[PlanNode]] = {}
+        kinds = {node: step.kind for node, step in self.view.steps.items() if step.kind}
+        untimed: dict[int, list[int]] = {}
         for stage in self.stages:
-            nodes = [node for node in self.view.nodes_of(stage) if self.view.steps[node.id].kind]
-            nodes = [one for one in nodes if self.view.steps[one.id].kind not in (EXCHANGE, BROADCAST)]
+            nodes = [node.id for node in self.view.nodes_of(stage) if node.id in kinds]
+            nodes = [node for node in nodes if kinds[node] not in (EXCHANGE, BROADCAST)]
             untimed[stage] = [
-                one
-                for one in nodes
-                if not self._times[one.id][0] or self.view.steps[one.id].kind in _PARTLY_TIMED
+                node for node in nodes if not self._times[node][0] or kinds[node] in _PARTLY_TIMED
             ] or nodes[-1:]
-        alone: dict[int, float] = {}
-        found = []
+        remaining_times: dict[int, float] = {}
+        operators = []
         for stage, nodes in untimed.items():
-            working = [one for one in nodes if self.view.steps[one.id].kind != FILTER] or nodes
+            working = [node for node in nodes if kinds[node] != FILTER] or nodes
+            time = self._remaining[stage]
             if len(working) == 1:
-                only = working[0].id
-                alone[only] = alone.get(only, 0.0) + self._left[stage]
-            elif self._left[stage] > 0:
-                text = chain(self.view.steps[one.id] for one in nodes) or self.view.operation(stage)
-                rows = self.rows_out(nodes[-1].id) if nodes else None
-                left = self._left[stage]
-                found.append(Operator(text or "other code", "", -1, (stage,), left, rows_out=rows))
-        ids = [node.id for node in reversed(self.view.details.nodes) if self.view.steps[node.id].kind]
-        found += [self._operator(id_, alone.get(id_, 0.0)) for id_ in ids]
-        return found
+                remaining_times[working[0]] = remaining_times.get(working[0], 0.0) + time
+            elif time > 0:
+                text = chain(self.view.steps[node] for node in nodes) or self.view.operation(stage)
+                rows = self.rows_out(nodes[-1]) if nodes else None
+                operators.append(Operator(text or "other code", "", -1, (stage,), time, rows_out=rows))
+        ids = [node.id for node in reversed(self.view.details.nodes) if node.id in kinds]
+        operators += [self._operator(node, remaining_times.get(node, 0.0)) for node in ids]
+        return operators
 
-    def _operator(self, node: int, more: float) -> Operator:
+    def _operator(self, node: int, remaining: float) -> Operator:
         step = self.view.steps[node]
         time, on_driver = self._times[node]
         return Operator(
@@ -188,9 +186,9 @@ class QueryOperators:
             step.kind,
             node,
             self.stages_of(node),
-            more if on_driver and more else time + more,
-            on_driver and not more,
-            more > 0 or (step.kind not in _PARTLY_TIMED and self._has_times(node)),
+            remaining if on_driver and remaining else time + remaining,
+            on_driver and not remaining,
+            remaining > 0 or (step.kind not in _PARTLY_TIMED and self._has_times(node)),
             self.rows_in(node),
             self.rows_out(node),
             self.metric(node, *_SIZES),
