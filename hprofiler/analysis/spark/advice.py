@@ -58,11 +58,11 @@ class StageCost:
     tasks: int = 0
 
 
-_Advised = tuple[str, dict[str, Any], dict[int, float]]
+_Evidence = tuple[str, dict[str, Any], dict[int, float]]
 
 
 @dataclass(slots=True)
-class _Found:
+class _Advised:
     """A finding in several queries: that which costs most, and what all of them cost by stage, in
     milliseconds."""
 
@@ -81,78 +81,92 @@ class Advice:
         self._least = min(_LEAST_SECONDS, _LEAST_SHARE * whole / 1e3 or _LEAST_SECONDS)
         self._slots = max(1, application.most_cores)
         self._threshold = size(application.properties.get(_THRESHOLD, ""), "")
-        self._found: dict[tuple[str, str], _Found] = {}
+        self._advised: dict[tuple[str, str], _Advised] = {}
 
     def add(self, query: int, operators: QueryOperators) -> None:
-        for one in operators.all:
-            for code, parameters, cost in self._of(one, operators):
-                key = code, f"{one.text} {parameters.get('table', '')}"
+        for operator in operators.all:
+            for code, parameters, cost in self._of(operator, operators):
+                key = code, f"{operator.text} {parameters.get('table', '')}"
                 seconds = sum(cost.values()) / 1e3
-                finding = SparkFinding(code, {"query": query, "operator": one.text, **parameters}, seconds)
-                found = self._found.setdefault(key, _Found(finding))
-                found.queries.add(query)
+                finding = SparkFinding(
+                    code, {"query": query, "operator": operator.text, **parameters}, seconds
+                )
+                advised = self._advised.setdefault(key, _Advised(finding))
+                advised.queries.add(query)
                 for stage, time in cost.items():
-                    found.costs[stage] = min(self._costs[stage].time, found.costs.get(stage, 0.0) + time)
-                found.stages.update(one.stages or operators.stages)
-                found.worst = max(found.worst, finding, key=lambda known: known.seconds)
+                    advised.costs[stage] = min(self._costs[stage].time, advised.costs.get(stage, 0.0) + time)
+                advised.stages.update(operator.stages or operators.stages)
+                advised.worst = max(advised.worst, finding, key=lambda finding: finding.seconds)
 
     @property
     def findings(self) -> list[SparkFinding]:
         """Those whose stages take a second, or a hundredth of the application's time, the most expensive
         first. `queries` counts where each was found."""
         worth = (
-            one for one in self._found.values() if sum(self._whole(one.stages).values()) >= self._least * 1e3
+            advised
+            for advised in self._advised.values()
+            if sum(self._whole(advised.stages).values()) >= self._least * 1e3
         )
-        found = [
+        findings = [
             replace(
-                one.worst,
-                parameters={**one.worst.parameters, "queries": len(one.queries)},
-                seconds=round(sum(one.costs.values()) / 1e3, 3),
+                advised.worst,
+                parameters={**advised.worst.parameters, "queries": len(advised.queries)},
+                seconds=round(sum(advised.costs.values()) / 1e3, 3),
             )
-            for one in worth
+            for advised in worth
         ]
-        return sorted(found, key=lambda one: -one.seconds)
+        return sorted(findings, key=lambda finding: -finding.seconds)
 
-    def _of(self, one: Operator, of: QueryOperators) -> Iterator[_Advised]:
+    def _of(self, operator: Operator, query: QueryOperators) -> Iterator[_Evidence]:
         """Codes with parameters, and the milliseconds that each costs at most, by stage."""
-        if one.node < 0:
+        if operator.node < 0:
             return
-        if one.files and one.files >= _MANY_FILES and (one.size or 0) / one.files < _SMALL_FILE:
-            evidence = {"files": one.files, "bytes": one.size or 0, "threshold": _SMALL_FILE}
-            code = "small-files-written" if one.kind == WRITE else "small-files-read"
-            yield code, evidence, self._part(of, [one])
-        if one.kind in JOINS:
-            yield from self._of_join(one, of)
-        if one.kind == FILTER:
-            yield from self._of_filter(one, of)
-        if one.kind == EXCHANGE:
-            yield from self._of_exchange(one, of)
-        if one.spilled >= _SPILLED:
-            yield "operator-spills", {"bytes": one.spilled, "threshold": _SPILLED}, self._part(of, [one])
+        if (
+            operator.files
+            and operator.files >= _MANY_FILES
+            and (operator.size or 0) / operator.files < _SMALL_FILE
+        ):
+            evidence = {"files": operator.files, "bytes": operator.size or 0, "threshold": _SMALL_FILE}
+            code = "small-files-written" if operator.kind == WRITE else "small-files-read"
+            yield code, evidence, self._part(query, [operator])
+        if operator.kind in JOINS:
+            yield from self._of_join(operator, query)
+        if operator.kind == FILTER:
+            yield from self._of_filter(operator, query)
+        if operator.kind == EXCHANGE:
+            yield from self._of_exchange(operator, query)
+        if operator.spilled >= _SPILLED:
+            yield (
+                "operator-spills",
+                {"bytes": operator.spilled, "threshold": _SPILLED},
+                self._part(query, [operator]),
+            )
 
-    def _of_join(self, one: Operator, of: QueryOperators) -> Iterator[_Advised]:
-        sides = of.view.children.get(one.node, [])
-        rows = [of.rows_out(side) or 0 for side in sides]
-        out = one.rows_out or 0
+    def _of_join(self, operator: Operator, query: QueryOperators) -> Iterator[_Evidence]:
+        sides = query.view.children.get(operator.node, [])
+        rows = [query.rows_out(side) or 0 for side in sides]
+        out = operator.rows_out or 0
         if len(sides) != 2:
             return
         evidence: dict[str, Any] = {"left": rows[0], "right": rows[1], "rows": out}
-        whole = self._whole(one.stages)
-        if one.kind in (NESTED_LOOP, CROSS_JOIN):
+        whole = self._whole(operator.stages)
+        if operator.kind in (NESTED_LOOP, CROSS_JOIN):
             if rows[0] * rows[1] >= _MANY_PAIRS:
                 yield "compares-all-rows", {**evidence, "threshold": _MANY_PAIRS}, whole
         elif out >= _MANY_ROWS and out >= _MULTIPLIES * max(rows):
             yield "join-multiplies", {**evidence, "threshold": _MULTIPLIES}, whole
-        if one.kind in (MERGE_JOIN, SHUFFLED_JOIN):
-            yield from self._broadcast_instead(one, of, sides)
+        if operator.kind in (MERGE_JOIN, SHUFFLED_JOIN):
+            yield from self._broadcast_instead(operator, query, sides)
 
-    def _broadcast_instead(self, one: Operator, of: QueryOperators, sides: list[int]) -> Iterator[_Advised]:
-        below = [self._down_to_exchange(of, side) for side in sides]
+    def _broadcast_instead(
+        self, operator: Operator, query: QueryOperators, sides: list[int]
+    ) -> Iterator[_Evidence]:
+        below = [self._down_to_exchange(query, side) for side in sides]
         if not all(below):
             return
         exchanges = [nodes[-1] for nodes in below]
-        sizes = [of.metric(node, "data size", "shuffle bytes written") for node in exchanges]
-        text = of.view.nodes[one.node].text
+        sizes = [query.metric(node, "data size", "shuffle bytes written") for node in exchanges]
+        text = query.view.nodes[operator.node].text
         may = [0, 1]
         if "FullOuter" in text:
             may = []
@@ -160,7 +174,7 @@ class Advice:
             may = [1]
         elif "RightOuter" in text:
             may = [0]
-        known = [(size, side) for side, size in enumerate(sizes) if size and side in may]
+        known = [(bytes_, side) for side, bytes_ in enumerate(sizes) if bytes_ and side in may]
         if not known or None in sizes:
             return
         small, side = min(known)
@@ -168,44 +182,44 @@ class Advice:
         limit = max(_BROADCAST, self._threshold)
         if small > limit and not (small <= _MOST_BROADCAST and large >= _MUCH_LARGER * small):
             return
-        passed = [of.by_node[node] for nodes in below for node in nodes if node in of.by_node]
+        passed = [query.by_node[node] for nodes in below for node in nodes if node in query.by_node]
         spared = [operator for operator in passed if operator.kind in (EXCHANGE, "sort")]
-        table = of.view.scanned(exchanges[side])
+        table = query.view.scanned(exchanges[side])
         parameters = {"table": table, "bytes": small, "other": large, "threshold": limit}
-        yield "broadcast-fits", parameters, self._part(of, spared)
+        yield "broadcast-fits", parameters, self._part(query, spared)
 
     @staticmethod
-    def _down_to_exchange(of: QueryOperators, side: int) -> list[int]:
+    def _down_to_exchange(query: QueryOperators, side: int) -> list[int]:
         """The nodes from a side of a join to the shuffle that it reads; none if it joins something else
         before."""
         nodes = [side]
-        while of.view.steps[nodes[-1]].kind != EXCHANGE:
-            children = of.view.children.get(nodes[-1], ())
+        while query.view.steps[nodes[-1]].kind != EXCHANGE:
+            children = query.view.children.get(nodes[-1], ())
             if len(children) != 1:
                 return []
             nodes.append(children[0])
         return nodes
 
-    def _of_filter(self, one: Operator, of: QueryOperators) -> Iterator[_Advised]:
+    def _of_filter(self, operator: Operator, query: QueryOperators) -> Iterator[_Evidence]:
         """A filter that keeps little of a scan that reads all partitions."""
-        node = one.node
-        children = of.view.children.get(node, ())
-        while len(children) == 1 and not of.view.steps[children[0]].kind:
-            children = of.view.children.get(children[0], ())
-        if len(children) != 1 or of.view.steps[children[0]].kind != SCAN:
+        node = operator.node
+        children = query.view.children.get(node, ())
+        while len(children) == 1 and not query.view.steps[children[0]].kind:
+            children = query.view.children.get(children[0], ())
+        if len(children) != 1 or query.view.steps[children[0]].kind != SCAN:
             return
-        scan = of.by_node[children[0]]
-        read, kept = scan.rows_out or 0, one.rows_out
-        text = of.view.nodes[scan.node].text
+        scan = query.by_node[children[0]]
+        read, kept = scan.rows_out or 0, operator.rows_out
+        text = query.view.nodes[scan.node].text
         pruned = "PartitionFilters: [" in text and "PartitionFilters: []" not in text
         if kept is None or read < _MANY_ROWS or kept > _KEPT * read or pruned:
             return
         evidence = {"scan": scan.text, "read": read, "rows": kept, "threshold": _KEPT}
-        yield "filter-keeps-little", evidence, self._part(of, [scan, one])
+        yield "filter-keeps-little", evidence, self._part(query, [scan, operator])
 
-    def _of_exchange(self, one: Operator, of: QueryOperators) -> Iterator[_Advised]:
-        written = of.metric(one.node, "shuffle bytes written", "data size") or 0
-        for stage in self._readers(one, of):
+    def _of_exchange(self, operator: Operator, query: QueryOperators) -> Iterator[_Evidence]:
+        written = query.metric(operator.node, "shuffle bytes written", "data size") or 0
+        for stage in self._readers(operator, query):
             cost = self._costs.get(stage, StageCost())
             good = max(self._slots, written // _GOOD_PARTITION)
             if cost.tasks < _MANY_TASKS or cost.tasks <= 2 * good or written / cost.tasks >= _SMALL_PARTITION:
@@ -215,27 +229,27 @@ class Advice:
             yield "tiny-partitions", evidence, {stage: cost.time * cost.overhead * (1 - good / cost.tasks)}
 
     @staticmethod
-    def _readers(one: Operator, of: QueryOperators) -> list[int]:
-        node = of.view.nodes[one.node]
+    def _readers(operator: Operator, query: QueryOperators) -> list[int]:
+        node = query.view.nodes[operator.node]
         reads = [metric.accumulator for metric in node.metrics if metric.name.strip() == "records read"]
-        return [stage for accumulator in reads for stage in of.view.stages_of(accumulator)]
+        return [stage for accumulator in reads for stage in query.view.stages_of(accumulator)]
 
     def _whole(self, stages: Iterable[int]) -> dict[int, float]:
         return {stage: self._costs[stage].time for stage in stages if stage in self._costs}
 
-    def _part(self, of: QueryOperators, operators: Iterable[Operator]) -> dict[int, float]:
+    def _part(self, query: QueryOperators, operators: Iterable[Operator]) -> dict[int, float]:
         """The part of their stages' time that operators take, by their tasks' time; where that is not known,
         what others leave of it."""
         shares: dict[int, float] = {}
         rest: set[int] = set()
-        for one in operators:
-            stages = [stage for stage in (one.stages or of.stages) if stage in self._costs]
+        for operator in operators:
+            stages = [stage for stage in (operator.stages or query.stages) if stage in self._costs]
             task_time = sum(self._costs[stage].task_time for stage in stages)
-            if one.timed and one.stages and task_time:
+            if operator.timed and operator.stages and task_time:
                 for stage in stages:
-                    shares[stage] = shares.get(stage, 0.0) + one.time / task_time
+                    shares[stage] = shares.get(stage, 0.0) + operator.time / task_time
             else:
                 rest.update(stages)
         for stage in rest:
-            shares[stage] = shares.get(stage, 0.0) + of.remaining_share(stage)
+            shares[stage] = shares.get(stage, 0.0) + query.remaining_share(stage)
         return {stage: self._costs[stage].time * min(1.0, share) for stage, share in shares.items()}
