@@ -233,9 +233,9 @@ def _ended_for_memory(application: Application, executors: list[ExecutorMemory])
     full = {one.id for one in executors if one.resident > _FULL * one.limits.container > 0}
     counts: dict[str, int] = {}
     for id_, loss in losses(application).items():
-        code = "memory-killed" if loss == "sigkill" and id_ in full else _LOST_MEMORY.get(loss)
-        if code:
-            counts[code] = counts.get(code, 0) + 1
+        verdict = "memory-killed" if loss == "sigkill" and id_ in full else _LOST_MEMORY.get(loss)
+        if verdict:
+            counts[verdict] = counts.get(verdict, 0) + 1
     return counts
 
 
