@@ -30,6 +30,10 @@ _SQL_STATE = re.compile(r"SQLSTATE: \w{5}[ \t]*$", re.MULTILINE)
 _KIND = re.compile(r"([A-Za-z_][\w$]*(?:\.[\w$]+)*)(?::\s+|:?\s*$)")
 _EXCEPTION = re.compile(r"\.|(?:Exception|Error|Exit|Interrupt|Iteration|Warning|Lost\w*)$")
 _CONNECT = re.compile(r"\(([a-z_][\w$]*(?:\.[\w$]+)+)\) ")
+_PY4J = re.compile(
+    r"^(?:\w+\.)*Py4JJavaError: An error occurred while calling [^\n]{1,200}\n: ", re.MULTILINE
+)
+_FROM = "The above exception was the direct cause of the following exception:"
 _WORKER_DIED = re.compile(r"Python worker exited unexpectedly \([^)]{1,100}\)")
 _CANCELLED = re.compile(
     r"(?:[\w.$]+: )?(?:\[\w+\] )?(?:Job|Stage)(?: \d+)? (?:was )?cancell?ed\b|\[?OPERATION_CANCELED\b"
@@ -77,6 +81,8 @@ def _cause_of(text: str) -> Cause:
             text = text[begin.end() :]
     if lost := _LOST_EXECUTOR.match(text):
         return Cause(EXECUTOR_LOST, _line(text[lost.end() :]), lost.group(1))
+    if of_java := list(_PY4J.finditer(text)):
+        text = text[of_java[-1].end() :]
     if _TRACEBACK in text and (of_python := _python_exception(text)):
         return _exception(of_python)
     if died := _WORKER_DIED.search(text):
@@ -103,8 +109,12 @@ def is_shut_down(message: str) -> bool:
 
 
 def _python_exception(text: str) -> str:
-    """The exception that stands below the last Python traceback; "" if that is cut."""
-    lines = iter(text.rpartition(_TRACEBACK)[2].split("\n")[1:])
+    """The exception that stands below the last Python traceback, or the one that it was raised from; "" if
+    that is cut."""
+    tracebacks = text.split(_TRACEBACK)
+    while len(tracebacks) > 2 and tracebacks[-2].rstrip().endswith(_FROM):
+        tracebacks.pop()
+    lines = iter(tracebacks[-1].split("\n")[1:])
     kept: list[str] = []
     for line in lines:
         if kept and _AFTER_PYTHON.match(line):

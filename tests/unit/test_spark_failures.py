@@ -56,6 +56,7 @@ def test_the_earliest_cause_is_named(case: str, begin: str, failed: tuple[Any, .
 
 _TRACE = 'Traceback (most recent call last):\n  File "a.py", line 7, in f\n    raise X\nValueError: {}\n'
 _LOST = "Task 1 failed 3 times, most recent failure: Lost task 1.2 in stage 1.0 (TID 11) (n1 executor 2): "
+_FROM = "The above exception was the direct cause of the following exception:"
 _STACK = "\n\tat a.b(C:1)\n"
 
 
@@ -111,6 +112,15 @@ _STACK = "\n\tat a.b(C:1)\n"
             f"{_LOST}a.SparkException: Python worker exited unexpectedly (crashed){_STACK}Caused by: "
             f"java.io.EOFException{_STACK}",
             "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
+        ),
+        (
+            _TRACE.format("first") + f"\n{_FROM}\n\n" + _TRACE.format("second"),
+            "ValueError: first",
+        ),
+        (
+            f"{_TRACE}py4j.protocol.Py4JJavaError: An error occurred while calling o7.save.\n: a.B: no{_STACK}"
+            f"Caused by: c.D: full{_STACK}",
+            "c.D: full",
         ),
         ("p.ConnectGrpcException: (a.ArithmeticException) / by zero", "a.ArithmeticException: / by zero"),
         ("Job aborted due to stage failure: Task serialization failed: a.NotSerializableException: b.C",
@@ -233,6 +243,10 @@ SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
             "Query 4 failed in the driver: java.lang.OutOfMemoryError",
         ),
         ("java.lang.InterruptedException", ""),
+        (
+            f"{_TRACE}Py4JJavaError: An error occurred while calling o7.x.\n: a.InterruptedException{_STACK}",
+            "",
+        ),
         ("[SPARK_JOB_CANCELLED] Job 1 cancelled part of cancelled job group g SQLSTATE: XXKDA", ""),
         ("Job 1 cancelled because SparkContext was shut down", ""),
         (f"a.SparkException: Job aborted.{_STACK}Caused by: a.SparkException: Job 0 cancelled by me", ""),
@@ -274,6 +288,30 @@ def test_all_causes_are_counted_though_few_are_kept(tmp_path: Path) -> None:
     assert failure_findings(found)[0].parameters["others"] == 49
 
 
+@pytest.mark.parametrize(
+    ("succeeded", "reason", "survived"),
+    [(3500, "a.B: last", True), (2000, "a.B: first", False), (6000, "a.B: first", False)],
+)
+def test_the_failure_that_ended_the_application_is_on_top(
+    tmp_path: Path, succeeded: int, reason: str, survived: bool
+) -> None:
+    """Jobs fail at 3 s and at 5 s; another one begins in between and succeeds, or before, or after both."""
+    lines = []
+    for id_, end, message in ((0, 3000, "a.B: first"), (1, 5000, "a.B: last")):
+        result = {"Result": "JobFailed", "Exception": {"Message": message}}
+        lines.append(event("JobStart", Job_ID=id_, Submission_Time=1500, Stage_IDs=[]))
+        lines.append(event("JobEnd", Job_ID=id_, Completion_Time=end, Job_Result=result))
+    lines.append(event("JobStart", Job_ID=2, Submission_Time=succeeded, Stage_IDs=[]))
+    lines.append(event("JobEnd", Job_ID=2, Completion_Time=7000, Job_Result={"Result": "JobSucceeded"}))
+    (found,) = failure_findings(failures_of(tmp_path, *lines))
+    assert (found.parameters["reason"], found.parameters["survived"]) == (reason, survived)
+
+
+def test_jobs_that_somebody_cancelled_are_on_top(tmp_path: Path) -> None:
+    found = failures_of(tmp_path, JOB, SUBMITTED, *failed("Job 0 cancelled by kim"))
+    assert sentence(failure_findings(found)) == "1 of 1 job cancelled."
+
+
 def test_descriptions_leave_room_for_reasons_of_failures(tmp_path: Path) -> None:
     described = [
         event("JobStart", Job_ID=id_, Properties={"spark.job.description": f"{id_} {'x' * 20_000}"})
@@ -297,6 +335,10 @@ def test_descriptions_leave_room_for_reasons_of_failures(tmp_path: Path) -> None
             "2,000 of 3,000 jobs failed, first in stage 2.0: no",
         ),
         ({"failed": 2, "jobs": 2}, "2 of 2 jobs failed: no"),
+        (
+            {"failed": 2, "jobs": 3, "stage": 2, "attempts": (0,), "survived": True, "others": 1},
+            "2 of 3 jobs failed, in the end in stage 2.0: no (1 other cause)",
+        ),
     ],
 )
 def test_where_jobs_failed(parameters: dict[str, Any], begin: str) -> None:

@@ -1,4 +1,4 @@
-"""What failed in an application, and why: the earliest cause first.
+"""What failed in an application, and why: the earliest cause first; on top that which ended it.
 
 A job that was cancelled has not failed, nor one that ended only because the application did, nor one whose
 query completed all the same.
@@ -54,10 +54,11 @@ class Failures:
     """What failed of `all_jobs` and all queries, in ids; `causes` are oldest first, up to MOST_CAUSES of
     `all_causes`. `losses` has the code of each executor that ended.
 
-    `consequences` are jobs that ended only because the application did, `cancelled` those that somebody
-    cancelled, `recovered` those that failed though their query completed. `repeated` are attempts of stages
-    that failed, and were followed by another one. `cut_off` is a loss of executors before jobs were cut off
-    without any other cause.
+    `fatal` is the first cause after which no job began that succeeded; None if the application went on after
+    each of them. `consequences` are jobs that ended only because the application did, `cancelled` those that
+    were cancelled, of them `unneeded` those whose query completed all the same; `recovered` those that failed
+    though their query completed. `repeated` are attempts of stages that failed, and were followed by another
+    one. `cut_off` is a loss of executors before jobs were cut off without any other cause.
     """
 
     jobs: tuple[int, ...]
@@ -67,8 +68,10 @@ class Failures:
     repeated: tuple[tuple[int, int], ...]
     consequences: int
     cancelled: int
+    unneeded: int
     recovered: int
     causes: tuple[Failure, ...]
+    fatal: Failure | None
     all_causes: int
     losses: Mapping[str, str]
     cut_off: Cause | None
@@ -111,9 +114,11 @@ def find_failures(application: Application) -> Failures:
         tuple(failed_stages),
         repeated,
         counts["consequence"],
-        counts["cancelled"],
+        counts["cancelled"] + counts["unneeded"],
+        counts["unneeded"],
         counts["recovered"],
         causes[:MOST_CAUSES],
+        _fatal(causes, application),
         len(causes),
         codes,
         cut_off,
@@ -123,16 +128,25 @@ def find_failures(application: Application) -> Failures:
 
 
 def failure_findings(found: Failures) -> list[SparkFinding]:
-    """Whether the application failed, and its earliest cause."""
+    """Whether the application failed and for what, and how many of its jobs somebody cancelled."""
+    cancelled = found.cancelled - found.unneeded
+    parameters = {"cancelled": cancelled, "jobs": found.all_jobs}
+    return [*_failure(found), *([SparkFinding("jobs-cancelled", parameters)] if cancelled else [])]
+
+
+def _failure(found: Failures) -> list[SparkFinding]:
+    """By the cause that ended the application, else the earliest one. `survived` is whether it went on after
+    others before."""
     parameters: dict[str, Any] = {}
     if found.causes:
-        first = found.causes[0]
+        first = found.fatal or found.causes[0]
         parameters = {
             "reason": first.cause.text,
             "exception": first.cause.kind,
             "message": first.cause.message,
             "query": first.query,
             "others": found.all_causes - 1,
+            "survived": first is not found.causes[0],
             "consequences": found.consequences,
         }
         if first.stage:
@@ -156,7 +170,7 @@ def _kind_of_job(application: Application, job: Job) -> str:
     query = application.sql.get(job.sql) if job.sql is not None else None
     completed = query is not None and query.error == ""
     if is_cancelled(job.failure) and (completed or not is_shut_down(job.failure)):
-        return "cancelled"
+        return "unneeded" if completed else "cancelled"
     if is_shut_down(job.failure):
         return "consequence"
     return "recovered" if completed else "failed"
@@ -300,6 +314,19 @@ def _by_cause(found: list[Failure], application: Application) -> tuple[Failure, 
             first.queries.extend(one.queries)
             first.streams.extend(one.streams)
     return tuple(by_cause.values())
+
+
+def _fatal(causes: Sequence[Failure], application: Application) -> Failure | None:
+    jobs, queries = application.jobs, application.sql
+    last = max((job.start for job in jobs.values() if job.status == "SUCCEEDED"), default=0)
+
+    def end(one: Failure) -> int:
+        """Of the last that failed for it."""
+        ends = [jobs[id_].end for id_ in one.jobs]
+        ends += [queries[id_].end for id_ in one.queries if id_ in queries]
+        return max([one.time or application.until, *ends])
+
+    return next((one for one in causes if end(one) >= last), None)
 
 
 def _last_attempts(application: Application) -> dict[int, int]:

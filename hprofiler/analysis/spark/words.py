@@ -30,6 +30,7 @@ TEXTS = {
     "stream-failed": "{streams} failed{because}{more}",
     "jobs-cut-off": "{jobs} ended only because SparkContext was shut down{after}",
     "compacted": "Spark compacted the log and removed {removed:,} of {whole:,} jobs: this is of the others",
+    "jobs-cancelled": "{cancelled:,} of {counted_jobs} cancelled",
     "exit-code": "the application ended with exit code {exit_code}, and its log does not say why",
     "no-stage": "no stage ran for {cost} of {total} ({share:.0%}){parts}{longest}",
     "no-executor": "no executor was there for {cost} of {total} ({share:.0%}){longest}",
@@ -105,9 +106,10 @@ _IDLE = {
     "work": "tasks ran on others",
 }
 _WORTH = 0.05
-_ON_TOP = 4
+_ON_TOP = 3
 _IN_PAGE = 6
-_NEVER_ON_TOP = ("idle-slots", "replay-error")
+_OF_STAGE = ("stage-wait", "data-skew", "one-partition", "straggler")
+"""Texts that need the name of the stage before them."""
 _MOST = 0.995
 _MOSTLY = 0.5
 
@@ -127,6 +129,8 @@ def finding_text(finding: SparkFinding) -> str:
         shown["on_cpu"] = f", {shown['cpu']:.0%} of that on a CPU" if shown["cpu"] >= _MOSTLY else ""
     if finding.code == "compacted":
         shown["whole"] = shown["removed"] + shown["kept"]
+    if finding.code == "jobs-cancelled":
+        shown["counted_jobs"] = counted(shown["jobs"], "jobs")
     if "failed" in shown:
         shown |= _of_failure(shown)
     if finding.code in _WASTE:
@@ -199,6 +203,7 @@ def _longest(finding: SparkFinding) -> str:
         if part.startswith("before") or (part == "after-last-stage" and known["query"] is None):
             return ""
         longest = "" if time >= (1 - _WORTH) * finding.seconds else f"longest {duration(time)} "
+        longest = f"{known['count']:,} times, {longest}" if known["count"] > 1 else longest
         return f", {longest}{gap_text(known['after'], known['before'], known['query'])}"
     stage = whole_stage_name(known["stage"], known["attempts"])
     if part == "no-executor":
@@ -228,7 +233,7 @@ def _of_failure(shown: Mapping[str, Any]) -> dict[str, str]:
     failed, jobs = shown["failed"], shown.get("jobs", 0)
     places = [shown["stage"]] if "stage" in shown else []
     places += [f"query {query}"] if query is not None else []
-    first = ", first" if failed > 1 else ""
+    first = ", in the end" if shown.get("survived") else ", first" if failed > 1 else ""
     more = []
     if consequences:
         more.append(f"{counted(consequences, 'more jobs')} ended only because the application did")
@@ -255,14 +260,33 @@ def reason_text(reason: str) -> str:
 
 def sentence(found: Sequence[SparkFinding]) -> str:
     """The first findings as one sentence, "" for none."""
-    on_top = [one for one in found if one.code not in _NEVER_ON_TOP][:_ON_TOP]
-    return _as_sentence("; ".join(map(finding_text, on_top)))
+    on_top = _on_top(found)[:_ON_TOP]
+    named = [None, *(one.parameters.get("named", one.parameters.get("stage")) for one in on_top)]
+    texts = [
+        finding_text(one) if before is not None and before == one.parameters.get("stage") else text_alone(one)
+        for before, one in zip(named, on_top, strict=False)
+    ]
+    return _as_sentence("; ".join(texts))
+
+
+def text_alone(finding: SparkFinding) -> str:
+    """The text where no other stands before it."""
+    text, known = finding_text(finding), finding.parameters
+    if finding.code not in _OF_STAGE:
+        return text
+    return f"{whole_stage_name(known['stage'], known['attempts'])}: {text}"
+
+
+def _on_top(found: Sequence[SparkFinding]) -> list[SparkFinding]:
+    """Those that may be on top: how rough the replay is says nothing of the application, and why most slots
+    were idle is said by others, unless it has a cost of its own."""
+    never = ("replay-error",)
+    return [one for one in found if one.code not in never and (one.code != "idle-slots" or one.seconds)]
 
 
 def sentences(found: Sequence[SparkFinding]) -> list[str]:
     """The first findings, a sentence each: for a page, which has room for more of them."""
-    on_top = [one for one in found if one.code not in _NEVER_ON_TOP][:_IN_PAGE]
-    return [_as_sentence(finding_text(one)) for one in on_top]
+    return [_as_sentence(text_alone(one)) for one in _on_top(found)[:_IN_PAGE]]
 
 
 def _as_sentence(text: str) -> str:

@@ -42,6 +42,8 @@ def headline(application: Application, found: Figures, findings: Sequence[SparkF
     if at_once:
         shown = counted(at_once, "cores")
         first += f" with {shown}" if at_once == cores else f" with at most {shown} at once"
+    if any(note.code == "no-end" for note in application.notes):
+        first += "; its log has no end: it still runs, or its driver was killed"
     if findings:
         return [printable(first), sentence(findings)]
     lines = [printable(first)]
@@ -116,7 +118,9 @@ def application_part(application: Application, found: Figures) -> Part:
 
 def failure_part(failures: Failures, found: Figures, streams: Mapping[str, StreamQuery]) -> Part:
     """What failed and why, oldest first; then why tasks did."""
-    lines = [_failure_text(one, streams) for one in failures.causes[:_REASONS_SHOWN]]
+    shown = list(failures.causes[:_REASONS_SHOWN])
+    shown += [failures.fatal] if failures.fatal and failures.fatal not in shown else []
+    lines = [_failure_text(one, streams) for one in shown]
     more = failures.all_causes - len(lines)
     if more > 0:
         lines.append(f"{counted(more, 'more causes')}")
