@@ -11,7 +11,7 @@ from hprofiler.analysis.spark.account import GROUPS, Account, account
 from hprofiler.analysis.spark.findings import account_findings, judge
 from hprofiler.analysis.spark.words import finding_text, sentence
 from hprofiler.app.spark_source import read_source
-from hprofiler.report.spark.account import account_part, account_record, remedy_of, what_if_line
+from hprofiler.report.spark.account import account_part, account_record, what_if_line
 from hprofiler.spark.application import FAILED
 from hprofiler.spark.log.sql import SqlExecution
 from hprofiler.spark.replay.schedule import Replay
@@ -240,26 +240,6 @@ def test_what_if() -> None:
     assert "6 s would be 5 s with twice the slots, with half 8 s; 4 s if no" in what_if_line(found).title
     rough = what_if_line(replace(found, error=-0.7))
     assert rough.title == "what if: not known, as the replay is -70.0% off what was measured"
-
-
-def test_work_that_was_lost() -> None:
-    """Half of the time is of two tasks that failed with their executor, and one that ran again."""
-    made = Made(a=2)
-    made.executor("b", 2, removed=4000)
-    made.application.executors["b"].reason = "Container killed by YARN for exceeding memory limits"
-    made.job(0, 0, 8000, (0,))
-    lost = {"status": FAILED, "executor": 1}
-    made.stage(
-        0, 0, 8000, [(0, 8000), (0, 4000), (0, 4000, lost), (4000, 4000, {"index": 1, "partition": 1})]
-    )
-    made.application.end = START + 8000
-    judged = judge(made.application, Replay(made.application))
-    found = {one.code: one for one in judged.findings}
-    failed, again = found["failed-tasks"], found["repeated-tasks"]
-    assert (failed.parameters["tasks"], failed.parameters["lost"]) == (1, {"memory": 1})
-    assert (failed.seconds, again.seconds, again.parameters["tasks"]) == (1.6, 1.6, 1)
-    assert "spark.executor.memoryOverhead" in remedy_of(failed)
-    assert "1 executor lost for memory outside of the heap" in sentence(judged.findings)
 
 
 def test_a_task_that_reads_all_of_it() -> None:

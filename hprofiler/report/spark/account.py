@@ -8,7 +8,7 @@ from typing import Any
 from hprofiler.analysis.spark.account import GROUPS, Account, Gap, Part, StageTime
 from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.analysis.spark.what_if import WhatIf
-from hprofiler.analysis.spark.words import finding_text, gap_text
+from hprofiler.analysis.spark.words import gap_text, text_alone
 from hprofiler.analysis.words import percent, plain
 from hprofiler.model.measures import counted, duration
 from hprofiler.report import blocks
@@ -119,7 +119,7 @@ def _stage(one: StageTime) -> str:
 
 
 def _subject(finding: SparkFinding) -> str:
-    text = PARTS.get(finding.parameters.get("part", "")) or finding_text(finding)
+    text = PARTS.get(finding.parameters.get("part", "")) or text_alone(finding)
     return text[:1].upper() + text[1:]
 
 

@@ -169,6 +169,8 @@ REMEDIES = {
     "executors-lost": "see why they ended, in the table of executors",
     "spill": "give each task less data (more partitions) or more memory (fewer cores in an executor, a "
     "larger heap)",
+    "idle-slots": "give stages more partitions, run jobs that do not depend on each other at the same time, "
+    "or use fewer slots",
     "slow-host": "look at that host (hprofiler run on it), or exclude it: spark.excludeOnFailure.enabled",
     "data-skew": "salt or broadcast the keys that most rows have, or spark.sql.adaptive.skewJoin.enabled",
     "small-files-read": "write fewer, larger files: below 4 MiB Spark counts more for opening one than for "
