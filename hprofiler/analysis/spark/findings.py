@@ -1,8 +1,8 @@
 """What stands out in an application, most important first: codes with parameters, and what each costs.
 
-First whether it failed, and why. Then the largest part of the account of its time, unless that is plain work;
-then what was wasted, if it is much; then the stage that takes most, and what its tasks wait for. The rest
-follows by cost.
+First whether it failed, and why; of a streaming application whether it keeps up. Then the largest part of
+the account of its time, unless that is plain work; then what was wasted, if it is much; then the stage that
+takes most, and what its tasks wait for. The rest follows by cost.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ _LEAST_COST = 1000  # milliseconds
 _SKEWED = 5
 _FEWEST = 3
 _MOST_DATA = 0.5
+_MOSTLY = 0.5
+"""Of the time: a streaming query that ran for so long is what the application is about."""
 ROUGH = 0.1
 """Where the replay is further off, its bounds are rough."""
 
@@ -69,9 +71,10 @@ def judge(application: Application, replay: Replay) -> Judged:
     findings = ranked(
         made,
         [*failure_findings(failures), *caveats],
-        waste_findings(made, replay, found, failures),
+        waste_findings(application, made, replay, found, failures),
         spark_findings(made, found, replay, plans.operations),
-        [*plans.advice, *stream_findings(streams)],
+        stream_findings([one for one in streams if made.share(one.ran) >= _MOSTLY]),
+        [*plans.advice, *stream_findings([one for one in streams if made.share(one.ran) < _MOSTLY])],
     )
     if caveats:
         findings = [one for one in findings if one.code not in _OF_ALL_TIME]
@@ -90,6 +93,7 @@ def ranked(
     failures: Sequence[SparkFinding],
     waste: Sequence[SparkFinding],
     stage: Sequence[SparkFinding],
+    streams: Sequence[SparkFinding],
     advice: Sequence[SparkFinding],
 ) -> list[SparkFinding]:
     """All findings in their order; those of a stage stay together, as they speak of one another."""
@@ -108,7 +112,7 @@ def ranked(
             replace(largest[0], parameters={**largest[0].parameters, "does": own[0].parameters["does"]})
         ]
         first = [*own[1:], *much]
-    return [*failures, *largest, *first, *sorted(rest, key=lambda one: -one.seconds), *caveats]
+    return [*failures, *streams, *largest, *first, *sorted(rest, key=lambda one: -one.seconds), *caveats]
 
 
 def _names(part: SparkFinding, stage: int) -> bool:
@@ -161,16 +165,16 @@ def spark_findings(
     if place is not None and most is not None and made.share(time) >= _STAGE:
         does = operations.get(most.id) or most.name
         parameters = {
-            "stage": most.id,
-            "attempts": most.attempt_numbers,
+            **_stage(most),
             "does": does,
             "share": made.share(time),
             "cpu": made.did(place).get("cpu", 0.0),
         }
         stands_out.append(SparkFinding("stage-share", parameters, time / 1000))
         said = {one.parameters.get("what") for one in stands_out}
-        waits = _stage_wait(made, place)
-        stands_out += [*(one for one in waits if one.parameters["what"] not in said), *_data_skew(most)]
+        waits = _stage_wait(made, most, place)
+        stands_out += [one for one in waits if one.parameters["what"] not in said]
+        stands_out += _data_skew(most)
     costs = ((gain, task) for task, gain in found.worst if gain is not None)
     cost, task = max(costs, key=lambda pair: pair[0].time, default=(None, None))
     if cost is not None and task is not None and cost.share >= _STRAGGLER and cost.time >= _LEAST_COST:
@@ -212,14 +216,19 @@ def _waits(did: Mapping[str, float]) -> dict[str, float]:
     return {what: share for what, share in waits.items() if share >= _WAIT}
 
 
-def _stage_wait(made: Account, place: int) -> list[SparkFinding]:
+def _stage_wait(made: Account, stage: ReplayStage, place: int) -> list[SparkFinding]:
     """What takes most of the time of a stage's tasks besides the CPU."""
     waits = _waits(made.did(place))
     if not waits:
         return []
     what = max(waits, key=waits.__getitem__)
     seconds = waits[what] * made.work[place] / 1000
-    return [SparkFinding("stage-wait", {"what": what, "share": waits[what]}, seconds)]
+    parameters = {**_stage(stage), "what": what, "share": waits[what]}
+    return [SparkFinding("stage-wait", parameters, seconds)]
+
+
+def _stage(stage: ReplayStage) -> dict[str, Any]:
+    return {"stage": stage.id, "attempts": stage.attempt_numbers}
 
 
 def _data_skew(stage: ReplayStage) -> list[SparkFinding]:
@@ -231,7 +240,8 @@ def _data_skew(stage: ReplayStage) -> list[SparkFinding]:
         return []
     tid = stage.column("tid")[read.index(largest)]
     if usual:
-        return [SparkFinding("data-skew", {"task": tid, "times": largest / usual})]
+        return [SparkFinding("data-skew", {**_stage(stage), "task": tid, "times": largest / usual})]
     if largest < _MOST_DATA * whole:
         return []
-    return [SparkFinding("one-partition", {"task": tid, "tasks": len(read), "share": largest / whole})]
+    parameters = {**_stage(stage), "task": tid, "tasks": len(read), "share": largest / whole}
+    return [SparkFinding("one-partition", parameters)]

@@ -22,6 +22,7 @@ TEXTS = {
     "{batches:,} begin as soon as the one before has ended (median {median})",
     "input-exceeds-processing": "in {behind:.0%} of {batches:,} batches of {stream} more rows came than were "
     "processed (median {input} and {processed} a second)",
+    "keeps-up": "{stream} keeps up: {batches:,} batches took {median} each{every}",
     "state-grows": "the state of {stream} grew from {first:,} to {last:,} rows ({bytes}) in {batches:,} "
     "batches{why}",
 }
@@ -41,6 +42,8 @@ def query_text(code: str, parameters: Mapping[str, Any], seconds: float) -> str:
         shown["table"] = f" of {shown['table']}" if shown["table"] else ""
     if "stream" in shown:
         shown["stream"] = f"streaming query {shown['stream']}"
+    if code == "keeps-up":
+        shown["every"] = f", one every {duration(shown['interval'])}" if shown["interval"] else ""
     if "watermark" in shown:
         shown["why"] = "" if shown["watermark"] else ", without a watermark"
     for name in ("input", "processed"):

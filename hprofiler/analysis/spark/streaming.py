@@ -54,6 +54,12 @@ class StreamFigures:
     def batches(self) -> Sequence[Batch]:
         return self.query.batches
 
+    @property
+    def ran(self) -> int:
+        """From the begin of its first batch to the end of the last."""
+        first, last = self.batches[0], self.batches[-1]
+        return last.start + last.duration - first.start
+
 
 def stream_figures(application: Application) -> list[StreamFigures]:
     """Of each streaming query that ran a batch, those with most batch time first."""
@@ -108,13 +114,20 @@ def _waited(one: Batch, after: Batch) -> bool:
 
 
 def stream_findings(found: Sequence[StreamFigures]) -> list[SparkFinding]:
-    """What is wrong with streaming queries, with the evidence."""
+    """What is wrong with streaming queries, with the evidence, or that one keeps up."""
     return [
         finding
         for one in found
         if len(one.batches) >= _FEWEST
-        for finding in (*_late(one), *_behind(one), *_grown(one))
+        for finding in (*(_late(one) + _behind(one) or _keeps_up(one)), *_grown(one))
     ]
+
+
+def _keeps_up(one: StreamFigures) -> list[SparkFinding]:
+    if one.busy >= _BUSY:
+        return []
+    times = {"median": one.median / 1000, "interval": one.interval / 1000}
+    return [SparkFinding("keeps-up", {**_stream(one), **times})]
 
 
 def _stream(one: StreamFigures) -> dict[str, object]:
