@@ -118,7 +118,7 @@ _STACK = "\n\tat a.b(C:1)\n"
             "ValueError: first",
         ),
         (
-            f"{_TRACE}py4j.protocol.Py4JJavaError: An error occurred while calling o7.save.\n: a.B: no{_STACK}"
+            f"{_TRACE}p.Py4JJavaError: An error occurred while calling o7.save.\n: a.B: no{_STACK}"
             f"Caused by: c.D: full{_STACK}",
             "c.D: full",
         ),
