@@ -19,6 +19,8 @@ from hprofiler.model.metrics import Metrics
 MAX_EVENTS = 16
 MAX_FOUND = 10_000
 MAX_LISTED = 400_000
+MAX_FOLLOWED = 1_000_000
+"""Processes that one session names."""
 MAX_RECORDED = 512
 """Processes of one session. Agents have the same limit."""
 MAX_PAUSES = 100_000
@@ -198,6 +200,13 @@ class FoundMessage(Message, frozen=True, tag="found"):
     def __post_init__(self) -> None:
         if len({process.pid for process in self.processes}) != len(self.processes):
             raise ValueError("a pid was found twice")
+
+
+class AppearedMessage(Message, frozen=True, tag="appeared"):
+    """What a `follow` found since: processes that the session has not named before."""
+
+    processes: Annotated[tuple[FoundProcess, ...], Meta(max_length=MAX_FOUND)]
+    ignored: Annotated[tuple[Ignored, ...], Meta(max_length=MAX_LISTED)]
 
 
 class PidMessage(Message, frozen=True):
@@ -457,6 +466,7 @@ Event = (
     | Action
     | Listing
     | FoundMessage
+    | AppearedMessage
     | Ready
     | Checked
     | RecordEvent

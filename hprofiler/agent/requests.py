@@ -13,7 +13,7 @@ import msgspec
 
 from hprofiler.model import Sampling, SliceRule
 
-PROTOCOL = 2
+PROTOCOL = 3
 LEASE_SECONDS = 30
 """An agent waits this long for a request. Then it keeps what it recorded for as long again."""
 
@@ -92,13 +92,17 @@ class Find(Request, frozen=True, omit_defaults=True):
     """
 
     selector: Mapping[str, Any] | None
-    native: bool
+    native: bool = False
     containers: Sequence[str] | None = None
     own: str | None = None
     owners: Mapping[str, str] = {}
     manager_port: int | None = None
     children: Sequence[Mapping[str, Any]] = ()
     starters: Sequence[Mapping[str, Any]] = ()
+
+
+class Follow(Find, frozen=True, omit_defaults=True):
+    """Name the processes that a `Find` would find, and that appear during the recording."""
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -146,6 +150,12 @@ class Clock(Request, frozen=True):
 
 class Start(Request, frozen=True):
     pass
+
+
+class Join(Request, frozen=True):
+    """Record these processes too, for the rest of the recording's time."""
+
+    processes: Sequence[Chosen]
 
 
 class Stop(Request, frozen=True):

@@ -88,6 +88,14 @@ class Found:
     ignored: tuple[Ignored, ...]
 
 
+@dataclass(frozen=True)
+class Appeared:
+    """What a `follow` found since. The session has named none of the processes before."""
+
+    processes: tuple[Process, ...]
+    ignored: tuple[Ignored, ...]
+
+
 class AgentSession:
     """Made by `AgentSession.open`. `stage` is the stage of its errors."""
 
@@ -110,7 +118,13 @@ class AgentSession:
         self._closed = threading.Event()
         self._renews = False
         self._is_left = False
-        self._prepared: tuple[int, ...] = ()
+        self._containers: set[str] = set()
+        self._named: set[int] = set()
+        self._follow: requests.Follow | None = None
+        self._joining = threading.Lock()
+        self._asked: set[int] = set()
+        self._unanswered: dict[int, requests.Chosen] = {}
+        self._records = False
         self._sampling: Sampling | None = None
         self.clock: Clock | None = None
         self.arch = launched.arch
@@ -170,37 +184,46 @@ class AgentSession:
         self._send(requests.List())
         return self._answer(Listing)
 
-    def find(
-        self,
-        query: Mapping[str, Any] | None,
-        native: bool = False,
-        containers: Iterable[str] = (),
-        own: str | None = None,
-        owners: Mapping[str, str] = NOTHING,
-        manager_port: int | None = None,
-        children: Sequence[Mapping[str, Any]] = (),
-        starters: Sequence[Mapping[str, Any]] = (),
-    ) -> Found:
-        """The processes that the protocol's selector object `query` means; see `requests.Find`."""
+    def find(self, meant: requests.Find) -> Found:
+        """The processes that are meant."""
         self.stage = "find"
-        ids = list(containers)
-        self._send(
-            requests.Find(
-                selector=query,
-                native=native,
-                containers=ids or None,
-                own=own,
-                owners=owners,
-                manager_port=manager_port,
-                children=children,
-                starters=starters,
-            )
-        )
+        self._send(meant)
         found = self._answer(messages.FoundMessage)
-        if ids and not {process.labels.get("container", "") for process in found.processes} <= set(ids):
+        self._containers.update(meant.containers or ())
+        return Found(found.searched, self._name(found.processes), found.ignored)
+
+    def _name(self, found: Sequence[messages.FoundProcess]) -> tuple[Process, ...]:
+        self._named.update(one.pid for one in found)
+        if self._containers and not {one.labels.get("container", "") for one in found} <= self._containers:
             raise self._nonsense("it found a process outside the containers asked for")
-        host = self._transport.host.name
-        return Found(found.searched, tuple(one.on(host) for one in found.processes), found.ignored)
+        return tuple(one.on(self._transport.host.name) for one in found)
+
+    def follow(self, meant: requests.Find) -> None:
+        """Let `events` have `Appeared` for processes that are meant and start during the recording.
+
+        Call it after `prepare`. It replaces an earlier call. Thread-safe; `events` raises its errors.
+        """
+        self._containers.update(meant.containers or ())
+        self._follow = requests.Follow(**msgspec.structs.asdict(meant))
+        with contextlib.suppress(HostError):  # the reader gets the error, or the request is repeated
+            self._send(self._follow)
+
+    def join(self, processes: Sequence[Process], engines: Mapping[int, str] = NOTHING) -> bool:
+        """Record these processes too, until the recording ends. Thread-safe.
+
+        `events` has `Started` or an outcome for each. A pid that is a part of the recording already is left
+        out. False if the recording is over: then none is recorded.
+        """
+        with self._joining:
+            if not self._records:
+                return False
+            new = [one for one in _chosen(processes, engines) if one.pid not in self._asked]
+            self._asked.update(one.pid for one in new)
+            self._unanswered.update((one.pid, one) for one in new)
+            if new:
+                with contextlib.suppress(HostError):  # as above
+                    self._send(requests.Join(processes=new))
+            return True
 
     def prepare(
         self, plan: Plan, processes: Sequence[Process], engines: Mapping[int, str] = NOTHING
@@ -224,10 +247,11 @@ class AgentSession:
                 raise self._nonsense("too many outcomes")
         if not isinstance(event, messages.Ready):
             raise self._nonsense(f"{tag_of(type(event))!r} instead of outcome or ready")
-        self._prepared = tuple(one.pid for one in event.processes)
-        if not asked.issuperset(self._prepared) or len(set(self._prepared)) != len(self._prepared):
+        prepared = tuple(one.pid for one in event.processes)
+        if not asked.issuperset(prepared) or len(set(prepared)) != len(prepared):
             raise self._nonsense("it prepared processes that were not asked for")
-        return self._prepared, tuple(outcomes)
+        self._asked = set(prepared)
+        return prepared, tuple(outcomes)
 
     def _read_clock(self) -> Clock:
         readings = []
@@ -253,30 +277,50 @@ class AgentSession:
     def start(self) -> None:
         """Start sampling; `events` returns the results."""
         self.stage = "start"
+        self._records = True
         self._send(requests.Start())
 
-    def events(self) -> Iterator[RecordEvent]:
+    def events(self) -> Iterator[RecordEvent | Appeared]:
         """Events from `start` to the final `Done`; `payload` reads what a header announces."""
-        asked = set(self._prepared)
         came: set[tuple[int | None, str]] = set()
         events_of_each = 5 + 2 * len(self._sampling.events if self._sampling else ())
-        for _ in range(events_of_each * len(asked) + _EXTRA_EVENTS):
+        count = 0
+        done: Done | None = None
+        while done is None or self._unanswered:
             event = self._receive()
+            if isinstance(event, messages.AppearedMessage):
+                yield self._appeared(event)
+                continue
             if not isinstance(event, RecordEvent):
                 raise self._nonsense(f"unexpected event {tag_of(type(event))!r}")
             self.stage = _STAGE_OF.get(type(event), self.stage)
             pid = getattr(event, "pid", None)
-            if pid is not None and pid not in asked:
+            if pid is not None and pid not in self._asked:
                 raise self._nonsense("an event of a process that was not asked for")
+            count += 1
+            if count > events_of_each * len(self._asked) + _EXTRA_EVENTS:
+                raise self._nonsense("too many events")
             if isinstance(event, (ProfileHeader, RawHeader, PausesMessage, MetricsMessage)):
                 self._check_header(event, came)
-            if isinstance(event, Done):
-                self._acknowledge()
-                self._wire.lost = None  # there is nothing left to fetch
-            yield event
-            if isinstance(event, Done):
-                return
-        raise self._nonsense("too many events")
+            if isinstance(event, (messages.Started, ProcessOutcome)) and pid is not None:
+                self._unanswered.pop(pid, None)
+            if not isinstance(event, Done):
+                yield event
+                continue
+            done = event
+            with self._joining:
+                self._records = False  # what was to join until now gets its outcomes after this
+            self._acknowledge()
+        self._wire.lost = None  # there is nothing left to fetch
+        yield done
+
+    def _appeared(self, event: messages.AppearedMessage) -> Appeared:
+        pids = {one.pid for one in event.processes}
+        if not self._follow or len(pids) != len(event.processes) or pids & self._named:
+            raise self._nonsense("it named a process twice, or was not asked to follow")
+        if len(self._named) > messages.MAX_FOLLOWED:
+            raise self._nonsense("too many processes appeared")
+        return Appeared(self._name(event.processes), event.ignored)
 
     def _check_header(
         self,
@@ -408,9 +452,18 @@ class AgentSession:
         if found:
             former._transport, former._channel = self._transport, self._channel
             former._wire.go_on(self._wire)
+            former._repeat()
         else:
             self._begin_lease()
         return found
+
+    def _repeat(self) -> None:
+        """Ask again for what the agent may not have received before the connection was lost."""
+        with self._joining, contextlib.suppress(HostError):
+            if self._follow and self._records:
+                self._wire.send(self._follow)
+            if self._unanswered:
+                self._wire.send(requests.Join(processes=list(self._unanswered.values())))
 
     def _acknowledge(self) -> None:
         """Tell the agent what was received, so that it need not keep it."""

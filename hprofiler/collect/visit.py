@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from math import inf
 from typing import Any
 
+from hprofiler.agent import requests
 from hprofiler.agent.messages import Ignored, Listed
 from hprofiler.agent.pipe import pids_of_pipe
 from hprofiler.agent.session import AgentSession, Found
@@ -229,14 +230,16 @@ class Visit(ABC):
             query = {"kind": "pids", "pids": self._pids_of_pipe(pipe, listing.processes)}
             overlooked = listing.ignored
         found = session.find(
-            query,
-            selector.native,
-            self.host.containers,
-            self.transport.inside,
-            self._contained.owners(),
-            self._contained.manager_port(),
-            selector.children,
-            selector.starters,
+            requests.Find(
+                selector=query,
+                native=selector.native,
+                containers=list(self.host.containers) or None,
+                own=self.transport.inside,
+                owners=self._contained.owners(),
+                manager_port=self._contained.manager_port(),
+                children=selector.children,
+                starters=selector.starters,
+            )
         )
         self._looked = True
         if query is None and found.processes:

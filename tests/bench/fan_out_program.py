@@ -111,7 +111,7 @@ class Agents:
             while line := await reader.readline():
                 kind = json.loads(line)["type"]
                 if kind == "hello":
-                    say("hello", protocol=2, host=_host(number), session="7-99", blobs=[LIBRARY.sha256])
+                    say("hello", protocol=3, host=_host(number), session="7-99", blobs=[LIBRARY.sha256])
                 elif kind == "find":
                     say("found", searched=300, processes=[_JVM], ignored=[])
                 elif kind == "clock":

@@ -246,7 +246,7 @@ class Agent:
     ) -> Event:
         """The usual lease outlasts a test on a busy machine: there are no pings."""
         more = {"audit": True} if audit else {}
-        self.send("hello", protocol=2, lease_seconds=lease, exclude=exclude or None, resume=resume, **more)
+        self.send("hello", protocol=3, lease_seconds=lease, exclude=exclude or None, resume=resume, **more)
         self.greeting = self.expect("hello")
         return self.greeting
 

@@ -83,7 +83,7 @@ def test_a_coordinator_that_stops_reading(private):
     """A coordinator that stalls: its pipe is full, so no event can be sent, and the lease is what ends it."""
     process = subprocess.Popen([str(private)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin and process.stdout
-    hello = {"type": "hello", "protocol": 2, "lease_seconds": 2}
+    hello = {"type": "hello", "protocol": 3, "lease_seconds": 2}
     process.stdin.write(json.dumps(hello).encode() + b"\n" + b'{"type":"list"}\n' * 200)
     process.stdin.flush()
     assert process.wait(60) in (0, 1)  # it gives up writing, or waiting for a ping, whichever it sees first

@@ -23,7 +23,7 @@ def test_the_greeting_describes_the_host(new_agent):
         hello = new_agent().greeting
     finally:
         os.sched_setaffinity(0, usable)
-    assert hello["protocol"] == 2
+    assert hello["protocol"] == 3
     host = hello["host"]
     assert host["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     assert host["pid_namespace"] == str(Path("/proc/self/ns/pid").readlink())
@@ -45,8 +45,8 @@ def test_binaries_are_static_and_small(arch):
     ("raw", "reason", "code"),
     [
         (b'{"type":"list"}\n', "starts with one hello", "bad-request"),
-        (b'{"type":"hello","protocol":9,"lease_seconds":5}\n', "protocol 2, not 9", "version-mismatch"),
-        (b'{"type":"hello","protocol":2,"lease_seconds":-5}\n', "lease", "bad-request"),
+        (b'{"type":"hello","protocol":9,"lease_seconds":5}\n', "protocol 3, not 9", "version-mismatch"),
+        (b'{"type":"hello","protocol":3,"lease_seconds":-5}\n', "lease", "bad-request"),
     ],
 )
 def test_bad_beginnings(private, raw, reason, code):
@@ -62,7 +62,7 @@ def test_bad_beginnings(private, raw, reason, code):
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
-        ({"kind": "hello", "protocol": 2, "lease_seconds": 5}, "one hello"),
+        ({"kind": "hello", "protocol": 3, "lease_seconds": 5}, "one hello"),
         ({"kind": "start"}, "before prepare"),
         ({"kind": "find", "selector": {"kind": "regex", "regex": "("}}, "cannot be used"),
         ({"kind": "find", "selector": {"kind": "rule", "any": [{"colour": "red"}]}}, "colour"),

@@ -58,7 +58,7 @@ HOST = dict(name="here", boot_id="", pid_namespace="p", kernel="k", arch="x86_64
             uid=0, user="root")
 def hello(**members):
     read()
-    usual = {"protocol": 2, "version": "0", "sha256": "0" * 64, "host": HOST, "blobs": []}
+    usual = {"protocol": 3, "version": "0", "sha256": "0" * 64, "host": HOST, "blobs": []}
     say("hello", **{**usual, **members})
 def process(pid, **members):
     usual = dict(pid=pid, namespace_pid=pid, start_time=1, uid=0, user="root", ppid=1, main_class="M",

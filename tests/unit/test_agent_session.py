@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from hprofiler.agent import requests
 from hprofiler.agent.messages import ProfileHeader
 from hprofiler.agent.requests import Plan
-from hprofiler.agent.session import AgentSession, how_it_ended
+from hprofiler.agent.session import AgentSession, Appeared, how_it_ended
 from hprofiler.base.errors import HostError
 from hprofiler.model import Clock, ClockReading, Process
 from hprofiler.transport.base import SOME_SIGNAL
@@ -73,7 +74,7 @@ def test_a_bad_greeting(talk, body, says):
 def test_a_bad_answer(talk, answer, says):
     session = talk(f"hello(); read(); {answer}; read()")
     with pytest.raises(HostError, match=says) as caught:
-        session.find(ANY.query)
+        session.find(requests.Find(selector=ANY.query))
     assert caught.value.stage == "find"
 
 
@@ -81,7 +82,7 @@ def test_a_bad_answer(talk, answer, says):
 def test_an_error_keeps_its_code(talk, sent, code):
     session = talk(f"hello(); read(); say('error', reason='no', code={sent!r}, parameters={{'limit': 3}})")
     with pytest.raises(HostError) as caught:
-        session.find(ANY.query)
+        session.find(requests.Find(selector=ANY.query))
     assert (caught.value.code, caught.value.parameters) == (code, {"limit": 3})
 
 
@@ -131,6 +132,52 @@ def test_bad_events_while_recording(talk, events, says):
         for event in session.events():
             if isinstance(event, ProfileHeader):
                 list(session.payload(event))
+
+
+FOLLOWS = "say('ready', processes=[]); read(); read(); say('recording', processes=0); "
+
+
+def follows(talk, body: str) -> AgentSession:
+    """A session that records nothing yet, and follows."""
+    session = talk(f"hello(); read(); {FOLLOWS}{body}; read()")
+    session.prepare(Plan(SAMPLING), [])
+    session.follow(requests.Find(selector=ANY.query))
+    session.start()
+    return session
+
+
+def appears(*pids: int) -> str:
+    return f"say('appeared', processes=[process(pid) for pid in {pids}], ignored=[])"
+
+
+def test_a_process_that_appears_joins(talk):
+    joined = "pid = read()['processes'][0]['pid']; say('started', pid=pid, engine='perf', sources={})"
+    session = follows(talk, f"{appears(9)}; {joined}; outcome(pid); say('done', left=[])")
+    seen = []
+    for event in session.events():
+        seen.append(type(event).__name__)
+        if isinstance(event, Appeared):
+            assert session.join(event.processes) and session.join(event.processes)
+    assert seen == ["Recording", "Appeared", "Started", "ProcessOutcome", "Done"]
+    assert not session.join([SEVEN]), "the recording is over"
+
+
+def test_who_joins_too_late_has_an_outcome_before_the_end(talk):
+    """The agent was done before it received the request."""
+    late = "say('done', left=[]); [outcome(one['pid'], 'failed', 'start') for one in read()['processes']]"
+    session = follows(talk, f"{appears(7, 9)}; {late}")
+    seen = []
+    for event in session.events():
+        seen.append(type(event).__name__)
+        if isinstance(event, Appeared):
+            assert session.join(event.processes)
+    assert seen == ["Recording", "Appeared", "ProcessOutcome", "ProcessOutcome", "Done"]
+
+
+@pytest.mark.parametrize("body", [appears(9, 9), f"{appears(9)}; {appears(8, 9)}"])
+def test_a_process_appears_once(talk, body):
+    with pytest.raises(HostError, match="named a process twice"):
+        list(follows(talk, body).events())
 
 
 @pytest.mark.parametrize("what", ["pauses(7)", "metrics()"])

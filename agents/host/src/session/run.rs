@@ -205,6 +205,7 @@ impl Session {
             Request::Find(find) => self.find(find),
             Request::Prepare(prepare) => self.prepare(*prepare),
             Request::Check(check) => self.check(*check),
+            Request::Follow(_) | Request::Join { .. } => Err(Failure::plain("not yet")),
             Request::Start => self.start(),
             Request::Stop => self.stop(),
             Request::Watch {

@@ -9,7 +9,7 @@ use crate::wire::leftovers::Clean;
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::sampling::Sampling;
 
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 /// The longest line either side may send, in bytes.
 pub const MAX_LINE: usize = 16 << 20;
 /// The largest payload of a request, in bytes.
@@ -46,9 +46,15 @@ pub enum Request {
     },
     List,
     Find(Find),
+    /// Name the processes that this would find, and that appear during the recording.
+    Follow(Find),
     Prepare(Box<Prepare>),
     Check(Box<Prepare>),
     Start,
+    /// Record these processes too, for the rest of the time.
+    Join {
+        processes: Vec<Chosen>,
+    },
     Stop,
     /// What was read since the last such request. With `processes`, those are read from now on, and `counters`.
     Watch {
