@@ -128,12 +128,12 @@ class _CheckingVisit(_FindingVisit):
         needed: list[libraries.Library] = []
         if found.processes:
             needed = libraries.wanted(
-                self.reach.binaries, self._sampling.engine, session.arch, self._selector
+                self.reach.binaries, self._sampling.engine, session.arch, self.search.selector
             )
         self.enter("prepare", self.reach.timeout)
         asked = time.time()
         checked = session.check(
-            libraries.plan(self._sampling, needed, self._care.agent_cpu, self._selector), meant
+            libraries.plan(self._sampling, needed, self._care.agent_cpu, self.search.selector), meant
         )
         self._clock_ahead = ahead(checked.time, asked, time.time())
         users = {one.pid: one.user for one in meant}

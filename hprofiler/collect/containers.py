@@ -27,10 +27,11 @@ _VERSION = re.compile(r"(?<=^python)[\d.]+$")
 _UNSEEN_TOLD = 5
 
 
-def with_relatives(processes: Sequence[Process]) -> tuple[Process, ...]:
+def with_relatives(processes: Sequence[Process], earlier: Sequence[Process] = ()) -> tuple[Process, ...]:
     """Children of JVMs, and what has started one, get the labels of these, and are named after them: "python
-    of executor 12", or "python of DailyReport" where the JVM is the driver of that program."""
-    by_pid = {str(one.pid): one for one in processes}
+    of executor 12", or "python of DailyReport" where the JVM is the driver of that program. Their JVMs may
+    be `earlier` ones."""
+    by_pid = {str(one.pid): one for one in (*earlier, *processes)}
 
     def named(process: Process) -> Process:
         parent = by_pid.get(_jvm(process))
@@ -47,9 +48,12 @@ def _jvm(process: Process) -> str:
     return process.labels.get(PARENT) or process.labels.get(STARTED, "")
 
 
-def by_name(processes: Sequence[Process], name: str) -> tuple[tuple[Process, ...], list[Ignored]]:
+def by_name(
+    processes: Sequence[Process], name: str, earlier: Sequence[Process] = ()
+) -> tuple[tuple[Process, ...], list[Ignored]]:
     """Those with this text in their names, and their relatives; the names of all if there are none."""
-    named = {str(one.pid) for one in processes if name.casefold() in one.label.casefold()}
+    known = (*earlier, *processes)
+    named = {str(one.pid) for one in known if name.casefold() in one.label.casefold()}
     kept = tuple(one for one in processes if not named.isdisjoint((str(one.pid), _jvm(one))))
     others = () if kept else processes
     return kept, [Ignored(one.pid, f"its name is {one.label}", False) for one in others]

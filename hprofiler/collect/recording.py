@@ -25,11 +25,12 @@ from hprofiler.base.errors import HostError
 from hprofiler.collect import libraries
 from hprofiler.collect.canaries import NO_CANARY, Canaries, Kind, kind_of
 from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink, not_all_came
+from hprofiler.collect.finding import idle_reason
 from hprofiler.collect.ledger import Ledger, doubts, first_failure
 from hprofiler.collect.limits import USUAL, Care, first_processes, refuse_busy
 from hprofiler.collect.reconnect import Reconnect
 from hprofiler.collect.stop import AT_ONCE, Stop
-from hprofiler.collect.visit import Visit, idle_reason, remedy_here
+from hprofiler.collect.visit import Visit, remedy_here
 from hprofiler.collect.visit_group import HostProgress, Listener, Reach, StartGate, VisitGroup, silent
 from hprofiler.model import Host, HostRecord, Process, Sampling, Selector, Status
 
@@ -114,7 +115,7 @@ class _RecordingVisit(Visit):
         self.outcomes += doubts(self.host.name, found)
         if not found.processes:
             self._end(session)
-            self.report("idle", idle_reason(found, self.host, self._selector))
+            self.report("idle", idle_reason(found, self.host, self.search.selector))
             return None
         self._ledger.found(found.processes)
         try:
@@ -129,7 +130,7 @@ class _RecordingVisit(Visit):
         for outcome in too_many:
             self._note(outcome)
         plan = libraries.plan(
-            self._sampling, self._put_libraries(session), self._care.agent_cpu, self._selector
+            self._sampling, self._put_libraries(session), self._care.agent_cpu, self.search.selector
         )
         processes, engines = self._cleared(session, plan, meant)
         self.enter("prepare", self._care.attaching(self.reach.timeout, len(processes)))
@@ -151,7 +152,9 @@ class _RecordingVisit(Visit):
 
     def _put_libraries(self, session: AgentSession) -> list[libraries.Library]:
         """Send the libraries that the host lacks; returns all."""
-        needed = libraries.wanted(self.reach.binaries, self._sampling.engine, session.arch, self._selector)
+        needed = libraries.wanted(
+            self.reach.binaries, self._sampling.engine, session.arch, self.search.selector
+        )
         for _, file_name, blob in needed:
             if blob.sha256 not in session.hello.blobs:
                 self.enter("push", self.reach.timeout + blob.path.stat().st_size / SLOWEST)

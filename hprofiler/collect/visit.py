@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -11,31 +10,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from difflib import get_close_matches
 from math import inf
-from typing import Any
 
-from hprofiler.agent import requests
 from hprofiler.agent.messages import Ignored, Listed
 from hprofiler.agent.pipe import pids_of_pipe
 from hprofiler.agent.session import AgentSession, Found
 from hprofiler.base.errors import AgentEnded, HostError, HprofilerError, TimedOut
-from hprofiler.base.text import some
 from hprofiler.collect.audit import VisitAudit
-from hprofiler.collect.containers import Contained, by_name, with_relatives
+from hprofiler.collect.finding import Search, idle_reason, near_names, one_by_one
 from hprofiler.collect.visit_group import HostProgress, VisitGroup
-from hprofiler.model import DOING, HERE, Host, HostFacts, Outcome, Params, Selector, Status
+from hprofiler.model import DOING, HERE, Host, HostFacts, Outcome, Params, Process, Selector, Status
 from hprofiler.transport.base import NoShell, Transport
 from hprofiler.transport.local import LocalTransport
 
 _LAST_WORDS = 3.0
-_SHOWN = 3
 _PIPE_IS_HERE = "it runs here, on the list of the container's processes; test it with: ps -ef | {}"
-
-_JAVA = re.compile(r"(?:\S*/)?java\b")
-_WORD = re.compile(r"[A-Za-z_$][\w$]*")
-# Least similarity of a word that may be meant, from 0 to 1.
-_LIKE = 0.8
 
 _log = logging.getLogger(__name__)
 
@@ -61,8 +50,7 @@ class Visit(ABC):
         self.session: AgentSession | None = None
         self._local_pipe: LocalTransport | None = None
         self._group = group
-        self._contained = Contained(host)
-        self._selector = selector or Selector("", "text", {})
+        self.search = Search(host, selector or Selector("", "text", {}))
         self._looked = False
         self._queued = True
         self._lock = threading.RLock()
@@ -219,50 +207,23 @@ class Visit(ABC):
 
     def find(self, session: AgentSession) -> Found:
         """The processes of this host that the selector matches."""
-        selector = self._selector
         self.enter("find", self.reach.timeout)
-        query: Mapping[str, Any] | None = None if selector.kind == "containers" else selector.query
+        selector = self.search.selector
+        pids: list[int] | None = None
         overlooked: tuple[Ignored, ...] = ()
         if selector.kind == "pipe":
             listing = session.list()
-            pipe = str(selector.query.get("pipe", selector.text))
             self.limit(2 * self.reach.timeout)  # the pipe has its own time limit, with a better message
-            query = {"kind": "pids", "pids": self._pids_of_pipe(pipe, listing.processes)}
+            pids = self._pids_of_pipe(self.search.pipe, listing.processes)
             overlooked = listing.ignored
-        found = session.find(
-            requests.Find(
-                selector=query,
-                native=selector.native,
-                containers=list(self.host.containers) or None,
-                own=self.transport.inside,
-                owners=self._contained.owners(),
-                manager_port=self._contained.manager_port(),
-                children=selector.children,
-                starters=selector.starters,
-            )
-        )
+        found = session.find(self.search.request(self.transport.inside, pids))
         self._looked = True
-        if query is None and found.processes:
-            self.outcomes += self._contained.empty(found.processes)
-        doubts = {one.pid: self._contained.doubt(one) for one in found.processes}
-        self.outcomes += filter(None, doubts.values())
-        processes = tuple(self._contained.known(one) for one in found.processes if not doubts[one.pid])
-        processes = with_relatives(processes)
-        processes, others_named = by_name(processes, selector.name)
-        told = {one.pid for one in found.ignored}
-        ignored = (*others_named, *(one for one in overlooked if one.pid not in told), *found.ignored)
-        ignored = tuple(map(self._contained.named, ignored))
-        # Processes that another visit has: the machine is known under several names.
-        self.left = self._group.machines.claim(self.facts, self.host.name, processes)
-        others = (
-            Ignored(pid, f"it is left to {name}, which is the same machine")
-            for pid, name in self.left.items()
-        )
-        processes = tuple(one for one in processes if one.pid not in self.left)
-        doubtful_first = sorted((*others, *ignored), key=lambda one: not one.doubtful)
-        found = replace(found, processes=processes, ignored=tuple(doubtful_first))
-        self.processes = len(processes)
-        if not processes:
+        if selector.kind == "containers" and found.processes:
+            self.outcomes += self.search.contained.empty(found.processes)
+        self.left = {}
+        found = self.sift(found, overlooked)
+        self.processes = len(found.processes)
+        if not found.processes:
             if selector.kind == "text" and not found.ignored and self._group.alone:
                 with suppress(HostError):  # it is a hint only
                     found = replace(found, ignored=near_names(selector, session.list().processes))
@@ -270,8 +231,24 @@ class Visit(ABC):
         elif selector.kind == "pids" and self._group.alone:  # of several hosts, another may have it
             missing = [one for one in found.ignored if not one.doubtful]
             if missing:
-                self.note(Status.DEGRADED, "find", _one_by_one(missing), code="pid-missing")
+                self.note(Status.DEGRADED, "find", one_by_one(missing), code="pid-missing")
         return found
+
+    def sift(
+        self, found: Found, overlooked: Sequence[Ignored] = (), earlier: Sequence[Process] = ()
+    ) -> Found:
+        """What is meant of an answer, without what another visit has: the machine is known under several
+        names. For `earlier` see `Search.sift`."""
+        found, doubts = self.search.sift(found, overlooked, earlier)
+        self.outcomes += doubts
+        left = self._group.machines.claim(self.facts, self.host.name, found.processes)
+        self.left = {**self.left, **left}
+        others = (
+            Ignored(pid, f"it is left to {name}, which is the same machine") for pid, name in left.items()
+        )
+        processes = tuple(one for one in found.processes if one.pid not in left)
+        doubtful_first = sorted((*others, *found.ignored), key=lambda one: not one.doubtful)
+        return replace(found, processes=processes, ignored=tuple(doubtful_first))
 
     def left_to_others(self) -> list[Outcome]:
         """An outcome for each other name of the machine, with its number of processes."""
@@ -331,7 +308,7 @@ class Visit(ABC):
             stage = why.stage if isinstance(why, HostError) else self.ledger_stage
             self.needless = self.host.optional and isinstance(why, NoShell)
             status = Status.DEGRADED if self.needless else Status.FAILED
-            reason = f"{why.reason}{self._contained.missing(self.unseen())}"
+            reason = f"{why.reason}{self.search.contained.missing(self.unseen())}"
             self.note(status, stage, reason, why.remedy, why.code, why.parameters)
         self.report("failed", why.reason)
 
@@ -346,9 +323,9 @@ class Visit(ABC):
 
         Empty if a selector narrows them, or if nobody named the containers.
         """
-        if self._looked or self.needless or self._selector.kind != "containers":
+        if self._looked or self.needless or self.search.selector.kind != "containers":
             return ()
-        return self._contained.pods()
+        return self.search.contained.pods()
 
     def finish(self, session: AgentSession) -> None:
         """End the session. A failure here does not affect the results."""
@@ -421,38 +398,9 @@ class Visit(ABC):
             _log.debug("closing %s", self.host.name, exc_info=True)
 
 
-def near_names(selector: Selector, listed: Sequence[Listed]) -> tuple[Ignored, ...]:
-    """Processes whose command lines have a word like the selector's text: JVMs, unless others match too."""
-    text = selector.text.rpartition(".")[2]
-    for one in listed:
-        if selector.native or _JAVA.match(one.command):
-            near = get_close_matches(text, _WORD.findall(one.command), n=1, cutoff=_LIKE)
-            if near and near[0] != text:
-                return (Ignored(one.pid, f"did you mean {near[0]}?"),)
-    return ()
-
-
 def remedy_here(host: Host, facts: HostFacts | None, code: str, user: str) -> str:
     """What to do on this machine, where nobody connects, about a process of another user; else ""."""
     other = facts is not None and facts.user not in ("root", user)
     if code != "not-permitted" or host.address != HERE or not other:
         return ""
     return f"put `sudo -u {user}` before the command, or use --become sudo"
-
-
-def idle_reason(found: Found, host: Host, selector: Selector) -> str:
-    """Why nothing on a host matches, with the first process that was left out, or those that were named."""
-    if selector.kind == "pids" and found.ignored:
-        return _one_by_one(found.ignored)
-    count = len(host.containers)
-    where = f" in {'its container' if count == 1 else f'any of its {count} containers'}" if count else ""
-    ignored = f"; left out: {found.ignored[0].pid} ({found.ignored[0].reason})" if found.ignored else ""
-    looked = f"{found.searched} {'process' if found.searched == 1 else 'processes'} searched"
-    if not found.searched:
-        looked = "it has no other processes than those of this connection"
-    return f"no process matches{where} ({looked}{ignored})"
-
-
-def _one_by_one(ignored: Sequence[Ignored]) -> str:
-    """ "process 7: there is no such process"."""
-    return some([f"process {one.pid}: {one.reason}" for one in ignored], _SHOWN, "processes")

@@ -19,7 +19,7 @@ KNOWN = {
 FINDS = f"""
 hello()
 request = read()
-want = dict(type="find", selector=SELECTOR, containers=CONTAINERS, native=NATIVE, **VOUCHED)
+want = dict(type="find", selector=SELECTOR, containers=CONTAINERS, **NATIVE, **VOUCHED)
 assert request == want, request
 say("found", searched=9, processes=FOUND, ignored=[dict(pid=9, reason="Python worker", container={ONE!r})])
 read()
@@ -38,7 +38,7 @@ def look(fleet):
         names = {
             "SELECTOR": expected,
             "CONTAINERS": list(containers),
-            "NATIVE": native,
+            "NATIVE": {"native": True} if native else {},
             "VOUCHED": vouched or {},
         }
         body = "".join(f"{name} = {value!r}\n" for name, value in names.items())
