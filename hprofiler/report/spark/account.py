@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hprofiler.analysis.spark.account import GROUPS, Account, Gap, Part, StageTime
+from hprofiler.analysis.spark.account import GROUPS, Account, Part, StageTime
 from hprofiler.analysis.spark.finding import SparkFinding
+from hprofiler.analysis.spark.sweep import Gap
 from hprofiler.analysis.spark.what_if import WhatIf
 from hprofiler.analysis.spark.words import gap_text, text_alone
 from hprofiler.analysis.words import percent, plain

@@ -1,0 +1,309 @@
+"""A walk over an application's time, from its start to its end: to which stage each moment belongs, and
+whether few or many tasks ran; or that no stage was there. What the parts mean, `account` says.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush, heapreplace
+
+from hprofiler.spark.application import DRIVERS, Application
+from hprofiler.spark.replay.schedule import Replay, ReplayStage
+
+NO_STAGE = ("before-first-executor", "before-first-stage", "between-stages", "after-last-stage")
+NARROW = ("no-task", "one-task", "few-tasks", "tail", "slow-launch")
+_BY_STAGE = ("no-executor", *NARROW, "work")
+_FEW = 4
+"""Fewer tasks than a quarter of the slots are few."""
+LONGEST_GAPS = 5
+_BITS = 20
+"""Of a number that stands for the begin or end of a task: which stage it belongs to."""
+_MASK = (1 << _BITS) - 1
+_ENDS, _BEGINS = range(2)
+_OPENS, _CLOSES, _SLOTS, _QUERY_STARTS, _QUERY_ENDS = range(5)
+_Mark = tuple[int, int, tuple[int, int], int]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A time without any stage, in milliseconds. `before` and `after` are the stages around it as (id,
+    attempt), None at an end. `query` is the SQL execution that ran for most of it, if it ran for half."""
+
+    start: int
+    end: int
+    before: tuple[int, int] | None
+    after: tuple[int, int] | None
+    query: int | None
+
+    @property
+    def time(self) -> int:
+        return self.end - self.start
+
+
+class Gaps:
+    """The times without a stage of one part: their sum and count, for how long of them a SQL execution ran,
+    and the longest ones."""
+
+    def __init__(self) -> None:
+        self.time = self.count = self.in_queries = 0
+        self.longest: list[Gap] = []
+
+    def add(self, gap: Gap, in_queries: int) -> None:
+        self.time += gap.time
+        self.count += 1
+        self.in_queries += in_queries
+        if len(self.longest) < LONGEST_GAPS or gap.time > self.longest[-1].time:
+            self.longest = sorted((*self.longest, gap), key=lambda one: -one.time)[:LONGEST_GAPS]
+
+
+class Sweep:
+    """What the walk finds, in milliseconds: `of_stage` by part and by the stage's place in the replay, and
+    `gaps` by part. `slots_of` are the most slots that each stage had, `slot_time` is that of all slots, and
+    `idle` that of slots without a task, by group."""
+
+    def __init__(self, application: Application, replay: Replay, start: int, end: int) -> None:
+        self._application, self._stages = application, replay.stages
+        self._start, self._end = start, end
+        count = len(self._stages)
+        self.of_stage = {code: array("q", bytes(8 * count)) for code in _BY_STAGE}
+        self.slots_of = array("q", bytes(8 * count))
+        self.gaps = {code: Gaps() for code in NO_STAGE}
+        self.slot_time = 0
+        self.idle = dict.fromkeys(("no-stage", "no-executor", "narrow", "work"), 0)
+        self._counts = [number_of_tasks(stage) for stage in self._stages]
+        marks = sorted(_marks(application, replay, start, end))
+        self._first = min((mark[0] for mark in marks if mark[1] == _OPENS), default=end)
+        apart = (one for one in application.workers if one.id not in DRIVERS)
+        added = min((one.added for one in apart if one.added), default=0)
+        self._first_executor = added if start < added < self._first else start
+        self._now = start
+        self._slots = 0
+        self._open: dict[tuple[int, int], int] = {}
+        self._running = _Running()
+        self._queries: dict[int, None] = {}
+        self._gap_start = start
+        self._gap_queries: dict[int, int] = {}
+        self._before: tuple[int, int] | None = None
+        self._tasks = _Tasks(self._stages, application.until or end)
+        for mark in (*marks, (end, _CLOSES, (-1, -1), -1)):
+            self._run_tasks(mark[0])
+            self._advance(mark[0])
+            self._take(*mark)
+
+    def _run_tasks(self, until: int) -> None:
+        """Walk over the begins and ends of tasks before a moment."""
+        running, now = self._running, self._now
+        for event in self._tasks.before(until):
+            moment, number = event >> (_BITS + 1), event >> 1 & _MASK
+            if moment > now:
+                self._advance(moment)
+                now = moment
+            if event & 1 == _BEGINS:
+                if not running.total and not self._open:
+                    self._close_gap(self._stages[number])
+                running.begin(number)
+            else:
+                running.end(number)
+                if not running.total and not self._open:
+                    self._open_gap(self._stages[number])
+
+    def _advance(self, moment: int) -> None:
+        """All is as it is until a moment."""
+        since, until = max(self._now, self._start), min(moment, self._end)
+        self._now = max(self._now, moment)
+        time = until - since
+        if time <= 0:
+            return
+        total, slots = self._running.total, self._slots
+        if total:
+            number = self._running.widest()
+            code = self._width(number, total, slots, since)
+        elif self._open:
+            number = next(iter(self._open.values()))
+            code = "no-task" if slots > 0 else "no-executor"
+        else:
+            if self._queries:
+                query = next(reversed(self._queries))
+                self._gap_queries[query] = self._gap_queries.get(query, 0) + time
+            self._count_slots("no-stage", slots, 0, time)
+            return
+        self.of_stage[code][number] += time
+        self.slots_of[number] = max(self.slots_of[number], slots)
+        group = code if code in ("work", "no-executor") else "narrow"
+        self._count_slots(group, slots, total, time)
+
+    def _count_slots(self, group: str, slots: int, total: int, time: int) -> None:
+        self.slot_time += max(0, slots) * time
+        self.idle[group] += max(0, slots - total) * time
+
+    def _width(self, number: int, total: int, slots: int, since: int) -> str:
+        if total * _FEW >= slots:
+            return "work"
+        if self._counts[number] <= 1:
+            return "one-task"
+        if self._counts[number] * _FEW < slots:
+            return "few-tasks"
+        return "tail" if since >= self._tasks.last_launch[number] else "slow-launch"
+
+    def _take(self, _moment: int, what: int, key: tuple[int, int], number: int) -> None:
+        if what == _OPENS:
+            if not self._running.total and not self._open:
+                self._close_gap(self._stages[number], key)
+            self._open[key] = number
+        elif what == _CLOSES:
+            if key in self._open:
+                del self._open[key]
+                if not self._running.total and not self._open:
+                    self._open_gap(self._stages[number], key)
+            elif number < 0 and not self._running.total and not self._open:
+                self._close_gap(None)
+        elif what == _SLOTS:
+            self._slots += number
+        elif what == _QUERY_STARTS:
+            self._queries[number] = None
+        else:
+            self._queries.pop(number, None)
+
+    def _open_gap(self, stage: ReplayStage, key: tuple[int, int] | None = None) -> None:
+        self._before = key or (stage.id, stage.attempts[-1].attempt)
+        self._gap_start = self._now
+        self._gap_queries = {}
+
+    def _close_gap(self, stage: ReplayStage | None, key: tuple[int, int] | None = None) -> None:
+        start, end = max(self._gap_start, self._start), min(self._now, self._end)
+        if end <= start:
+            return
+        after = key or (stage and (stage.id, stage.attempts[0].attempt)) or None
+        if self._before is None and after is not None:
+            executor = min(end, self._first_executor)
+            if executor > start:
+                self.gaps["before-first-executor"].add(Gap(start, executor, None, None, None), 0)
+                start = executor
+        code = "between-stages"
+        if self._before is None:
+            code = "before-first-stage"
+        elif after is None:
+            code = "after-last-stage"
+        if end > start:
+            in_queries = min(end - start, sum(self._gap_queries.values()))
+            gap = Gap(start, end, self._before, after, self._query(end - start))
+            self.gaps[code].add(gap, in_queries)
+
+    def _query(self, time: int) -> int | None:
+        """The root of the query that ran for most of a gap, if it did for half of its time."""
+        queries, known = self._gap_queries, self._application.sql
+        most = max(queries, key=queries.__getitem__, default=None)
+        if most is None or 2 * queries[most] < time:
+            return None
+        return known[most].root if known[most].root in known else most
+
+
+class _Running:
+    """How many tasks run, in all and by stage."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._of_stage: dict[int, int] = {}
+        self._with: list[dict[int, None]] = [{}]  # the stages with so many tasks
+        self._most = 0
+
+    def begin(self, stage: int) -> None:
+        self.total += 1
+        self._change(stage, 1)
+
+    def end(self, stage: int) -> None:
+        self.total -= 1
+        self._change(stage, -1)
+
+    def _change(self, stage: int, by: int) -> None:
+        before = self._of_stage.pop(stage, 0)
+        now = before + by
+        if before:
+            del self._with[before][stage]
+        if now:
+            self._of_stage[stage] = now
+            if now == len(self._with):
+                self._with.append({})
+            self._with[now][stage] = None
+        if now > self._most or not self._with[self._most]:
+            self._most = now
+
+    def widest(self) -> int:
+        """The stage with most tasks; of several that which has had so many for longest."""
+        return next(iter(self._with[self._most]))
+
+
+class _Tasks:
+    """Begins and ends of all tasks, also of those that failed. The columns of a stage are read when its first
+    task can have begun, and kept until its last one has ended. `last_launch` is when the last task of each
+    stage that was read began for the first time."""
+
+    def __init__(self, stages: Sequence[ReplayStage], until: int) -> None:
+        self._stages, self._until = stages, until
+        self._waiting = sorted(range(len(stages)), key=lambda number: -_begin(stages[number]))
+        self._next: list[tuple[int, Iterator[int]]] = []
+        self.last_launch = array("q", bytes(8 * len(stages)))
+
+    def before(self, moment: int) -> Iterator[int]:
+        """Those before a moment that were not asked for yet, by time: as numbers of that, the stage, and
+        whether it is a begin."""
+        stages, waiting, following = self._stages, self._waiting, self._next
+        while waiting and _begin(stages[waiting[-1]]) < moment:
+            self._read(waiting.pop())
+        until = moment << (_BITS + 1)
+        while following and following[0][0] < until:
+            event, of_stage = following[0]
+            yield event
+            after = next(of_stage, None)
+            if after is None:
+                heappop(following)
+            else:
+                heapreplace(following, (after, of_stage))
+
+    def _read(self, number: int) -> None:
+        launches, ends = array("q"), array("q")
+        last_launch = 0
+        for attempt in self._stages[number].attempts:
+            last = attempt.end or self._until
+            for launch, finish, again in attempt.tasks.columns("launch", "finish", "attempt"):
+                end = finish or last
+                if launch and end > launch:
+                    launches.append(launch)
+                    ends.append(end)
+                    if not again and launch > last_launch:
+                        last_launch = launch
+        self.last_launch[number] = last_launch
+        for moments, what in ((launches, _BEGINS), (ends, _ENDS)):
+            events = _events(array("q", sorted(moments)), number << 1 | what)
+            first = next(events, None)
+            if first is not None:
+                heappush(self._next, (first, events))
+
+
+def _events(moments: Sequence[int], code: int) -> Iterator[int]:
+    return (moment << (_BITS + 1) | code for moment in moments)
+
+
+def _begin(stage: ReplayStage) -> int:
+    return min(filter(None, (stage.start, stage.first_launch)), default=0)
+
+
+def number_of_tasks(stage: ReplayStage) -> int:
+    return max(one.num_tasks or len(one.tasks) for one in stage.attempts)
+
+
+def _marks(application: Application, replay: Replay, start: int, end: int) -> Iterator[_Mark]:
+    """Moments at which stages open and close, slots come and go, and queries start and end."""
+    for number, stage in enumerate(replay.stages):
+        for one in stage.attempts:
+            if one.start and one.start < end:
+                yield max(start, one.start), _OPENS, one.key, number
+                yield min(end, max(one.start, one.end or end, start)), _CLOSES, one.key, number
+    for moment, change in replay.slots.changes:
+        yield max(start, min(moment, end)), _SLOTS, (0, 0), change
+    for query in application.sql.values():
+        if query.start and query.start < end:
+            yield max(start, query.start), _QUERY_STARTS, (0, 0), query.id
+            yield min(end, max(start, query.start, query.end or end)), _QUERY_ENDS, (0, 0), query.id
