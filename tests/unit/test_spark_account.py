@@ -11,8 +11,8 @@ from hprofiler.analysis.spark.account import GROUPS, Account, account
 from hprofiler.analysis.spark.findings import account_findings, judge
 from hprofiler.analysis.spark.words import finding_text, sentence
 from hprofiler.app.spark_source import read_source
-from hprofiler.report.spark.account import account_part, account_record, what_if_line
-from hprofiler.spark.application import FAILED
+from hprofiler.report.spark.account import account_part, account_record, remedy_of, what_if_line
+from hprofiler.spark.application import FAILED, KILLED
 from hprofiler.spark.log.sql import SqlExecution
 from hprofiler.spark.replay.schedule import Replay
 from tests.unit.spark_application import LOG, START, Made
@@ -111,8 +111,6 @@ Task = tuple[int, int, dict[str, int]]
         ([(0, 1000), (0, 1000)], {"few-tasks": 1000}),
         ([(0, 400)] * 11 + [(0, 1000)], {"other": 400, "tail": 600}),
         ([(0, 400)] + [(500, 500)] * 11, {"slow-launch": 400, "no-task": 100, "other": 500}),
-        # What is done again is no launch that others waited for.
-        ([(0, 400)] * 11 + [(0, 500), (500, 500, {"attempt": 1})], {"other": 400, "tail": 600}),
     ],
 )
 def test_few_tasks_on_many_slots(tasks: list[Task], expected: dict[str, int]) -> None:
@@ -120,6 +118,52 @@ def test_few_tasks_on_many_slots(tasks: list[Task], expected: dict[str, int]) ->
     made.job(0, 0, 1000, (0,))
     made.stage(0, 0, 1000, tasks)  # type: ignore[arg-type]
     assert parts(of(made, 1000)) == expected
+
+
+def again(launch: int, time: int, attempt: int = 0, **more: int) -> Task:
+    """A try of the last of 12 tasks."""
+    return launch, time, {"index": 11, "partition": 11, "attempt": attempt, **more}
+
+
+@pytest.mark.parametrize(
+    ("tries", "expected"),
+    [
+        # The last one takes 400 ms, as the other tasks do.
+        (
+            [again(0, 300, status=FAILED), again(300, 300, 1, status=FAILED), again(600, 400, 2)],
+            {"retries": 600},
+        ),
+        ([again(0, 500, status=FAILED), again(500, 500, 1, status=FAILED)], {"retries": 600}),
+        # It is slow, and failed once at the begin.
+        ([again(0, 100, status=FAILED), again(100, 900, 1)], {"tail": 500, "retries": 100}),
+        # Its output was lost.
+        ([again(0, 600), again(800, 200, 1)], {"tail": 200, "no-task": 200, "retries": 200}),
+        # A copy, as it was slow.
+        ([again(0, 1000, status=KILLED), again(500, 500, 1, speculative=1)], {"tail": 600}),
+    ],
+)
+def test_few_tasks_that_failed_or_were_tried_again(tries: list[Task], expected: dict[str, int]) -> None:
+    made = Made(a=12)
+    made.job(0, 0, 1000, (0,))
+    made.stage(0, 0, 1000, [*[(0, 400)] * 11, *tries])
+    made.application.stages[0, 0].num_tasks = 12
+    found = of(made, 1000)
+    assert {code: time for code, time in parts(found).items() if code in GROUPS["narrow"]} == expected
+
+
+def test_a_stage_that_is_repeated_for_few_of_its_tasks() -> None:
+    made = Made(a=12)
+    made.job(0, 0, 1000, (0,))
+    made.stage(0, 0, 500, [*[(0, 400)] * 11, again(0, 500, status=FAILED)])
+    made.stage(0, 600, 1000, [again(600, 400)], attempt=1)
+    found = of(made, 1000)
+    assert parts(found) == {"between-stages": 100, "repeated": 37, "other": 363, "retries": 500}
+    assert found.part("retries").stages[0].attempts == (0, 1)
+    narrow, *_ = account_findings(found)
+    assert finding_text(narrow).endswith(
+        "(50%), while tasks of stage 0 (attempts 0, 1) failed or were tried again"
+    )
+    assert "why tasks failed" in remedy_of(narrow)
 
 
 def test_what_tasks_did_never_counts_twice() -> None:

@@ -5,9 +5,9 @@ A moment is, by what is true first:
 - `no-stage`: no stage was open and no task ran. The driver worked alone, or waited: for the first executor,
   if that came before the first stage; before the first stage, between stages, after the last one.
 - `no-executor`: a stage was open, but no slot was there.
-- `narrow`: a stage was open, and fewer than a quarter of the slots had a task: none; the only task of a
-  stage; all tasks of a stage, as it has no more; the last tasks of a stage, after each had begun once; or few
-  of a stage that has more to launch.
+- `narrow`: a stage was open, and fewer than a quarter of the slots had a task: none; only tasks that would
+  have ended before, had none failed (`retries`); the only task of a stage; all tasks of a stage, as it has no
+  more; the last tasks of a stage, after each had begun once; or few of a stage that has more to launch.
 - `work`: everything else. It is divided by what the stages' tasks did, spread evenly over their time.
 
 Where several stages are open, a moment belongs to the one with most tasks running; if no task runs, to the

@@ -9,19 +9,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
 
-from hprofiler.spark.application import DRIVERS, Application
+from hprofiler.spark.application import DRIVERS, FAILED, RUNNING, SUCCESS, Application
 from hprofiler.spark.replay.schedule import Replay, ReplayStage
 
 NO_STAGE = ("before-first-executor", "before-first-stage", "between-stages", "after-last-stage")
-NARROW = ("no-task", "one-task", "few-tasks", "tail", "slow-launch")
+NARROW = ("no-task", "one-task", "few-tasks", "tail", "retries", "slow-launch")
 _BY_STAGE = ("no-executor", *NARROW, "work")
 _FEW = 4
 """Fewer tasks than a quarter of the slots are few."""
 LONGEST_GAPS = 5
-_BITS = 20
-"""Of a number that stands for the begin or end of a task: which stage it belongs to."""
-_MASK = (1 << _BITS) - 1
-_ENDS, _BEGINS = range(2)
+_BITS = 22
+"""Of a number that stands for the begin or end of a task: which stage it belongs to, and what it is."""
+_STAGE = (1 << _BITS - 2) - 1
+_ENDS, _BEGINS, _ENDS_AGAIN, _BEGINS_AGAIN = range(4)
 _OPENS, _CLOSES, _SLOTS, _QUERY_STARTS, _QUERY_ENDS = range(5)
 _Mark = tuple[int, int, tuple[int, int], int]
 
@@ -81,7 +81,7 @@ class Sweep:
         self._now = start
         self._slots = 0
         self._open: dict[tuple[int, int], int] = {}
-        self._running = _Running()
+        self._running = _Running(count)
         self._queries: dict[int, None] = {}
         self._gap_start = start
         self._gap_queries: dict[int, int] = {}
@@ -96,18 +96,20 @@ class Sweep:
         """Walk over the begins and ends of tasks before a moment."""
         running, now = self._running, self._now
         for event in self._tasks.before(until):
-            moment, number = event >> (_BITS + 1), event >> 1 & _MASK
+            moment, number, what = event >> _BITS, event >> 2 & _STAGE, event & 3
             if moment > now:
                 self._advance(moment)
                 now = moment
-            if event & 1 == _BEGINS:
+            if what == _BEGINS:
                 if not running.total and not self._open:
                     self._close_gap(self._stages[number])
                 running.begin(number)
-            else:
+            elif what == _ENDS:
                 running.end(number)
                 if not running.total and not self._open:
                     self._open_gap(self._stages[number])
+            else:
+                running.again[number] += 1 if what == _BEGINS_AGAIN else -1
 
     def _advance(self, moment: int) -> None:
         """All is as it is until a moment."""
@@ -141,6 +143,8 @@ class Sweep:
     def _width(self, number: int, total: int, slots: int, since: int) -> str:
         if total * _FEW >= slots:
             return "work"
+        if self._running.only_again(number):
+            return "retries"
         if self._counts[number] <= 1:
             return "one-task"
         if self._counts[number] * _FEW < slots:
@@ -201,10 +205,12 @@ class Sweep:
 
 
 class _Running:
-    """How many tasks run, in all and by stage."""
+    """How many tasks run, in all and by stage; `again` are those that would have ended before, had none of
+    them failed."""
 
-    def __init__(self) -> None:
+    def __init__(self, stages: int) -> None:
         self.total = 0
+        self.again = array("q", bytes(8 * stages))
         self._of_stage: dict[int, int] = {}
         self._with: list[dict[int, None]] = [{}]  # the stages with so many tasks
         self._most = 0
@@ -234,6 +240,9 @@ class _Running:
         """The stage with most tasks; of several that which has had so many for longest."""
         return next(iter(self._with[self._most]))
 
+    def only_again(self, stage: int) -> bool:
+        return self.again[stage] == self._of_stage[stage]
+
 
 class _Tasks:
     """Begins and ends of all tasks, also of those that failed. The columns of a stage are read when its first
@@ -247,12 +256,12 @@ class _Tasks:
         self.last_launch = array("q", bytes(8 * len(stages)))
 
     def before(self, moment: int) -> Iterator[int]:
-        """Those before a moment that were not asked for yet, by time: as numbers of that, the stage, and
-        whether it is a begin."""
+        """Those before a moment that were not asked for yet, by time: as numbers of that, the stage, and what
+        it is."""
         stages, waiting, following = self._stages, self._waiting, self._next
         while waiting and _begin(stages[waiting[-1]]) < moment:
             self._read(waiting.pop())
-        until = moment << (_BITS + 1)
+        until = moment << _BITS
         while following and following[0][0] < until:
             event, of_stage = following[0]
             yield event
@@ -263,27 +272,70 @@ class _Tasks:
                 heapreplace(following, (after, of_stage))
 
     def _read(self, number: int) -> None:
-        launches, ends = array("q"), array("q")
+        stage = self._stages[number]
+        begins, ends = array("q"), array("q")
+        tries: dict[int, list[_Try]] = {partition: [] for partition in _tried_again(stage)}
         last_launch = 0
-        for attempt in self._stages[number].attempts:
+        for attempt in stage.attempts:
             last = attempt.end or self._until
-            for launch, finish, again in attempt.tasks.columns("launch", "finish", "attempt"):
+            names = ("launch", "finish", "partition", "status", "attempt")
+            for launch, finish, partition, status, again in attempt.tasks.columns(*names):
                 end = finish or last
                 if launch and end > launch:
-                    launches.append(launch)
+                    begins.append(launch)
                     ends.append(end)
-                    if not again and launch > last_launch:
+                    if partition in tries:
+                        tries[partition].append((launch, end, status in (SUCCESS, RUNNING)))
+                    elif not again and launch > last_launch:
                         last_launch = launch
-        self.last_launch[number] = last_launch
-        for moments, what in ((launches, _BEGINS), (ends, _ENDS)):
-            events = _events(array("q", sorted(moments)), number << 1 | what)
-            first = next(events, None)
-            if first is not None:
-                heappush(self._next, (first, events))
+        first_tries = (min(one)[0] for one in tries.values() if one)
+        self.last_launch[number] = max(last_launch, max(first_tries, default=0))
+        repeats = [one for of_partition in tries.values() for one in _repeats(of_partition)]
+        self._add(begins, number, _BEGINS)
+        self._add(ends, number, _ENDS)
+        self._add([since for since, _ in repeats], number, _BEGINS_AGAIN)
+        self._add([until for _, until in repeats], number, _ENDS_AGAIN)
+
+    def _add(self, moments: Sequence[int], number: int, what: int) -> None:
+        in_order, code = array("q", sorted(moments)), number << 2 | what
+        events = (moment << _BITS | code for moment in in_order)
+        first = next(events, None)
+        if first is not None:
+            heappush(self._next, (first, events))
 
 
-def _events(moments: Sequence[int], code: int) -> Iterator[int]:
-    return (moment << (_BITS + 1) | code for moment in moments)
+_Try = tuple[int, int, bool]
+"""When a task began and ended, and whether it did not fail."""
+
+
+def _tried_again(stage: ReplayStage) -> set[int]:
+    """The partitions of tasks that failed or ran again, but for copies of slow ones."""
+    found: set[int] = set()
+    before: set[int] = set()
+    for attempt in stage.attempts:
+        own: set[int] = set()
+        for columns in attempt.tasks.parts("partition", "status", "attempt", "speculative"):
+            partitions, statuses, again, _ = columns
+            if FAILED in statuses or any(again):
+                rows = zip(*columns, strict=True)
+                found.update(
+                    one for one, status, number, copy in rows if status == FAILED or (number and not copy)
+                )
+            if len(stage.attempts) > 1:
+                own.update(partitions)
+        found |= own & before
+        before |= own
+    return found
+
+
+def _repeats(tries: list[_Try]) -> Iterator[tuple[int, int]]:
+    """The times in which a task would have ended before, had its first try been the first good one."""
+    tries.sort()
+    took = min(((end, end - launch) for launch, end, is_good in tries if is_good), default=(0, 0))[1]
+    for launch, end, _ in tries:
+        since = max(launch, tries[0][0] + took)
+        if since < end:
+            yield since, end
 
 
 def _begin(stage: ReplayStage) -> int:

@@ -64,6 +64,7 @@ _NARROW = {
     "one-task": "in {stage}, which has 1 task for {slots}",
     "few-tasks": "in {stage}, which has {tasks} for {slots}",
     "tail": "while the last of the {tasks} of {stage} ran",
+    "retries": "while tasks of {stage} failed or were tried again",
     "slow-launch": "in {stage}, while more of its {tasks} waited",
 }
 _MANY_NARROW = {
@@ -71,6 +72,7 @@ _MANY_NARROW = {
     "one-task": "in {count} of 1 task",
     "few-tasks": "in {count} of few tasks",
     "tail": "in {count}, while their last tasks ran",
+    "retries": "in {count}, while tasks failed or were tried again",
     "slow-launch": "in {count}, while more of their tasks waited",
 }
 _WASTE = (

@@ -108,6 +108,7 @@ PARTS = {
     "one-task": "few tasks, stages of 1 task",
     "few-tasks": "few tasks, stages of few tasks",
     "tail": "few tasks, the last of a stage",
+    "retries": "few tasks, failed or tried again",
     "slow-launch": "few tasks, more wait to be launched",
     "cpu": "at full width: CPU",
     "fetch": "at full width: shuffle fetch",
@@ -142,6 +143,8 @@ REMEDIES = {
     "input splits); or use fewer slots",
     "narrow/tail": "spread the data of the slow tasks: salt or broadcast skewed keys, "
     "spark.sql.adaptive.skewJoin.enabled, more partitions; if only a host is slow, spark.speculation",
+    "narrow/retries": "see below why tasks failed, and mend that: all others waited for their next tries. "
+    "More partitions or salted keys do not help",
     "narrow/slow-launch": "see why tasks wait though slots are free: spark.locality.wait, a busy driver, "
     "resources of a task (GPUs) that bound the slots",
     "stage-wait/fetch": "shuffle less (filter and aggregate earlier, broadcast small tables), or use larger "
