@@ -224,7 +224,7 @@ def test_the_record_and_the_table_have_all_of_it() -> None:
     assert record["total"] == sum(record["groups"].values()) == sum(part["time"] for part in record["parts"])
     assert [part["name"] for part in record["parts"]] == [code for codes in GROUPS.values() for code in codes]
     text = account_part(judged.account, judged.findings).text
-    assert "90.0%  at full width: not timed by Spark" in text and "10.0%  no stage, before" in text
+    assert "90.0%  many tasks: not timed by Spark" in text and "10.0%  no stage, before" in text
 
 
 def test_sparklens_says_the_same_of_driver_and_executors() -> None:

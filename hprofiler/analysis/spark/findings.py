@@ -196,7 +196,7 @@ def spark_findings(
 
 
 def _work(made: Account) -> SparkFinding:
-    """The time at full width, where no stage stands for it; and what tasks mostly did besides the CPU."""
+    """The time with many tasks, where no stage stands for it; and what tasks mostly did besides the CPU."""
     work = made.group("work")
     shares = {code: made.part(code).time / work for code in GROUPS["work"]}
     parameters: dict[str, Any] = {"share": made.share(work), "cpu": shares["cpu"]}

@@ -35,7 +35,7 @@ TEXTS = {
     "no-stage": "no stage ran for {cost} of {total} ({share:.0%}){parts}{longest}",
     "no-executor": "no executor was there for {cost} of {total} ({share:.0%}){longest}",
     "narrow": "fewer than a quarter of the slots had a task for {cost} of {total} ({share:.0%}){longest}",
-    "work": "tasks ran at full width for {share:.0%} of the time{most}",
+    "work": "a quarter of the slots or more had tasks for {share:.0%} of the time{most}",
     "stage-share": "{stage} takes {share:.0%} of the time{on_cpu}",
     "stage-wait": "{share:.0%} of its task time is {what}",
     "data-skew": "its task {task} reads {times:.0f} x the median",
