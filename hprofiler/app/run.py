@@ -15,6 +15,7 @@ import msgspec
 from hprofiler.base.background import TooLate, result_within, start
 from hprofiler.base.errors import Defect, HprofilerError, PicturesError, RunFolderError
 from hprofiler.base.version import __version__
+from hprofiler.collect.following import Following
 from hprofiler.collect.ledger import with_causes
 from hprofiler.collect.limits import USUAL, Care
 from hprofiler.collect.recording import collect
@@ -36,8 +37,10 @@ _log = logging.getLogger(__name__)
 class RunRequest:
     """Everything a run needs to know; `command` is what the user typed, without passwords.
 
-    Without `keep_empty`, a run without a recording leaves no run folder. `spark` is where the stages of a
-    Spark application are known; without `slices` samples are not divided by them.
+    With `joins`, processes that start during the recording join it; with `until_over` it ends with the job,
+    after the time of `sampling` at the latest; it waits `wait` seconds for the first process. Without
+    `keep_empty`, a run without a recording leaves no run folder. `spark` is where the stages of a Spark
+    application are known; without `slices` samples are not divided by them.
     """
 
     located: Located
@@ -53,6 +56,15 @@ class RunRequest:
     keep_empty: bool = True
     spark: SparkDriver | Path | None = None
     slices: bool = True
+    joins: bool = False
+    until_over: bool = False
+    wait: float = 0.0
+    most_hosts: int = 1000
+
+    def following(self) -> Following | None:
+        if not self.joins:
+            return None
+        return Following(self.located.look, self.until_over, self.wait, self.most_hosts)
 
 
 @dataclass(frozen=True)
@@ -112,6 +124,7 @@ def _run_into(
 
     started = datetime.now(timezone.utc)
     sink = FolderSink(folder)
+    following = request.following()
     with on_interrupt(stop.request):  # until run.json is written
         results = tuple(
             collect(
@@ -123,9 +136,10 @@ def _run_into(
                 listener,
                 stop,
                 request.care,
+                following,
             )
         )
-        new_processes = _ask_for_new_processes(request.located, results[0].name)
+        new_processes = _ask_for_new_processes(request.located, results[0].name, following)
         # Parts of the target that cannot be visited count as hosts.
         results += tuple(HostRecord(name=one.host, outcomes=(one,)) for one in request.located.absent)
         record = _record(request, results, started, stop)
@@ -168,8 +182,11 @@ def _defect(error: Exception, kept: str) -> Defect:
     return Defect(f"a bug in hprofiler ({type(error).__name__}: {error})", kept)
 
 
-def _ask_for_new_processes(located: Located, first: str) -> Callable[[], tuple[Outcome, ...]]:
-    """Ask on a thread which processes started during the recording; the result waits for the outcomes.
+def _ask_for_new_processes(
+    located: Located, first: str, following: Following | None
+) -> Callable[[], tuple[Outcome, ...]]:
+    """Ask on a thread what has started during the recording, and was not visited; the result waits for the
+    outcomes.
 
     If the target does not answer within `_NEW_PROCESSES_SECONDS`, only these outcomes are missing.
     """
@@ -178,8 +195,9 @@ def _ask_for_new_processes(located: Located, first: str) -> Callable[[], tuple[O
         reason = f"cannot list the processes that started during the recording: {why}"
         return (Outcome(first, Status.DEGRADED, "find", reason, code="new-processes-unknown"),)
 
+    seen = following.containers if following else ()
     try:
-        answer = start(lambda: tuple(located.new_processes()))
+        answer = start(lambda: tuple(located.new_processes(seen)))
     except RuntimeError as error:
         why = str(error)
         return lambda: unknown(why)
@@ -212,7 +230,7 @@ def _with_lines(results: tuple[HostRecord, ...], lines: Sequence[Outcome]) -> tu
 
 def _record(request: RunRequest, results: Sequence[HostRecord], started: datetime, stop: Stop) -> RunRecord:
     """The content of run.json. The time limit of a recording that ended as planned was not its length."""
-    lengths = [one.seconds for result in results for one in result.recordings if stop.finished]
+    lengths = [one.ended for result in results for one in result.recordings if stop.finished]
     sampling = replace(request.sampling, duration=max(lengths)) if lengths else request.sampling
     return RunRecord(
         hprofiler=__version__,

@@ -30,6 +30,10 @@ class HprofilerError(Exception):
         self.remedy = remedy
 
 
+class NotYet(HprofilerError):
+    """What is asked for is not there now. It may come."""
+
+
 class UsageError(HprofilerError):
     """The command line, or a file it names, is wrong (exit code 2)."""
 

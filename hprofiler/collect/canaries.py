@@ -68,6 +68,12 @@ class Canaries:
             self._store(kind, verdict)
         return verdict
 
+    def passed(self, kind: Kind) -> str | None:
+        """The engine whose canary of this kind went well, whatever engine `kind` names; None without one."""
+        with self._changed:
+            passed = (one for one, verdict in self._verdicts.items() if not verdict)
+            return next((one.engine for one in passed if one[:2] == kind[:2]), None)
+
     def _store(self, kind: Kind, verdict: str | None) -> None:
         with self._changed:
             self._under_way.discard(kind)

@@ -17,6 +17,7 @@ from hprofiler.model import (
     RUN_FOR,
     STARTED,
     Host,
+    Labels,
     Outcome,
     Process,
     Status,
@@ -67,8 +68,9 @@ class Contained:
 
     def owners(self) -> dict[str, str]:
         """Users that the agent trusts if several users' processes claim a container."""
-        containers = self._host.containers.items()
-        return {identity: known[RUN_FOR] for identity, known in containers if known.get(RUN_FOR)}
+        prefixes = {f"{prefix}*": labels for prefix, labels in self._host.prefixes.items()}
+        known = {**self._host.containers, **prefixes}
+        return {identity: labels[RUN_FOR] for identity, labels in known.items() if labels.get(RUN_FOR)}
 
     def manager_port(self) -> int | None:
         known = self._host.containers.values()
@@ -84,7 +86,7 @@ class Contained:
 
     def doubt(self, process: Process) -> Outcome | None:
         """Why a process may not belong to its container; None if it is trusted."""
-        owner = self._host.containers.get(process.labels.get("container", ""), {}).get(OWNER, "")
+        owner = self._labels(process).get(OWNER, "")
         if not owner or process.user == owner or process.user.isdecimal():
             return None
         reason = (
@@ -104,7 +106,7 @@ class Contained:
 
     def known(self, process: Process) -> Process:
         """A process with the resolver's labels, which have priority."""
-        known = dict(self._host.containers.get(process.labels.get("container", ""), {}))
+        known = dict(self._labels(process))
         known.update(self._host.processes.get(process.pid, {}))
         for name in (OWNER, RUN_FOR, MANAGER_PORT):
             known.pop(name, None)
@@ -113,6 +115,12 @@ class Contained:
             # A worker or helper beside the JVM. It may know by itself whose it is.
             label = f"{process.label.partition(' of ')[0]} of {label}"
         return replace(process, label=label, labels={**process.labels, **known})
+
+    def _labels(self, process: Process) -> Labels:
+        """What the resolver knows of a process's container, or of its application."""
+        container = process.labels.get("container", "")
+        prefixes = (one for prefix, one in self._host.prefixes.items() if container.startswith(prefix))
+        return self._host.containers.get(container) or next(prefixes, {})
 
     def empty(self, processes: Sequence[Process]) -> list[Outcome]:
         """Outcomes of containers (or pods) without a process to record."""

@@ -36,7 +36,7 @@ class Search:
         return Find(
             selector=query if pids is None else {"kind": "pids", "pids": pids},
             native=selector.native,
-            containers=list(self._host.containers) or None,
+            containers=[*self._host.containers, *(f"{one}*" for one in self._host.prefixes)] or None,
             own=own,
             owners=self.contained.owners(),
             manager_port=self.contained.manager_port(),

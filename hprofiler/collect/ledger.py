@@ -20,6 +20,7 @@ class Ledger:
         self._host = host
         self._events = events
         self._processes: dict[int, Process] = {}
+        self._joined: dict[int, float] = {}
         self._outcomes: dict[int, Outcome] = {}
         self._problems: dict[int, list[Outcome]] = {}
         self._recordings: dict[tuple[int, str], Recording] = {}
@@ -34,6 +35,7 @@ class Ledger:
         now._recordings = dict(self._recordings)
         now._pauses = dict(self._pauses)
         now._processes = dict(self._processes)
+        now._joined = dict(self._joined)
         return now
 
     @property
@@ -45,7 +47,19 @@ class Ledger:
         return tuple(self._pauses.values())
 
     def found(self, processes: Sequence[Process]) -> None:
-        self._processes = {process.pid: process for process in processes}
+        self._processes.update((process.pid, process) for process in processes)
+
+    def forget(self, pid: int) -> None:
+        """A process that was found is not a part of the recording."""
+        self._processes.pop(pid, None)
+
+    def joined(self, pid: int, seconds: float) -> None:
+        """The recording of a process began after so many seconds."""
+        self._joined[pid] = seconds
+
+    def joined_at(self, pid: int) -> float:
+        """After how many seconds the recording of a process began; 0 if it began with the others."""
+        return self._joined.get(pid, 0.0)
 
     def process(self, pid: int) -> Process:
         return self._processes[pid]

@@ -90,23 +90,25 @@ def refuse_busy(facts: HostFacts) -> None:
 
 
 def first_processes(
-    processes: Sequence[Process],
+    processes: Sequence[Process], earlier: int = 0
 ) -> tuple[Sequence[Process], Sequence[ProcessOutcome]]:
-    """As many processes as a session records, and a failure for each of the others.
+    """As many processes as a session records after `earlier` ones, and a failure for each of the others.
 
     Users take turns, so one user with thousands of processes displaces nobody else.
     """
+    room = max(0, MAX_RECORDED - earlier)
     turns: Counter[int] = Counter()
 
     def turn(process: Process) -> int:
         turns[process.uid] += 1
         return turns[process.uid]
 
-    if len(processes) > MAX_RECORDED:
+    if len(processes) > room:
         processes = sorted(processes, key=turn)
-    reason = f"{len(processes)} processes exceed the limit of {MAX_RECORDED} per host"
+    count = earlier + len(processes)
+    reason = f"{count} processes exceed the limit of {MAX_RECORDED} per host"
     remedy = "use a narrower selector, or name processes: -j pid:PID"
-    return processes[:MAX_RECORDED], tuple(
+    return processes[:room], tuple(
         ProcessOutcome(
             one.pid,
             Status.FAILED,
@@ -114,9 +116,9 @@ def first_processes(
             reason,
             remedy,
             code="too-many-processes",
-            parameters={"processes": len(processes), "most": MAX_RECORDED},
+            parameters={"processes": count, "most": MAX_RECORDED},
         )
-        for one in processes[MAX_RECORDED:]
+        for one in processes[room:]
     )
 
 

@@ -1,43 +1,22 @@
-"""Recording: connect, push, find, prepare, wait for the others, start, record, fetch, clean."""
+"""Recording: all hosts at the same time, and those that join them."""
 
 from __future__ import annotations
 
-import contextlib
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from math import inf
 
-from hprofiler.agent.messages import (
-    Done,
-    Ended,
-    Interrupted,
-    MetricsMessage,
-    PausesMessage,
-    ProcessOutcome,
-    ProfileHeader,
-    RawHeader,
-)
-from hprofiler.agent.messages import Recording as Began
-from hprofiler.agent.requests import Plan
-from hprofiler.agent.session import CANARY_SECONDS, AgentSession
-from hprofiler.base.errors import HostError
-from hprofiler.collect import libraries
-from hprofiler.collect.canaries import NO_CANARY, Canaries, Kind, kind_of
-from hprofiler.collect.fetching import PART, SLOWEST, Fetching, ProfileSink, not_all_came
-from hprofiler.collect.finding import idle_reason
-from hprofiler.collect.ledger import Ledger, doubts, first_failure
-from hprofiler.collect.limits import USUAL, Care, first_processes, refuse_busy
-from hprofiler.collect.reconnect import Reconnect
+from hprofiler.collect.canaries import Canaries
+from hprofiler.collect.fetching import ProfileSink
+from hprofiler.collect.following import Follower, Following
+from hprofiler.collect.limits import USUAL, Care
+from hprofiler.collect.recording_visit import RecordingVisit
 from hprofiler.collect.stop import AT_ONCE, Stop
-from hprofiler.collect.visit import Visit, remedy_here
 from hprofiler.collect.visit_group import HostProgress, Listener, Reach, StartGate, VisitGroup, silent
-from hprofiler.model import Host, HostRecord, Process, Sampling, Selector, Status
+from hprofiler.model import Host, HostRecord, Sampling, Selector
 
-_LATE = 1.0
-_CANARY_STEPS = 3  # prepare, start, record
+_NO_FOLLOWING = ("pids", "pipe")  # what they name is there when the recording begins
+_ENDING = "the recording is over; fetching the recordings; press Ctrl-C to end at once"
 _STOPPING = "stopping and fetching the recordings; press Ctrl-C again to end at once"
-_FROM_THE_NODE = "use perf on the node over SSH: --via ssh"
 
 
 def collect(
@@ -49,316 +28,34 @@ def collect(
     listener: Listener = silent,
     stop: Stop | None = None,
     care: Care = USUAL,
+    following: Following | None = None,
 ) -> list[HostRecord]:
     """Record the selector's processes on all hosts at the same time; one result per host, in order.
 
     `listener` is called on this thread. The first `stop.request()` ends the recording and keeps the results,
-    the second ends everything at once.
+    the second ends everything at once. With `following`, processes that start during the recording join it;
+    the results of hosts that joined it come last.
     """
     gate = StartGate(len(hosts), 2 * reach.timeout)
     group = VisitGroup(reach, listener, stop, gate.connecting)
     flock = Canaries() if care.canary else None
-    visits = [_RecordingVisit(host, group, selector, sampling, sink, gate, care, flock) for host in hosts]
+    follows = following is not None and selector.kind not in _NO_FOLLOWING
+
+    def visit_of(host: Host) -> RecordingVisit:
+        return RecordingVisit(host, group, selector, longest, sink, gate, care, flock, follows)
 
     def on_stop(level: int) -> None:
         gate.open()
-        group.report(HostProgress("", "stop", _STOPPING if level < AT_ONCE else "ending at once"))
+        words = _ENDING if group.stop.finished else _STOPPING
+        group.report(HostProgress("", "stop", words if level < AT_ONCE else "ending at once"))
 
+    wait = following.wait if following else 0.0
+    longest = replace(sampling, duration=sampling.duration + wait)
+    visits = [visit_of(host) for host in hosts]
+    gate.found = wait > 0
+    if following and follows:
+        follower = Follower(following, sampling.duration, gate, group, visits, visit_of)
+        follower.begin()
+        visits = follower.visits
     group.run(visits, on_stop)
     return [visit.result() for visit in visits]
-
-
-class _RecordingVisit(Visit):
-    interrupted = "interrupted before anything was recorded"
-
-    def __init__(
-        self,
-        host: Host,
-        group: VisitGroup,
-        selector: Selector,
-        sampling: Sampling,
-        sink: ProfileSink,
-        gate: StartGate,
-        care: Care,
-        flock: Canaries | None,
-    ) -> None:
-        super().__init__(host, group, selector)
-        self._sampling = sampling
-        self._fetching = Fetching(self, sink)
-        self._gate = gate
-        self._care = care
-        self._canaries = flock
-        self._ledger = Ledger(host.name, sampling.events)
-        self._phase = "before"
-        self._over = 0.0
-        self._reconnecting = False
-        self._reconnect = Reconnect(self, group)
-
-    def work(self) -> None:
-        session: AgentSession | None = None
-        try:
-            session = self._get_ready()
-        finally:
-            if session is None:
-                self._gate.leave()
-        if session is not None:
-            self._start(session)
-            self._record(session)
-            self._end(session)
-            self.report("done")
-
-    def _get_ready(self) -> AgentSession | None:
-        """A prepared session; None if there is nothing to record."""
-        session = self.open_session()
-        self._note_cpu_without_effect()
-        found = self.find(session)
-        self.outcomes += doubts(self.host.name, found)
-        if not found.processes:
-            self._end(session)
-            self.report("idle", idle_reason(found, self.host, self.search.selector))
-            return None
-        self._ledger.found(found.processes)
-        try:
-            if self.facts and not self._care.busy:
-                refuse_busy(self.facts)
-        except HostError as why:
-            self.note(Status.FAILED, why.stage, why.reason, why.remedy, why.code, why.parameters)
-            self._end(session)
-            self.report("failed", why.reason)
-            return None
-        meant, too_many = first_processes(found.processes)
-        for outcome in too_many:
-            self._note(outcome)
-        plan = libraries.plan(
-            self._sampling, self._put_libraries(session), self._care.agent_cpu, self.search.selector
-        )
-        processes, engines = self._cleared(session, plan, meant)
-        self.enter("prepare", self._care.attaching(self.reach.timeout, len(processes)))
-        ready, outcomes = session.prepare(plan, processes, engines)
-        for outcome in outcomes:
-            self._note(outcome)
-        self.processes = len(ready)
-        if not ready:
-            self._end(session)
-            self.report("done", "nothing was recorded")
-            return None
-        return session
-
-    def _note_cpu_without_effect(self) -> None:
-        if self.facts and self._care.agent_cpu > self.facts.cpus > 0:
-            asked = self._care.agent_cpu
-            reason = f"--agent-cpu {asked:g} has no effect: the host has {self.facts.cpus} processors"
-            self.note(Status.DEGRADED, "prepare", reason, "use a smaller number", "option-ignored")
-
-    def _put_libraries(self, session: AgentSession) -> list[libraries.Library]:
-        """Send the libraries that the host lacks; returns all."""
-        needed = libraries.wanted(
-            self.reach.binaries, self._sampling.engine, session.arch, self.search.selector
-        )
-        for _, file_name, blob in needed:
-            if blob.sha256 not in session.hello.blobs:
-                self.enter("push", self.reach.timeout + blob.path.stat().st_size / SLOWEST)
-                session.put(file_name, blob)
-        return needed
-
-    def _cleared(
-        self, session: AgentSession, plan: Plan, processes: Sequence[Process]
-    ) -> tuple[Sequence[Process], Mapping[int, str]]:
-        """Processes that may be recorded after their canaries, and their engines by pid."""
-        if self._canaries is None:
-            return processes, {}
-        self.enter("prepare", self.reach.timeout)
-        checked = session.check(plan, processes).processes
-        self.limit(None)  # each following step has its own time limit
-        cleared: list[Process] = []
-        engines: dict[int, str] = {}
-        for process, one in zip(processes, checked, strict=True):
-            kind = kind_of(session.arch, process, one.engine)
-            refusal: ProcessOutcome | None = None
-            if kind and one.status is Status.FAILED:
-                refusal = one
-            elif kind:
-                engines[process.pid] = kind.engine
-                refusal = self._refused_by_canary(self._canaries, session, plan, process, kind)
-            if refusal:
-                self._note(refusal)
-            else:
-                cleared.append(process)
-        return cleared, engines
-
-    def _refused_by_canary(
-        self, canaries: Canaries, session: AgentSession, plan: Plan, process: Process, kind: Kind
-    ) -> ProcessOutcome | None:
-        """Wait for the canary of the process's kind, or record the process as the canary."""
-        own: ProcessOutcome | None = None
-        who = f"process {process.pid} of {self.host.name}"
-
-        def record() -> str | None:
-            nonlocal own
-            self.limit(_CANARY_STEPS * self.reach.timeout)
-            own, left = session.record_briefly(plan, process, kind.engine)
-            self.limit(None)
-            self.note_left(left)
-            if own.ended is Ended.PROCESS and own.stage != "prepare":
-                reason = f"{who} ended while it was recorded"
-                own = own.replace(status=Status.FAILED, stage="record", reason=reason)
-            if own.status is not Status.FAILED:
-                return ""
-            return f"the canary for {kind}, {who}, failed: {own.reason}" if own.stage == "record" else None
-
-        why = canaries.verdict(kind, who, record, self.check)
-        if own and own.status is Status.FAILED:
-            return own.replace(reason=f"it was the canary: {own.reason}", remedy=own.remedy or NO_CANARY)
-        if own:
-            label = f" ({process.label})" if process.label else ""
-            text = (
-                f"canary: process {process.pid}{label} was recorded for {CANARY_SECONDS:g} s by {kind.engine}"
-            )
-            self.note(Status.OK, "prepare", f"{text}: fine", code="canary-passed")
-            self.report("canary", f"{text}: fine")
-        if not why:
-            return None
-        return ProcessOutcome(process.pid, Status.FAILED, "prepare", why, NO_CANARY, code="canary-failed")
-
-    def _start(self, session: AgentSession) -> None:
-        self.enter("wait")
-        late = self._gate.wait()
-        self.enter("start", self._care.attaching(self.reach.timeout, self.processes))
-        self.check()
-        session.on_loss(self._lost)
-        with contextlib.suppress(HostError):  # reading fails too, and reconnects
-            session.start()
-        with self._lock:
-            self._phase = "sampling"
-        if late > _LATE:
-            reason = f"began {late:.1f} s after the others"
-            self.note(Status.DEGRADED, "start", reason, code="started-late")
-
-    def _record(self, session: AgentSession) -> None:
-        for event in session.events():
-            if isinstance(event, Began):
-                self._began(event.processes)
-            elif isinstance(event, Interrupted):
-                self._reconnect.interrupted(event)
-            elif isinstance(event, (ProfileHeader, RawHeader)):
-                self.check_aborted()
-                self.enter("fetch", self._fetching.time_for(event.size))
-                self._fetching.fetch(session, event, self._ledger)
-                self._go_on()
-            elif isinstance(event, PausesMessage):
-                self._fetching.pauses(event, self._ledger)
-            elif isinstance(event, MetricsMessage):
-                self._fetching.metrics(event)
-            elif isinstance(event, ProcessOutcome):
-                self._note(self._reconnect.explained(event))
-            elif isinstance(event, Done):
-                self.note_left(event.left)
-                self.outcomes += self._reconnect.lines()
-
-    def _lost(self, why: HostError) -> None:
-        """The connection was lost: reconnect, or raise HostError."""
-        assert self.session is not None
-        with self._lock:
-            self._reconnecting = True
-            self.limit(None)
-        self._reconnect.run(self.session, why, self._over)
-        with self._lock:
-            self._reconnecting = False
-        self.limit(self._care.folding(self.reach.timeout, self.processes) + PART / SLOWEST)
-        if self.stage == "record":
-            self._go_on()
-        if self._group.stop.level:
-            self._ask_to_stop(self.session)
-
-    def _note(self, outcome: ProcessOutcome) -> None:
-        inside = self.transport.leaves_nothing and self._sampling.engine == "perf"
-        if inside and outcome.status is Status.FAILED:  # images rarely have perf
-            remedy = "; or ".join(filter(None, (outcome.remedy, _FROM_THE_NODE)))
-            outcome = outcome.replace(remedy=remedy)
-        if outcome.pid is not None:
-            user = self._ledger.process(outcome.pid).user
-            outcome = outcome.replace(
-                remedy=remedy_here(self.host, self.facts, outcome.code, user) or outcome.remedy
-            )
-        line = self._ledger.outcome(outcome)
-        if line:
-            self.outcomes.append(line)
-
-    def _end(self, session: AgentSession) -> None:
-        with self._lock:
-            self._phase = "after"
-            self._last_deadline = inf
-        self.finish(session)
-
-    def leave_out(self, why: HostError) -> None:
-        self._gate.leave()
-        super().leave_out(why)
-
-    def stop(self, level: int) -> None:
-        """First request: keep the recording. Second: let go."""
-        if level >= AT_ONCE:
-            self._reconnect.give_up()
-        with self._lock:
-            phase = self._phase
-            if phase == "sampling":
-                if not self._reconnecting:  # as long as the agent keeps its results
-                    self.limit(self._patience())
-                seconds = self._care.fetching_after_stop(self.reach.timeout, self.processes)
-                self.limit_all(seconds, not_all_came(seconds, "interrupted; "))
-        if level >= AT_ONCE:
-            self._abort_in_background(HostError(self.ledger_stage, "interrupted", code="interrupted"))
-        elif phase == "sampling" and self.session:
-            self._ask_to_stop(self.session)
-        elif phase == "before":
-            super().stop(level)
-
-    def _ask_to_stop(self, session: AgentSession) -> None:
-        def ask() -> None:
-            with contextlib.suppress(HostError):  # reading fails too
-                session.stop()
-
-        self._group.in_background(ask)
-
-    def _began(self, processes: int) -> None:
-        if self.stage != "start":
-            raise HostError("record", "the agent started recording twice")
-        self.processes = processes
-        self._over = time.monotonic() + self._sampling.duration
-        seconds = self._care.fetching(self.reach.timeout, processes)
-        self.limit_all(self._sampling.duration + seconds, not_all_came(seconds))
-        self._go_on()
-
-    def _go_on(self) -> None:
-        """Record until the end; an earlier profile belongs to a process that ended."""
-        left = self._over - time.monotonic()
-        if left <= 0:
-            self.limit(self._patience())
-            return
-        self.enter("record", left + self._patience())
-        if self._group.stop.level:  # an early profile has the short time limit
-            self.limit(self._patience())
-
-    def _patience(self) -> float:
-        """Seconds until the next result after the recording."""
-        return self._care.folding(self.reach.timeout, self.processes)
-
-    def result(self) -> HostRecord:
-        ledger, outcomes = self._ledger.as_it_is(), tuple(self.outcomes)
-        lines = ledger.lines(first_failure(outcomes))
-        # Without command lines, which may contain secrets.
-        kept = (replace(one, process=replace(one.process, command="")) for one in ledger.recordings)
-        return HostRecord(
-            name=self.host.name,
-            address=self.host.address,
-            inside=self.host.inside,
-            labels=self.host.labels,
-            facts=self.facts,
-            recordings=tuple(kept),
-            outcomes=(*self.left_to_others(), *outcomes, *lines),
-            unseen=self.unseen(),
-            timings={stage: round(seconds, 3) for stage, seconds in self.timings.items()},
-            bytes_sent=self.transport.bytes_sent,
-            bytes_received=self.transport.bytes_received,
-            clock=self.session.clock if self.session else None,
-            pauses=ledger.pauses,
-        )

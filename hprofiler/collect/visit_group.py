@@ -110,6 +110,13 @@ class StartGate:
         self._changed = threading.Condition()
         self._deadline: float | None = None
         self._opened_at: float | None = None
+        self.found = False
+        """Whether a host that was ready in time has a process to record."""
+
+    @property
+    def seconds(self) -> float:
+        """Since it opened; 0 before."""
+        return 0.0 if self._opened_at is None else time.monotonic() - self._opened_at
 
     def connecting(self) -> None:
         """One more host has left the queue and connects."""
@@ -126,10 +133,14 @@ class StartGate:
             if self._not_ready == 0:
                 self.open()
 
-    def wait(self) -> float:
-        """Wait for the start as a host that is ready; returns the seconds by which it is late."""
+    def wait(self, found: bool = True) -> float:
+        """Wait for the start as a host that is ready; returns the seconds by which it is late.
+
+        `found`: it has a process to record.
+        """
         with self._changed:
-            late = 0.0 if self._opened_at is None else time.monotonic() - self._opened_at
+            late = self.seconds
+            self.found = self.found or found
             self.leave()
             while self._opened_at is None:
                 left = None if self._deadline is None else self._deadline - time.monotonic()
@@ -166,6 +177,7 @@ class VisitGroup:
         self.stop = stop or Stop()
         self._listener = listener
         self._progress: queue.SimpleQueue[HostProgress | None] = queue.SimpleQueue()
+        self._visits: list[Visit] = []
         self._running = 0
         self.alone = False
         self._lock = threading.Lock()
@@ -179,24 +191,42 @@ class VisitGroup:
         """
         allow_many_open_files()
         allow_many_threads(len(visits))
+        self._visits = list(visits)
         self._running = len(visits)
         self.alone = len(visits) == 1
         if not visits:
             return
         with on_interrupt(self.stop.request), _many_threads(len(visits)):
             try:
-                self._start(lambda: self._supervise(visits, on_stop), "hprofiler-visits")
+                self._start(lambda: self._supervise(on_stop), "hprofiler-visits")
             except RuntimeError as error:  # nothing has begun
                 raise no_thread(error, "connect") from error
             for visit in visits:
-                try:
-                    self._start(visit.run, f"hprofiler-{visit.host.name}")
-                except RuntimeError as error:
-                    visit.leave_out(no_thread(error, visit.ledger_stage))
+                self._begin(visit)
             while not self._finished.is_set() or not self._progress.empty():
                 self._show_progress()
-        for visit in visits:
+        for visit in self._visits:
             visit.leave_behind()
+
+    def add(self, visit: Visit) -> bool:
+        """Run one more visit beside the others; False if all have ended."""
+        with self._lock:
+            if self._running == 0 or self._finished.is_set():
+                return False
+            self._running += 1
+            self._visits.append(visit)
+        self._begin(visit)
+        return True
+
+    def wait(self, seconds: float) -> bool:
+        """Whether all visits have ended, after `seconds` at the latest."""
+        return self._finished.wait(seconds)
+
+    def _begin(self, visit: Visit) -> None:
+        try:
+            self._start(visit.run, f"hprofiler-{visit.host.name}")
+        except RuntimeError as error:
+            visit.leave_out(no_thread(error, visit.ledger_stage))
 
     def report(self, progress: HostProgress) -> None:
         """Show a step to the listener; from any thread, does not wait."""
@@ -230,11 +260,11 @@ class VisitGroup:
             _log.exception("reporting %s", progress)
             self._listener = silent
 
-    def _supervise(self, visits: Sequence[Visit], on_stop: Callable[[int], None]) -> None:
+    def _supervise(self, on_stop: Callable[[int], None]) -> None:
         """Watch time limits and requests to stop until all visits have ended."""
         stopped = 0
-        tick = _TICK * max(1.0, len(visits) / _VISITS_OF_TICK)
-        while not self._finished.wait(tick):
+        while not self._finished.wait(_TICK * max(1.0, len(self._visits) / _VISITS_OF_TICK)):
+            visits = tuple(self._visits)
             while stopped < min(self.stop.level, AT_ONCE):
                 stopped += 1
                 for visit in visits:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hprofiler.kubernetes.problems import BadRequest, Forbidden, KubernetesError, Need
+from hprofiler.kubernetes.problems import BadRequest, Forbidden, KubernetesError, Need, NotRunning
 
 if TYPE_CHECKING:
     from hprofiler.kubernetes.cluster import Cluster
 
-__all__ = ["Access", "BadRequest", "Forbidden", "KubernetesError", "Need", "connect"]
+__all__ = ["Access", "BadRequest", "Forbidden", "KubernetesError", "Need", "NotRunning", "connect"]
 
 
 @dataclass(frozen=True)

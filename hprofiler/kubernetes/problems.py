@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from hprofiler.base import bounded_json as foreign_json
-from hprofiler.base.errors import HprofilerError
+from hprofiler.base.errors import HprofilerError, NotYet
 from hprofiler.base.text import printable
 
 _LONGEST = 500
@@ -19,6 +19,10 @@ _DENIED = re.compile(
 
 class KubernetesError(HprofilerError):
     """The API server cannot be reached, refuses, or gives a bad answer."""
+
+
+class NotRunning(KubernetesError, NotYet):
+    """No pod that is asked for runs yet."""
 
 
 class Forbidden(KubernetesError):

@@ -69,7 +69,8 @@ class Recording:
     is the most memory that the process had, 0 if that is not known; `bytes_received` is the size of the
     profile on the wire; `times` is None if it is not known when samples were taken; `times_off` is then by
     how many seconds they were impossible, 0 if there were none. With `callers_unsure` functions that compiled
-    Java code calls may be below wrong callers.
+    Java code calls may be below wrong callers. `joined` is after how many seconds of the run the recording
+    began, 0 if it began with the run.
     """
 
     process: Process
@@ -87,6 +88,12 @@ class Recording:
     times: SampleTimes | None = None
     times_off: Seconds = 0.0
     callers_unsure: bool = False
+    joined: Seconds = 0.0
+
+    @property
+    def ended(self) -> float:
+        """After how many seconds of the run the recording ended."""
+        return self.joined + self.seconds
 
     @property
     def pid(self) -> int:

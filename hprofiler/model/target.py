@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,10 +39,11 @@ class Target:
 class Host:
     """A machine found by a resolver. `name` is shown in reports; `address` is where to connect.
 
-    `containers` are labels by container id; if there are any, only their processes match. `processes`
-    are labels by pid. An `optional` host
-    was not named by the user: if it has no shell, nothing is missing. `inside`: the host is a container,
-    reached through the Kubernetes API server; its address is NAMESPACE/POD/CONTAINER.
+    `containers` are labels by container id; if there are any, only their processes match. `prefixes` are
+    labels by the beginning of ids: containers of the same applications, which may start later. `processes`
+    are labels by pid. An `optional` host was not named by the user: if it has no shell, nothing is missing.
+    `inside`: the host is a container, reached through the Kubernetes API server; its address is
+    NAMESPACE/POD/CONTAINER.
     """
 
     name: str
@@ -51,9 +52,18 @@ class Host:
     port: int | None = None
     labels: Labels = field(default_factory=dict)
     containers: Mapping[str, Labels] = field(default_factory=dict)
+    prefixes: Mapping[str, Labels] = field(default_factory=dict)
     processes: Mapping[int, Labels] = field(default_factory=dict)
     optional: bool = False
     inside: bool = False
+
+
+@dataclass(frozen=True)
+class Present:
+    """What a target has now: its hosts, and whether its job is `over`."""
+
+    hosts: Sequence[Host]
+    over: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hprofiler.base.errors import UsageError
 from hprofiler.kubernetes import Access
-from hprofiler.model import Host, Outcome, Status, Target
+from hprofiler.model import Host, Outcome, Present, Status, Target
 from hprofiler.resolve.host_names import HostEntry
 
 if TYPE_CHECKING:
@@ -91,8 +91,9 @@ class SparkDriver:
 class Located:
     """The hosts of a target. `notes` say what is not known.
 
-    `new_processes` returns outcomes for processes that joined the target since. It may raise HprofilerError
-    and is called on another thread, with a short deadline. `absent` are outcomes for parts that cannot be
+    `look` asks what the target has now, None if its hosts are fixed. `new_processes` returns outcomes for
+    what changed since, but not for new containers with the given ids. Both may raise HprofilerError and are
+    called on other threads, the latter with a short deadline. `absent` are outcomes for parts that cannot be
     visited. With a `cluster` the hosts are containers. `driver` is that of the only application, if it is one
     of Spark.
     """
@@ -100,7 +101,8 @@ class Located:
     target: Target
     hosts: list[Host]
     notes: tuple[str, ...] = ()
-    new_processes: Callable[[], Sequence[Outcome]] = tuple
+    look: Callable[[], Present] | None = None
+    new_processes: Callable[[Collection[str]], Sequence[Outcome]] = lambda containers: ()
     absent: tuple[Outcome, ...] = ()
     cluster: Cluster | None = None
     driver: SparkDriver | None = None

@@ -253,11 +253,11 @@ def test_changes_during_the_recording(server: ApiServer, locate: Locate) -> None
     server.pods = [leaving if name == "leaving" else pod(name) for name in ("leaves", *names)]
     found = locate()
     server.pods = [*(after for after, _ in changes), pod("comes")]
-    assert {line.host: line.reason for line in found.new_processes()} == {
+    assert {line.host: line.reason for line in found.new_processes(())} == {
         "leaves": deleted,
         **{name: said for name, (_, said) in zip(names, changes, strict=True) if said},
         "comes": "comes started during the recording and is not in it",
     }
     server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})
     with pytest.raises(KubernetesError, match="answered 500"):
-        found.new_processes()
+        found.new_processes(())

@@ -182,7 +182,7 @@ def test_what_changed_during_the_recording_is_in_run_json(tmp_path, fleet, monke
     never = threading.Event()
     too_late = "cannot list the processes that started during the recording: no answer within 0.1 s"
     for number, (changes, first, second) in enumerate(
-        [(lambda: late, ["on elsewhere"], ["on two"]), (lambda: never.wait(60), [too_late], [])]
+        [(lambda seen: late, ["on elsewhere"], ["on two"]), (lambda seen: never.wait(60), [too_late], [])]
     ):
         hosts, folder = fleet(one=IDLE, two=IDLE), tmp_path / f"run{number}"
         hosts.run(folder, located=hosts.located(notes=("a note",), new_processes=changes))

@@ -136,12 +136,12 @@ def test_bad_filters(server: Server, asked: str) -> None:
 
 def test_new_containers_during_the_recording(server: Server) -> None:
     located = locate(server)
-    assert list(located.new_processes()) == []
+    assert list(located.new_processes(())) == []
     name = attempt(1)["appAttemptId"]
     listed = [container(n, node) for n, node in ((1, "n1"), (2, "n2"), (3, "n1"), (5, "n4"), (6, "n2"))]
     server.set({f"{CLUSTER}/apps/{APP}/appattempts/{name}/containers": {"container": listed}})
     server.set(spark_paths([executor("5", 5, "n4")], []))
-    came = located.new_processes()
+    came = located.new_processes(())
     assert [(line.host, line.reason) for line in came] == [
         ("n4", "executor 5 on n4 started during the recording and is not in it"),
         ("n2", f"{container_id(6)} on n2 started during the recording and is not in it"),
@@ -149,7 +149,7 @@ def test_new_containers_during_the_recording(server: Server) -> None:
     server.paths.clear()
     server.set({"*": Answer(b"", 500)})
     with pytest.raises(YarnError, match="answered 500"):
-        located.new_processes()
+        located.new_processes(())
 
 
 # A ResourceManager that does not list containers

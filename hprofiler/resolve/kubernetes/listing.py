@@ -38,6 +38,7 @@ class Lister:
         """Raises HprofilerError if a workload does not exist."""
         self.namespace = _namespace(cluster, options)
         self._cluster = cluster
+        self._asked = asked
         self.containers = options.containers
         self._questions = [self._ask(one, options.fields or "") for one in asked]
 
@@ -53,6 +54,18 @@ class Lister:
                 name = text(pod, "metadata", "namespace"), text(pod, "metadata", "name")
                 found.setdefault(name if all(name) else id(pod), pod)
         return read(found.values(), self.containers)._replace(counts=tuple(counts))
+
+    def over(self) -> bool | None:
+        """Whether all requested jobs have finished or failed; None where that is not known."""
+        names = [one.name for one in self._asked if one.kind == "job"]
+        if len(names) < len(self._asked) or self.namespace is None:
+            return None
+        need = Need("get", "jobs", self.namespace, "batch")
+        path = f"/apis/batch/v1/namespaces/{self.namespace}/jobs"
+        try:
+            return all(_is_over(self._cluster.get(f"{path}/{name}", {}, need)) for name in names)
+        except KubernetesError:  # the user may not be allowed to, or the job was deleted
+            return None
 
     def _answer(self, question: Question) -> list[dict[str, Any]]:
         for labels in question.labels:
@@ -122,6 +135,13 @@ def _expression(expression: Mapping[str, Any]) -> str:
             f"the API server uses an unknown selector {operator!r}", "select the pods by label"
         )
     return form.format(key=key, values=listed)
+
+
+def _is_over(job: object) -> bool:
+    conditions = objects(job, "status", "conditions")
+    return any(
+        text(one, "type") in ("Complete", "Failed") and text(one, "status") == "True" for one in conditions
+    )
 
 
 def _namespace(cluster: Cluster, options: KubernetesOptions) -> str | None:

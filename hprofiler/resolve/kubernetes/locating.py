@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from hprofiler.kubernetes import KubernetesError, connect
-from hprofiler.model import PROCESS, Host, Labels, Note, Outcome, Status, Target
+from hprofiler.kubernetes import KubernetesError, NotRunning, connect
+from hprofiler.model import PROCESS, Host, Labels, Note, Outcome, Present, Status, Target
 from hprofiler.resolve.host_list import mapped, unused_map
 from hprofiler.resolve.host_names import MAX_HOSTS, HostEntry, is_host
 from hprofiler.resolve.kubernetes.asked import parse
@@ -30,17 +30,42 @@ def locate(typed: Sequence[str], options: KubernetesOptions) -> Located:
     pods = lister.pods()
     _check(name, pods, lister, options)
     via = options.via or EXEC
-    hosts = _containers(pods) if via == EXEC else _nodes(pods, options.host_map)
+    hosts = _hosts(pods, via, options.host_map)
     if len(hosts) > MAX_HOSTS:
         raise KubernetesError(f"more than {MAX_HOSTS} of them", "narrow the selector")
     return Located(
         Target("kubernetes", name),
         hosts,
         tuple(_notes(pods, via, options)),
-        lambda: _changed(lister, pods, via),
+        _Looking(lister, via, options.host_map).look,
+        lambda seen: _changed(lister, pods, via, seen),
         (*_unanswered(typed, pods, lister), *(_line(one, pods.home) for one in pods.idle[:_IDLE_TOLD])),
         cluster if via == EXEC else None,
     )
+
+
+class _Looking:
+    """Asks the API server for what the pods are now."""
+
+    def __init__(self, lister: Lister, via: str, host_map: Mapping[str, HostEntry]) -> None:
+        self._lister = lister
+        self._via = via
+        self._host_map = host_map
+        self._had_ended = False
+
+    def look(self) -> Present:
+        """The job is over when its workload says so. Where none does, when all pods have ended at two looks:
+        between two pods of a workload there may be none."""
+        pods = self._lister.pods()
+        over = self._lister.over()
+        if over is None:
+            has_ended = not pods.running and all(one.status is Status.IDLE for one in pods.idle)
+            over, self._had_ended = has_ended and self._had_ended, has_ended
+        return Present(_hosts(pods, self._via, self._host_map), over)
+
+
+def _hosts(pods: Pods, via: str, host_map: Mapping[str, HostEntry]) -> list[Host]:
+    return _containers(pods) if via == EXEC else _nodes(pods, host_map)
 
 
 def _notes(pods: Pods, via: str, options: KubernetesOptions) -> list[str]:
@@ -65,11 +90,11 @@ def _check(asked: str, pods: Pods, lister: Lister, options: KubernetesOptions) -
         return
     where = _where(lister)
     if not pods.idle:
-        raise KubernetesError(_no_pod(asked, lister), _LOOK)
+        raise NotRunning(_no_pod(asked, lister), _LOOK)
     shown = "; ".join(f"{one.shown}: {one.reason}" for one in pods.idle[:_REASONS])
     more = f"; and {len(pods.idle) - _REASONS} more" if len(pods.idle) > _REASONS else ""
     remedy = next((one.remedy for one in pods.idle if one.remedy), "")
-    raise KubernetesError(f"no container of {asked} {where} is running: {shown}{more}", remedy)
+    raise NotRunning(f"no container of {asked} {where} is running: {shown}{more}", remedy)
 
 
 def _unanswered(typed: Sequence[str], pods: Pods, lister: Lister) -> list[Outcome]:
@@ -151,8 +176,11 @@ def _line(idle: Idle, home: str | None) -> Outcome:
     return Outcome(name, idle.status, "find", idle.reason, idle.remedy, code="container-not-running")
 
 
-def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
-    """Outcomes of containers that started, ended or restarted since. KubernetesError if the list fails."""
+def _changed(lister: Lister, before: Pods, via: str, seen: Collection[str]) -> Sequence[Outcome]:
+    """Outcomes of containers that started, ended or restarted since, but of no new ones that were `seen`.
+
+    KubernetesError if the list fails.
+    """
     now = lister.pods()
     names = dict(zip((one.key for one in before.running), _names(before.running, before.home), strict=False))
     running = {one.key: one for one in now.running}
@@ -178,7 +206,8 @@ def _changed(lister: Lister, before: Pods, via: str) -> Sequence[Outcome]:
                 )
             )
     named = zip(now.running, _names(now.running, before.home), strict=False)
-    return [*lines, *started([(name, _shown(one, name)) for one, name in named if one.key not in names])]
+    new = [(name, _shown(one, name)) for one, name in named if one.key not in names and one.id not in seen]
+    return [*lines, *started(new)]
 
 
 def _fate(container: Container, now: Container | None, ended: Mapping[tuple[str, str, str], Idle]) -> str:

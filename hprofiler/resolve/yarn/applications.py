@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from hprofiler.base.answers import member, number, objects, text
 from hprofiler.base.errors import UsageError
 from hprofiler.resolve.yarn.ids import is_application_id
-from hprofiler.resolve.yarn.rest import NotFound, ResourceManager, YarnError
+from hprofiler.resolve.yarn.rest import NotFound, NotRunning, ResourceManager, YarnError
 
 FILTERS = ("name", "user", "queue", "tag", "type")
 _NOT_YET = ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED")
+_OVER = ("FINISHED", "FAILED", "KILLED")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,29 @@ def parse_filter(words: str) -> Mapping[str, str]:
 
 def application(manager: ResourceManager, identity: str) -> Application:
     """The running application with that id. Raises YarnError if it cannot be profiled."""
+    app = _asked(manager, identity)
+    state, final = text(app, "state"), text(app, "finalStatus")
+    if state != "RUNNING":
+        how = f"{state} ({final})" if final not in ("", "UNDEFINED", state) else state or "in no known state"
+        over = "`hprofiler apps` lists the running applications; it may have another id now"
+        reason = f"{identity} is {how}: only a running application can be profiled"
+        if state in _NOT_YET:
+            raise NotRunning(reason, "wait until it runs: --wait")
+        raise YarnError(reason, over)
+    return _application(app)
+
+
+def if_running(manager: ResourceManager, identity: str) -> Application | None:
+    app = _asked(manager, identity)
+    return _application(app) if text(app, "state") == "RUNNING" else None
+
+
+def has_ended(manager: ResourceManager, identity: str) -> bool:
+    """Whether the application is over. Between two attempts it is not."""
+    return text(_asked(manager, identity), "state") in _OVER
+
+
+def _asked(manager: ResourceManager, identity: str) -> object:
     try:
         app = member(manager.get(f"/apps/{identity}"), "app")
     except NotFound as error:
@@ -55,15 +79,9 @@ def application(manager: ResourceManager, identity: str) -> Application:
             raise YarnError(f"{error.reason}: no ResourceManager answers there", remedy) from error
         reason = f"the ResourceManager {manager.base} does not know {identity}"
         raise YarnError(reason, "`hprofiler apps` lists the running ones") from error
-    state, final = text(app, "state"), text(app, "finalStatus")
     if text(app, "id") != identity:
         raise YarnError(f"{manager.base} answers with something that is not {identity}", "check the address")
-    if state != "RUNNING":
-        how = f"{state} ({final})" if final not in ("", "UNDEFINED", state) else state or "in no known state"
-        over = "`hprofiler apps` lists the running applications; it may have another id now"
-        remedy = "wait until it runs" if state in _NOT_YET else over
-        raise YarnError(f"{identity} is {how}: only a running application can be profiled", remedy)
-    return _application(app)
+    return app
 
 
 def running(manager: ResourceManager, wanted: Mapping[str, str]) -> list[Application]:

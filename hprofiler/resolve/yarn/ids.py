@@ -40,6 +40,12 @@ def container_id(words: str) -> str | None:
     return match.group() if match else None
 
 
+def prefix_of(container: str) -> str:
+    """How the ids of all containers of an application begin, of all its attempts; "" of no container."""
+    match = _CONTAINER.fullmatch(container)
+    return container[: match.end(1) + 1] if match else ""
+
+
 def belongs(container: str, application: str) -> bool:
     """Whether it is the id of a container of this application."""
     match = _CONTAINER.fullmatch(container)

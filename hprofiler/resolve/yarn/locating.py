@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,14 +10,21 @@ from hprofiler.base.answers import member, text
 from hprofiler.base.background import in_order
 from hprofiler.base.errors import UsageError
 from hprofiler.base.passwords import shown_url
-from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Host, Labels, Outcome, Target
+from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Host, Labels, Outcome, Present, Target
 from hprofiler.resolve.host_list import mapped, unused_map
 from hprofiler.resolve.host_names import MAX_HOSTS, HostEntry, is_host
 from hprofiler.resolve.options import Located, SparkDriver, TooMany, YarnOptions, started
-from hprofiler.resolve.yarn.applications import Application, application, parse_filter, running
+from hprofiler.resolve.yarn.applications import (
+    Application,
+    application,
+    has_ended,
+    if_running,
+    parse_filter,
+    running,
+)
 from hprofiler.resolve.yarn.containers import Container, containers
-from hprofiler.resolve.yarn.ids import application_id, attempt_of, is_application_id
-from hprofiler.resolve.yarn.rest import ResourceManager, Rest, YarnError, base_urls
+from hprofiler.resolve.yarn.ids import application_id, attempt_of, is_application_id, prefix_of
+from hprofiler.resolve.yarn.rest import NotRunning, ResourceManager, Rest, YarnError, base_urls
 from hprofiler.resolve.yarn.site import configured
 from hprofiler.resolve.yarn.spark import SparkFacts, driver_at, driver_of, spark_facts
 
@@ -42,14 +49,12 @@ def locate(asked: str, options: YarnOptions) -> Located:
     manager = _manager(options)
     asked = application_id(asked)
     chosen = _chosen(manager, asked, options.limit)
-    looked = _look_at_all(manager, chosen)
-    nodes = {container.node for one in looked for container in one.containers}
-    found = [_with_driver(one, nodes, options.host_map) for one in looked]
+    found = _found(manager, chosen, options.host_map)
     hosts = _hosts(found, options.host_map)
     if not hosts:
         names = ", ".join(app.id for app in chosen[:5])
-        raise YarnError(
-            f"{names}: no running container", "wait until it has one; `hprofiler apps` counts them"
+        raise NotRunning(
+            f"{names}: no running container", "wait until it has one: --wait; `hprofiler apps` counts them"
         )
     name = asked if is_application_id(asked) else f"yarn:{asked}" if asked else "every running application"
     notes = [note for one in found for note in one.notes]
@@ -62,7 +67,8 @@ def locate(asked: str, options: YarnOptions) -> Located:
         Target("yarn", name),
         hosts,
         tuple(notes),
-        lambda: _new_processes(manager, chosen, hosts),
+        lambda: _present(manager, asked, options.host_map),
+        lambda seen: _new_processes(manager, asked, hosts, seen),
         driver=driver,
     )
 
@@ -99,13 +105,28 @@ def _manager(options: YarnOptions) -> ResourceManager:
     return ResourceManager(Rest(options.ca_file), bases)
 
 
+def _present(manager: ResourceManager, asked: str, host_map: Mapping[str, HostEntry]) -> Present:
+    """The hosts of the applications now. Those that a filter matches may be others than before."""
+    applications = _running_now(manager, asked)
+    over = not applications and (not is_application_id(asked) or has_ended(manager, asked))
+    return Present(_hosts(_found(manager, applications, host_map), host_map), over)
+
+
+def _running_now(manager: ResourceManager, asked: str) -> list[Application]:
+    if is_application_id(asked):
+        app = if_running(manager, asked)
+        return [app] if app else []
+    return running(manager, parse_filter(asked))
+
+
 def _chosen(manager: ResourceManager, asked: str, limit: int | None) -> list[Application]:
     if is_application_id(asked):
         return [application(manager, asked)]
     chosen = running(manager, parse_filter(asked))
     if not chosen:
         which = f" matches {asked}" if asked else ""
-        raise YarnError(f"no running application{which} on {manager.base}", "`hprofiler apps` lists them")
+        remedy = "`hprofiler apps` lists them; --wait waits for one"
+        raise NotRunning(f"no running application{which} on {manager.base}", remedy)
     count = sum(app.containers for app in chosen)
     if limit is not None and count > limit:
         applications = "1 application" if len(chosen) == 1 else f"{len(chosen)} applications"
@@ -114,6 +135,15 @@ def _chosen(manager: ResourceManager, asked: str, limit: int | None) -> list[App
             "narrow it with -j yarn:name=…,user=…,queue=…, or add --yes",
         )
     return chosen
+
+
+def _found(
+    manager: ResourceManager, applications: Sequence[Application], host_map: Mapping[str, HostEntry]
+) -> list[_Found]:
+    """Containers of each application, with drivers outside of containers."""
+    looked = _look_at_all(manager, applications)
+    nodes = {container.node for one in looked for container in one.containers}
+    return [_with_driver(one, nodes, host_map) for one in looked]
 
 
 def _look_at_all(manager: ResourceManager, applications: Sequence[Application]) -> list[_Found]:
@@ -185,11 +215,18 @@ def _hosts(located: Sequence[_Found], host_map: Mapping[str, HostEntry]) -> list
             nodes.setdefault(container.node, {})[container.id] = found.labels[container.id]
     if len(nodes) > MAX_HOSTS:
         raise YarnError(f"containers on more than {MAX_HOSTS} nodes", "name one application")
+    prefixes = {
+        prefix: {name: value for name, value in labels.items() if name in ("application", RUN_FOR)}
+        for found in located
+        for identity, labels in found.labels.items()
+        if (prefix := prefix_of(identity))
+    }
     hosts = []
     for node, containers_there in sorted(nodes.items()):
         entry = _entry(node, host_map)
         known = dict(sorted(containers_there.items()))
-        hosts.append(Host(node, entry.address, entry.user, entry.port, containers=known))
+        host = Host(node, entry.address, entry.user, entry.port, containers=known, prefixes=prefixes)
+        hosts.append(host)
     return hosts
 
 
@@ -206,13 +243,11 @@ def _entry(node: str, host_map: Mapping[str, HostEntry]) -> HostEntry:
 
 
 def _new_processes(
-    manager: ResourceManager,
-    applications: Sequence[Application],
-    hosts: Sequence[Host],
+    manager: ResourceManager, asked: str, hosts: Sequence[Host], seen: Collection[str]
 ) -> Sequence[Outcome]:
-    known = {container for host in hosts for container in host.containers}
+    known = {container for host in hosts for container in host.containers}.union(seen)
     new: list[tuple[str, str]] = []
-    for now in _look_at_all(manager, applications):
+    for now in _look_at_all(manager, _running_now(manager, asked)):
         for one in now.containers:
             if one.id not in known:
                 new.append((one.node, f"{now.labels[one.id].get(PROCESS, one.id)} on {one.node}"))

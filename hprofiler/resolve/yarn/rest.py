@@ -17,7 +17,7 @@ import requests
 
 from hprofiler.base import bounded_json as foreign_json
 from hprofiler.base.background import TooLate, within
-from hprofiler.base.errors import HprofilerError, UsageError
+from hprofiler.base.errors import HprofilerError, NotYet, UsageError
 from hprofiler.base.passwords import shown_url as shown
 from hprofiler.base.text import printable
 from hprofiler.resolve.yarn import spnego
@@ -39,6 +39,10 @@ _REACHABLE = "check that it is up and can be reached from here"
 
 class YarnError(HprofilerError):
     """YARN did not answer as requested (exit code 4)."""
+
+
+class NotRunning(YarnError, NotYet):
+    """The application, or its containers, do not run yet."""
 
 
 class NotFound(YarnError):
