@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from heapq import heappop, heappush
 from pathlib import Path
 
 import pytest
@@ -284,6 +285,45 @@ def test_what_if() -> None:
     assert "6 s would be 5 s with twice the slots, with half 8 s; 4 s if no" in what_if_line(found).title
     rough = what_if_line(replace(found, error=-0.7))
     assert rough.title == "what if: not known, as the replay is -70.0% off what was measured"
+
+
+def ramp(every: int, tasks: int) -> Made:
+    """Four executors of a slot each, and tasks of 10 s. Each slot runs them from when it comes."""
+    made = Made()
+    slots = []
+    for number in range(4):
+        made.executor(str(number), 1, added=number * every)
+        slots.append((number * every, number))
+    ran = []
+    for _ in range(tasks):
+        launch, executor = heappop(slots)
+        ran.append((launch, 10_000, {"executor": executor, "cpu_time": 10_000_000_000}))
+        heappush(slots, (launch + 10_000, executor))
+    end = max(launch for launch, _ in slots)
+    made.job(0, 0, end, (0,))
+    made.stage(0, 0, end, ran)  # type: ignore[arg-type]
+    made.application.end = START + end
+    return made
+
+
+def test_executors_that_come_late() -> None:
+    """72 tasks take 180 s on four slots; here these come within 180 s, and the tasks take 270 s."""
+    made = ramp(60_000, 72)
+    first, second, *_ = judge(made.application, Replay(made.application)).findings
+    assert (first.code, first.seconds, second.code) == ("executors-late", 90, "stage-share")
+    assert finding_text(first) == (
+        "executors came late: for 3.0 min tasks waited with 2 of 4 slots on average; all from the start "
+        "would save 90 s at most"
+    )
+    assert "initialExecutors" in remedy_of(first)
+
+
+@pytest.mark.parametrize(("every", "tasks"), [(3000, 72), (60_000, 1)])
+def test_executors_that_nothing_waits_for(every: int, tasks: int) -> None:
+    """They come within seconds, as usual; all tasks had a slot when they came."""
+    made = ramp(every, tasks)
+    judged = judge(made.application, Replay(made.application))
+    assert "executors-late" not in [one.code for one in judged.findings]
 
 
 def test_a_task_that_reads_all_of_it() -> None:

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from heapq import nlargest
 from itertools import compress, repeat
 
-from hprofiler.analysis.spark.sweep import NARROW, NO_STAGE, Gap, Sweep, number_of_tasks
+from hprofiler.analysis.spark.sweep import NARROW, NO_STAGE, Gap, Late, Sweep, number_of_tasks
 from hprofiler.spark.application import SUCCESS, Application
 from hprofiler.spark.replay.schedule import Replay, ReplayStage
 
@@ -99,7 +99,7 @@ class Account:
     `of_stages` is the time of each stage, by its place in the replay, without its waits for an executor;
     `work` is that of it with tasks on a quarter of the slots or more; `shares` divide the time of its tasks
     (see `did`). `slot_time` is that of all slots together, `idle` the part of it in which they had no task,
-    by group.
+    by group. `late` is the part of the work in which tasks waited for slots that came later.
     """
 
     start: int
@@ -110,6 +110,7 @@ class Account:
     shares: Sequence[float]
     slot_time: int
     idle: Mapping[str, int]
+    late: Late
 
     def did(self, place: int) -> dict[str, float]:
         """What the tasks of a stage did, as shares of their time: the parts of the group `work` that are not
@@ -146,7 +147,15 @@ def account(application: Application, replay: Replay) -> Account:
     for code, time, by_stage in _work_parts(work, shares):
         parts[code] = _of_stages(code, time, replay.stages, by_stage, sweep.slots_of)
     return Account(
-        start, end - start, tuple(parts.values()), of_stages, work, shares, sweep.slot_time, sweep.idle
+        start,
+        end - start,
+        tuple(parts.values()),
+        of_stages,
+        work,
+        shares,
+        sweep.slot_time,
+        sweep.idle,
+        sweep.late,
     )
 
 

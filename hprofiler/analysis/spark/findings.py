@@ -35,6 +35,8 @@ _NOT_TIMED = 0.25
 """A smaller part that Spark does not time is usual."""
 _STRAGGLER = 0.02
 _LEAST_COST = 1000  # milliseconds
+_USUAL_RAMP = 10_000
+"""Milliseconds that executors usually need to come, one after the other."""
 _SKEWED = 5
 _FEWEST = 3
 _MOST_DATA = 0.5
@@ -71,7 +73,7 @@ def judge(application: Application, replay: Replay) -> Judged:
     findings = ranked(
         made,
         [*failure_findings(failures), *caveats],
-        waste_findings(application, made, replay, found, failures),
+        [*waste_findings(application, made, replay, found, failures), *late_executors(made, replay)],
         spark_findings(made, found, replay, plans.operations),
         stream_findings([one for one in streams if made.share(one.ran) >= _MOSTLY]),
         [*plans.advice, *stream_findings([one for one in streams if made.share(one.ran) < _MOSTLY])],
@@ -147,6 +149,21 @@ def _longest(part: Part) -> dict[str, Any]:
         if 2 * stage.time >= part.time:
             found["named"] = stage.stage
     return found
+
+
+def late_executors(made: Account, replay: Replay) -> list[SparkFinding]:
+    """That tasks waited for executors that came later. It costs what a replay gains if they come with the
+    first one, and no more than they could have done meanwhile."""
+    late = made.late
+    if late.time <= _USUAL_RAMP or not replay.as_it_was:
+        return []
+    slots = late.slot_time / late.time
+    gain = replay.measured * (1 - replay.run_with_early_slots() / replay.as_it_was)
+    cost = min(gain, late.time * (1 - slots / late.most))
+    if cost < _USUAL_RAMP:
+        return []
+    parameters = {"slots": slots, "most": late.most, "time": late.time / 1000}
+    return [SparkFinding("executors-late", parameters, cost / 1000)]
 
 
 def spark_findings(

@@ -17,12 +17,14 @@ NARROW = ("no-task", "one-task", "few-tasks", "tail", "retries", "slow-launch")
 _BY_STAGE = ("no-executor", *NARROW, "work")
 _FEW = 4
 """Fewer tasks than a quarter of the slots are few."""
+_FULL = 0.75
+"""Between two tasks a slot is free for some milliseconds."""
 LONGEST_GAPS = 5
 _BITS = 22
 """Of a number that stands for the begin or end of a task: which stage it belongs to, and what it is."""
 _STAGE = (1 << _BITS - 2) - 1
 _ENDS, _BEGINS, _ENDS_AGAIN, _BEGINS_AGAIN = range(4)
-_OPENS, _CLOSES, _SLOTS, _QUERY_STARTS, _QUERY_ENDS = range(5)
+_OPENS, _CLOSES, _SLOTS, _LATER_SLOTS, _QUERY_STARTS, _QUERY_ENDS = range(6)
 _Mark = tuple[int, int, tuple[int, int], int]
 
 
@@ -58,10 +60,20 @@ class Gaps:
             self.longest = sorted((*self.longest, gap), key=lambda one: -one.time)[:LONGEST_GAPS]
 
 
+@dataclass
+class Late:
+    """How long tasks waited for slots that came later; the time of all slots that there were meanwhile; and
+    how many there were in the end."""
+
+    time: int = 0
+    slot_time: int = 0
+    most: int = 0
+
+
 class Sweep:
     """What the walk finds, in milliseconds: `of_stage` by part and by the stage's place in the replay, and
     `gaps` by part. `slots_of` are the most slots that each stage had, `slot_time` is that of all slots, and
-    `idle` that of slots without a task, by group."""
+    `idle` that of slots without a task, by group; `late` is of slots that came late."""
 
     def __init__(self, application: Application, replay: Replay, start: int, end: int) -> None:
         self._application, self._stages = application, replay.stages
@@ -72,6 +84,7 @@ class Sweep:
         self.gaps = {code: Gaps() for code in NO_STAGE}
         self.slot_time = 0
         self.idle = dict.fromkeys(("no-stage", "no-executor", "narrow", "work"), 0)
+        self.late = Late()
         self._counts = [number_of_tasks(stage) for stage in self._stages]
         marks = sorted(_marks(application, replay, start, end))
         self._first = min((mark[0] for mark in marks if mark[1] == _OPENS), default=end)
@@ -79,7 +92,7 @@ class Sweep:
         added = min((one.added for one in apart if one.added), default=0)
         self._first_executor = added if start < added < self._first else start
         self._now = start
-        self._slots = 0
+        self._slots = self._later_slots = 0
         self._open: dict[tuple[int, int], int] = {}
         self._running = _Running(count)
         self._queries: dict[int, None] = {}
@@ -131,6 +144,8 @@ class Sweep:
                 self._gap_queries[query] = self._gap_queries.get(query, 0) + time
             self._count_slots("no-stage", slots, 0, time)
             return
+        if code == "work" and slots < self._later_slots and since < self._tasks.last_launch[number]:
+            self._count_late(slots, total, time)
         self.of_stage[code][number] += time
         self.slots_of[number] = max(self.slots_of[number], slots)
         group = code if code in ("work", "no-executor") else "narrow"
@@ -139,6 +154,12 @@ class Sweep:
     def _count_slots(self, group: str, slots: int, total: int, time: int) -> None:
         self.slot_time += max(0, slots) * time
         self.idle[group] += max(0, slots - total) * time
+
+    def _count_late(self, slots: int, total: int, time: int) -> None:
+        if total >= _FULL * slots:
+            self.late.time += time
+            self.late.slot_time += slots * time
+            self.late.most = max(self.late.most, self._later_slots)
 
     def _width(self, number: int, total: int, slots: int, since: int) -> str:
         if total * _FEW >= slots:
@@ -165,6 +186,8 @@ class Sweep:
                 self._close_gap(None)
         elif what == _SLOTS:
             self._slots += number
+        elif what == _LATER_SLOTS:
+            self._later_slots += number
         elif what == _QUERY_STARTS:
             self._queries[number] = None
         else:
@@ -353,8 +376,10 @@ def _marks(application: Application, replay: Replay, start: int, end: int) -> It
             if one.start and one.start < end:
                 yield max(start, one.start), _OPENS, one.key, number
                 yield min(end, max(one.start, one.end or end, start)), _CLOSES, one.key, number
-    for moment, change in replay.slots.changes:
-        yield max(start, min(moment, end)), _SLOTS, (0, 0), change
+    slots = ((_SLOTS, replay.slots.changes), (_LATER_SLOTS, replay.slots.early()))
+    for what, changes in slots:
+        for moment, change in changes:
+            yield max(start, min(moment, end)), what, (0, 0), change
     for query in application.sql.values():
         if query.start and query.start < end:
             yield max(start, query.start), _QUERY_STARTS, (0, 0), query.id

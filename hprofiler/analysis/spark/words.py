@@ -47,6 +47,8 @@ TEXTS = {
     "speculative-tasks": "{tasks} copied from slow ones brought nothing{lost_tasks}",
     "repeated-tasks": "{tasks} ran again{lost_tasks}",
     "executors-lost": "{lost}",
+    "executors-late": "executors came late: for {time} tasks waited with {slots:,.0f} of {most:,} slots on "
+    "average; all from the start would save {cost} at most",
     "spill": "{stage} spilled {bytes} to disk in {tasks}, {each} each",
     "slow-host": "tasks on {host} are slow",
     "idle-slots": "slots had no task for {share:.0%} of {hours:,.1f} slot hours{parts}",
@@ -129,6 +131,8 @@ def finding_text(finding: SparkFinding) -> str:
     if finding.code == "stage-share":
         shown["stage"] = _named(shown["stage"], shown["does"])
         shown["on_cpu"] = f", {shown['cpu']:.0%} of that on a CPU" if shown["cpu"] >= _MOSTLY else ""
+    if finding.code == "executors-late":
+        shown["time"] = duration(shown["time"])
     if finding.code == "compacted":
         shown["whole"] = shown["removed"] + shown["kept"]
     if finding.code == "jobs-cancelled":

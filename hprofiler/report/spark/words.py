@@ -170,6 +170,9 @@ REMEDIES = {
     "spark.decommission.enabled with spark.storage.decommission.shuffleBlocks.enabled), and see why "
     "they ended",
     "executors-lost": "see why they ended, in the table of executors",
+    "executors-late": "ask for executors earlier (spark.dynamicAllocation.initialExecutors), or keep them "
+    "(minExecutors, executorIdleTimeout); or see why they come late: the queue and quota of the cluster, "
+    "images and packages that each container fetches",
     "spill": "give each task less data (more partitions) or more memory (fewer cores in an executor, a "
     "larger heap)",
     "idle-slots": "give stages more partitions, run jobs that do not depend on each other at the same time, "

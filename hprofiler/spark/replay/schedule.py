@@ -243,7 +243,11 @@ class Replay:
 
     def run(self, durations: Mapping[int, Sequence[float]] | None = None, slots: float = 1.0) -> float:
         """How long the application takes; see `gain`. `slots` are times as many as there were."""
-        return _Schedule(self, durations or {}, slots).run() if self.jobs else 0.0
+        return _Schedule(self, durations or {}, *self.slots.times(slots)).run() if self.jobs else 0.0
+
+    def run_with_early_slots(self) -> float:
+        """How long it takes if slots do not come late; see `Slots.early`."""
+        return _Schedule(self, {}, self.slots.early(), self.slots.most).run() if self.jobs else 0.0
 
     def _find_lags(self) -> None:
         running = _running(self.stages)
@@ -387,8 +391,18 @@ class Slots:
         if factor == 1:
             return self.changes, self.most
         counts = [max(1, round(count * factor)) if count > 0 else count for count in self._counts]
-        changes = [now - before for before, now in pairwise([0, *counts])]
-        return list(zip(self._moments, changes, strict=True)), max(1, *counts, round(self.most * factor))
+        return self._changes_to(counts), max(1, *counts, round(self.most * factor))
+
+    def early(self) -> list[tuple[int, int]]:
+        """The changes, if all slots that came later had been there whenever there was any."""
+        later = [*accumulate(reversed(self._counts), max)][::-1]
+        return self._changes_to(
+            [most if now > 0 else now for now, most in zip(self._counts, later, strict=True)]
+        )
+
+    def _changes_to(self, counts: Sequence[int]) -> list[tuple[int, int]]:
+        changes = (now - before for before, now in pairwise([0, *counts]))
+        return list(zip(self._moments, changes, strict=True))
 
     def time(self, since: int, until: int) -> int:
         """The time of all slots together."""
@@ -472,9 +486,15 @@ class _Schedule:
     stage), because they are most; `ready` has the next task of each stage, as (original launch, stage).
     """
 
-    def __init__(self, replay: Replay, durations: Mapping[int, Sequence[float]], slots: float) -> None:
+    def __init__(
+        self,
+        replay: Replay,
+        durations: Mapping[int, Sequence[float]],
+        changes: Sequence[tuple[int, int]],
+        most: int,
+    ) -> None:
         self.stages, self.jobs = replay.stages, replay.jobs
-        self.changes, self.most = replay.slots.times(slots)
+        self.changes, self.most = changes, most
         self.owners = replay.owners
         self.durations = [durations.get(number, one.held) for number, one in enumerate(self.stages)]
         self.left = [len(stage) for stage in self.stages]
