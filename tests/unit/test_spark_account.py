@@ -68,19 +68,23 @@ def test_a_stage_that_waits_for_executors() -> None:
 
 
 ON_TOP = {
+    "above-2-53": ("no-stage", "no stage ran for 2.0 s of 3.0 s"),
     "aqe-cancelled": ("stage-share", "Stage 2.0 (count at App.scala:2) takes 53%"),
     "caused-by": ("job-failed", "No space left on device"),
     "clock-back": ("no-stage", "no stage ran for 2 s of 3 s"),
     "deserialize": ("stage-share", "88% of its task time is deserialization"),
     "driver-gaps": ("no-stage", "No stage ran for 8.0 min of 8.7 min"),
+    "event_log": ("work", "had tasks for 63% of the time"),
     "fifo-queued": ("stage-share", "Stage 0.0 (count at App.scala:0) takes 88%"),
     "gpu-slots": ("stage-share", "takes 94% of the time, 90% of that on a CPU"),
     "kill-9": ("stage-share", "1 executor lost by SIGKILL"),
     "lost-executor-reason": ("job-failed", "9.1 GB of 9 GB physical memory used"),
     "memory-killed": ("failed-tasks", "6 executors lost for memory"),
+    "non-utf8": ("stage-share", "Stage 0.0 (count at App.scala:0) takes 71%"),
     "one-partition": ("narrow", "1 of its 200 tasks reads all of its data"),
     "one-task-stage": ("narrow", "which has 1 task for 128 slots"),
     "python-sqlstate": ("job-failed", "ValueError: bad record 17"),
+    "resubmitted": ("work", "had tasks for 50% of the time, of that 66% on a CPU"),
     "root-cause": ("job-failed", "Java heap space"),
     "spill-few-partitions": ("spill", "298.0 GiB to disk in 8 tasks"),
     "sql-failed-in-driver": ("query-failed", "Could not execute broadcast in 300 secs"),
@@ -98,7 +102,7 @@ def test_the_largest_part_is_on_top(log: Path) -> None:
     judged = judge(application, Replay(application))
     ended = application.end if application.end > application.start else application.last_event
     assert sum(parts(judged.account).values()) == ended - application.start
-    code, said = ON_TOP.get(log.stem, (judged.findings[0].code, ""))
+    code, said = ON_TOP[log.stem]
     assert judged.findings[0].code == code and said.lower() in sentence(judged.findings).lower()
 
 
