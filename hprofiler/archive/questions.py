@@ -292,7 +292,8 @@ _FOUND = """
 CREATE TEMP TABLE found AS
 WITH wholes AS (SELECT run, event, sum(whole) AS whole FROM spreads GROUP BY run, event)
 SELECT run, event, method, sum(own_cost) / any_value(whole) AS own,
-  CASE WHEN coalesce(list_contains(any_value(totals_unknown), method), any_value(callers_unsure) > 0, true)
+  CASE WHEN coalesce(any_value(callers_unsure) > 0, true)
+    AND coalesce(list_contains(any_value(totals_unknown), method), true)
     THEN NULL ELSE sum(all_cost) / any_value(whole) END AS total
 FROM methods SEMI JOIN chosen USING (run) JOIN wholes USING (run, event) JOIN events USING (run, event)
 WHERE (method = $exact OR $exact IS NULL AND (contains(method, $text) OR contains(method, $part)
@@ -301,7 +302,8 @@ WHERE (method = $exact OR $exact IS NULL AND (contains(method, $text) OR contain
 GROUP BY run, event, method
 """
 _FOUND_METHODS = f"""
-SELECT method, count(DISTINCT run) AS runs, min(started), max(started), max(total) AS total
+SELECT method, count(DISTINCT run) AS runs, min(started), max(started),
+  CASE WHEN count(total) = count(*) THEN max(total) END AS total
 FROM found JOIN chosen USING (run) GROUP BY method ORDER BY runs DESC, total DESC, method LIMIT {_MOST_NAMES}
 """
 _FOUND_RUNS = """

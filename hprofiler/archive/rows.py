@@ -327,7 +327,8 @@ class _Event:
         self._whole, self._all_samples, self._sampled = 0, 0, 0.0
         self._samples: dict[str, int] = {}
         self._known: dict[str, bool] = {}
-        self._unsure: Profile | None = None
+        self._any_unsure = any(one.callers_unsure for one in facts.recordings)
+        self._doubtful: Profile | None = None
         self.spread = Spread()
         self.work: list[dict[str, Any]] = []
         self.problems: list[Outcome] = []
@@ -345,14 +346,14 @@ class _Event:
         event, total = self._facts.event, profile.total()
         if not total:
             return
-        if recording.callers_unsure:
-            stacks = profile.without_times().select(0)
-            if self._unsure is None:
-                self._unsure = stacks
-            else:
-                self._unsure.merge(stacks)
         process = self._processes[host.name, recording.pid]
         kernel = has_kernel(event)
+        if kernel and (recording.callers_unsure or not self._any_unsure):
+            stacks = profile.without_times().select(0)
+            if self._doubtful is None:
+                self._doubtful = stacks
+            else:
+                self._doubtful.merge(stacks)
         work = self._stacks.add(profile, process=process, event=self._number, kernel=kernel)
         nanoseconds = profile.total(self._time) if self._time else None
         self._nanoseconds += nanoseconds or 0
@@ -386,10 +387,13 @@ class _Event:
         }
 
     def _totals_unknown(self) -> list[str]:
-        """The methods whose totals are not known because stubs may be below wrong callers."""
-        if self._unsure is None:
+        """The methods whose totals are not known where stubs may be below wrong callers.
+
+        If all callers are sure here, they are not in other runs, where such a method may not be seen at all.
+        """
+        if self._doubtful is None:
             return []
-        return Callers([self._unsure], counts_waits(self._facts.event), [self._whole]).unknown
+        return Callers([self._doubtful], counts_waits(self._facts.event), [self._whole]).unknown
 
     def of_role(self, role: str) -> dict[str, Any]:
         kind = self.spread.kinds[role]

@@ -174,17 +174,18 @@ def unsure_callers(duckdb: Database, event: str) -> dict[int, int | None]:
 
 
 def unknown_totals(duckdb: Database, event: str, names: Collection[str]) -> dict[str, set[int]]:
-    """In which parts the totals of these methods are not known: a method that may be a wrong caller in one
-    part may be it, unseen, in every part whose callers are not sure."""
+    """In which parts the totals of these methods are not known: a method that calls, or may call, stubs in
+    one part may do it, unseen, in every part whose callers are not sure."""
     parts: set[int] = set()
     unknown: set[str] = set()
-    for part, some in duckdb.execute(
-        "SELECT part, totals_unknown FROM events JOIN grouped USING (run) "
-        "WHERE event = ? AND coalesce(callers_unsure, 1) > 0",
+    for part, unsure, some in duckdb.execute(
+        "SELECT part, coalesce(callers_unsure, 1) > 0, totals_unknown FROM events JOIN grouped USING (run) "
+        "WHERE event = ?",
         [event],
     ).fetchall():
-        parts.add(part)
-        unknown.update(names if some is None else some)
+        if unsure:
+            parts.add(part)
+        unknown.update(names if some is None and unsure else some or ())
     return {name: parts for name in names if name in unknown}
 
 

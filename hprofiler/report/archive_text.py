@@ -168,6 +168,7 @@ def grew_record(
         "runs_before": found.runs_before,
         "days": [{"day": f"{one.day:%Y-%m-%d}", "runs": one.runs} for one in found.days],
         "noise": noise_source(found.newest),
+        "callers_unsure": found.newest.callers_unsure,
         "self": [_grown_record(one, "own") for one in found.own],
         "total": [_grown_record(one, "total") for one in found.total],
         "failed": [one.name for one in failed],

@@ -211,8 +211,17 @@ def test_unsure_callers_are_a_caveat_and_no_difference(tmp_path, monkeypatch):
     assert "Arrays" not in grew.stdout
     told = hprofiler("history", "java/util/Arrays.copyOf", "--json")
     assert [point["total"] for point in json.loads(told.stdout)["points"]] == [None, None]
-    # What is known for sure is compared as it is.
-    sure = make_run(tmp_path / "sure", [MadeHost("h", {1: start("java/lang/String.getBytes")})]).path
+    answer = json.loads(hprofiler("grew", "--since", "2099-12-31", "--json").stdout)
+    assert answer["callers_unsure"] and answer["total"] == []
+    # What is known for sure is compared as it is; its callers may be others' too, which do not show them.
+    sure = make_run(tmp_path / "sure", [MadeHost("h", {1: start("java/security/MessageDigest.update")})]).path
+    assert hprofiler("archive", "add", sure).returncode == 0
+    told = json.loads(hprofiler("history", "MessageDigest.update", "--json").stdout)
+    assert sorted(str(one["total"] and one["total"]["share"]) for one in told["points"]) == [
+        "0.8",
+        "None",
+        "None",
+    ]
     assert 'totals_unknown": 0' in diff(sure, sure, "--json")[1].stdout
     assert Profile.open(one / "hosts" / "h" / "1" / "cpu.pb.gz").unsure_callers() == 2400 / 3
 
