@@ -328,7 +328,8 @@ class Stage(msgspec.Struct):
     `failures` count its failed tasks by reason, `kills` its killed ones; `resubmitted` are tasks that were
     done, and lost with their executor. `causes` are those of the task that failed too often, or else last;
     `lost_blocks` are executors whose shuffle blocks its tasks could not fetch. `scopes` are names of
-    the operators of a failed stage. `jobs` are those that waited for it.
+    the operators of a failed stage. `python` is whether its tasks run Python workers. `jobs` are those that
+    waited for it.
     """
 
     id: int
@@ -354,6 +355,7 @@ class Stage(msgspec.Struct):
     causes: tuple[Cause, ...] = ()
     lost_blocks: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
+    python: bool = False
     packed_peaks: bytes = b""
 
     @property

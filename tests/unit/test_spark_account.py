@@ -194,6 +194,37 @@ def test_what_tasks_did_never_counts_twice() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("measured", "expected"),
+    [
+        ({}, "90% of its task time is what Spark does not time: likely Python (timed in SQL only"),
+        # By Spark 4.
+        ({"python_time": 800}, "80% of its task time is Python workers"),
+    ],
+)
+def test_python_that_spark_does_not_time(measured: dict[str, int], expected: str) -> None:
+    made = Made(a=1)
+    made.job(0, 0, 1000, (0,))
+    made.stage(0, 0, 1000, [(0, 1000, {"cpu_time": 100_000_000, **measured})])
+    made.application.stages[0, 0].python = True
+    made.application.end = START + 1000
+    stage, wait = judge(made.application, Replay(made.application)).findings
+    assert (stage.code, wait.code) == ("stage-share", "stage-wait") and expected in finding_text(wait)
+    assert "Arrow" in remedy_of(wait)
+
+
+def test_python_of_many_stages() -> None:
+    made = Made(a=1)
+    made.job(0, 0, 6000, (*range(6),))
+    for number in range(6):
+        made.stage(number, 1000 * number, 1000 * (number + 1), [(1000 * number, 1000, {"cpu_time": 1000})])
+        made.application.stages[number, 0].python = number % 2 == 0
+    made.application.end = START + 6000
+    work = judge(made.application, Replay(made.application)).findings[0]
+    assert work.code == "work" and "100% in what Spark does not time: likely Python" in finding_text(work)
+    assert "Arrow" in remedy_of(work)
+
+
 def test_a_moment_belongs_to_the_stage_that_has_the_slots() -> None:
     made = Made(a=4)
     made.job(0, 0, 9000, (0,))

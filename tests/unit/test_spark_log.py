@@ -260,6 +260,21 @@ def test_time_of_python_workers(tmp_path: Path, updates: tuple[str | None, ...],
     assert list(stage.tasks.column("python_time")) == [time]
 
 
+@pytest.mark.parametrize(
+    ("rdd", "python"),
+    [
+        ({"Name": "PythonRDD"}, True),
+        ({"Name": "MapPartitionsRDD", "Scope": '{"id":"7","name":"ArrowEvalPython"}'}, True),
+        ({"Name": "MapPartitionsRDD", "Scope": '{"id":"8","name":"FlatMapGroupsInPandas"}'}, True),
+        ({"Name": "/data/PythonRDD.txt", "Scope": '{"id":"9","name":"Scan text"}'}, False),
+    ],
+)
+def test_stages_that_run_python(tmp_path: Path, rdd: dict[str, str], python: bool) -> None:
+    rdds = [{"RDD ID": 1, "Name": "MapPartitionsRDD"}, {"RDD ID": 0, **rdd}]
+    application = read(tmp_path, START, stage_event("StageSubmitted", **{"RDD Info": rdds}))
+    assert application.stages[0, 0].python is python
+
+
 def test_peaks_of_memory(tmp_path: Path) -> None:
     """A heartbeat after the end of a stage tells of the executor alone."""
 

@@ -178,7 +178,7 @@ def spark_findings(
     time = 0 if place is None else made.of_stages[place]
     idle = max(map(made.group, _IDLE_GROUPS))
     if made.group("work") > idle and (time < idle or made.share(time) < _STAGE):
-        stands_out.append(_work(made))
+        stands_out.append(_work(made, replay.stages))
     if place is not None and most is not None and made.share(time) >= _STAGE:
         does = operations.get(most.id) or most.name
         parameters = {
@@ -212,7 +212,7 @@ def spark_findings(
     return stands_out
 
 
-def _work(made: Account) -> SparkFinding:
+def _work(made: Account, stages: Sequence[ReplayStage]) -> SparkFinding:
     """The time with many tasks, where no stage stands for it; and what tasks mostly did besides the CPU."""
     work = made.group("work")
     shares = {code: made.part(code).time / work for code in GROUPS["work"]}
@@ -221,6 +221,13 @@ def _work(made: Account) -> SparkFinding:
     if waits:
         parameters["what"] = max(waits, key=waits.__getitem__)
         parameters["whatShare"] = waits[parameters["what"]]
+        if parameters["what"] == "other":
+            in_python = (
+                time * made.did(place).get("other", 0.0)
+                for place, time in enumerate(made.work)
+                if _python_not_timed(made, stages[place], place)
+            )
+            parameters["python"] = sum(in_python) >= _MOSTLY * waits["other"] * work
     return SparkFinding("work", parameters, work / 1000)
 
 
@@ -241,7 +248,14 @@ def _stage_wait(made: Account, stage: ReplayStage, place: int) -> list[SparkFind
     what = max(waits, key=waits.__getitem__)
     seconds = waits[what] * made.work[place] / 1000
     parameters = {**_stage(stage), "what": what, "share": waits[what]}
+    if what == "other":
+        parameters["python"] = _python_not_timed(made, stage, place)
     return [SparkFinding("stage-wait", parameters, seconds)]
+
+
+def _python_not_timed(made: Account, stage: ReplayStage, place: int) -> bool:
+    """Whether its tasks ran Python, and Spark has no time of that."""
+    return any(one.python for one in stage.attempts) and not made.did(place).get("python")
 
 
 def _stage(stage: ReplayStage) -> dict[str, Any]:

@@ -21,6 +21,8 @@ _WAITS = {
     "deserialize": "deserialization",
     "results": "making and fetching results",
     "other": "what Spark does not time (input, output, spills, locks, Python before Spark 4)",
+    "other/python": "what Spark does not time: likely Python (timed in SQL only, since Spark 4), else input, "
+    "output, spills, locks",
 }
 _LONGEST_REASON = 500
 _LONGEST_NAME = 80
@@ -131,6 +133,8 @@ def finding_text(finding: SparkFinding) -> str:
     if finding.code == "stage-share":
         shown["stage"] = _named(shown["stage"], shown["does"])
         shown["on_cpu"] = f", {shown['cpu']:.0%} of that on a CPU" if shown["cpu"] >= _MOSTLY else ""
+    if "what" in shown:
+        shown["what"] = _WAITS["other/python" if shown.get("python") else shown["what"]]
     if finding.code == "executors-late":
         shown["time"] = duration(shown["time"])
     if finding.code == "compacted":
@@ -142,12 +146,9 @@ def finding_text(finding: SparkFinding) -> str:
     if finding.code in _WASTE:
         shown |= _of_waste(finding)
     if finding.code == "work":
-        what = shown.get("what")
         parts = [f"{shown['cpu']:.0%} on a CPU"] if shown["cpu"] else []
-        parts += [f"{shown['whatShare']:.0%} in {_WAITS[what]}"] if what else []
+        parts += [f"{shown['whatShare']:.0%} in {shown['what']}"] if "what" in shown else []
         shown["most"] = f", of that {and_list(parts)}" if parts else ""
-    if "what" in shown:
-        shown["what"] = _WAITS[shown["what"]]
     if "executor" in shown:
         shown["host"] = shown["host"] or f"executor {shown['executor']}"
         shown["host"] += ", still running," if shown["running"] else ""

@@ -128,7 +128,10 @@ def remedy_of(finding: SparkFinding) -> str:
     """What to do about it, "" where that is not known."""
     known = finding.parameters
     part = known.get("part") or known.get("what") or next(iter(known.get("lost", ())), "")
-    return REMEDIES.get(f"{finding.code}/{part}", REMEDIES.get(finding.code, ""))
+    if known.get("python"):
+        part = "other/python"
+    code = "stage-wait" if finding.code == "work" else finding.code
+    return REMEDIES.get(f"{code}/{part}", REMEDIES.get(code, ""))
 
 
 def account_record(made: Account) -> dict[str, Any]:

@@ -155,6 +155,8 @@ REMEDIES = {
     "stage-wait/deserialize": "make tasks smaller and fewer: large closures and tables should be broadcast",
     "stage-wait/scheduler": "launch fewer and longer tasks; look at the load of the driver",
     "stage-wait/results": "collect less at the driver",
+    "stage-wait/other/python": "record the executors: their Python workers come along. Functions of SQL and "
+    "pandas (Arrow) functions are faster than other Python",
     "stage-wait/other": "record the executors with -e wall to see what tasks wait for",
     "failed-tasks": "see the failures below: work that fails is done again",
     "failed-tasks/memory": "give more spark.executor.memoryOverhead, or run fewer tasks at a time in "

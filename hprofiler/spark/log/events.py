@@ -79,6 +79,7 @@ class BlockManagerAdded(msgspec.Struct):
 
 class RddInfo(msgspec.Struct):
     id: Number = field(default=0, name="RDD ID")
+    name: str | None = field(default=None, name="Name")
     scope: msgspec.Raw = field(default=_NOTHING, name="Scope")
 
 

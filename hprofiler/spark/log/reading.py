@@ -76,6 +76,9 @@ _START = b'{"Event":"'
 _LONGEST_NAME = 200
 _SCOPE = re.compile(rb'\\"name\\": ?\\"([\x20-\x21\x23-\x5b\x5d-\x7e]*)\\"')
 """The name in an RDD's scope, which is JSON in a text."""
+_PYTHON_RDD = "PythonRDD"
+_PYTHON_SCOPE = re.compile(rb"Python|InPandas|InArrow")
+"""In the names of SQL's operators that run Python workers."""
 _LOCALITY = {name: number for number, name in enumerate(LOCALITIES)}
 _NO_PREFERENCE = LOCALITIES.index("NO_PREF")
 _NO_METRICS = events.TaskMetrics()
@@ -465,6 +468,7 @@ class EventReader:
         stage.description = self._texts.keep(properties.get("spark.job.description"))
         stage.pool = _short(properties.get("spark.scheduler.pool")) or "default"
         stage.jobs = self._jobs_of_stage.get(info.id, ())
+        stage.python = any(map(_runs_python, info.rdds[:_MOST_PARENTS]))
         self._sql.stage_submitted(info.id, info.attempt)
         self._seen(stage.start)
 
@@ -770,6 +774,13 @@ def _clamped_float(digits: str) -> float:
     if number != number:
         return 0
     return max(-LARGEST, min(LARGEST, int(number))) if abs(number) >= LARGEST else number
+
+
+def _runs_python(rdd: events.RddInfo) -> bool:
+    if rdd.name == _PYTHON_RDD:
+        return True
+    scope = _SCOPE.search(bytes(rdd.scope))
+    return scope is not None and _PYTHON_SCOPE.search(scope.group(1)) is not None
 
 
 def _task_cause(reason: events.TaskEndReason) -> Cause:
