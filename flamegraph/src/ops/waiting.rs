@@ -119,11 +119,11 @@ impl Waiters {
             path.push(self.known(profile, profile.tree.frame(next)));
             next = profile.tree.parent(next);
         }
+        self.stack.clear();
+        self.stack.extend(path.iter().map(|known| known.frame));
         let heads = path.iter().rev().take_while(|known| known.head).count();
         let (body, heads) = path.split_at(path.len() - heads);
         let given = self.given(profile, node, body.len(), heads.len());
-        self.stack.clear();
-        self.stack.extend(body.iter().map(|known| known.frame));
         self.waiter(body, given)
     }
 
@@ -323,6 +323,7 @@ mod tests {
             ("__GI_read < handleRead < readBytes < java/io/FileInputStream.readBytes_[j] < App.f_[j]".into(), "reads from disk in App.f"),
             ("__GI___libc_open < handleOpen < java/io/FileOutputStream.open0_[j] < App.f_[j]".into(), "opens a file in App.f"),
             ("__GI_read < sun/nio/ch/SocketDispatcher.read0_[j] < sun/nio/ch/NioSocketImpl.read_[j] < App.f_[j]".into(), "reads from the network in App.f"),
+            ("__GI_read < sun/nio/ch/SocketDispatcher.read0_[j] < org/apache/spark/api/python/BasePythonRunner$ReaderInputStream.read_[j] < java/io/DataInputStream.readInt_[j] < App.f_[j]".into(), "waits for Python in App.f"),
             ("__GI_write < handleWrite < writeBytes < java/io/FileOutputStream.writeBytes_[j] < App.f_[j]".into(), "writes to disk in App.f"),
             ("__libc_accept < server_loop < start_thread".into(), "waits for connections in server_loop"),
             (format!("{FUTEX} < VMThread::execute < G1CollectedHeap::do_collection < MemAllocator::allocate < _new_instance_Java < App.f_[j]"), "waits for garbage collection in App.f"),

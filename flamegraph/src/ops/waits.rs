@@ -58,6 +58,8 @@ pub(crate) struct WaitFrame {
     pub(super) kernel: bool,
     /// What the method or the function waits for.
     pub(super) wait: Option<Wait>,
+    /// It stands above the functions of a thread of Python that does not run.
+    python_waits: bool,
     /// What `waits.java` of the rules says of it, by the names that it has there.
     idle: bool,
     idle_loop: bool,
@@ -97,7 +99,7 @@ impl WaitFrame {
         for rule in WAITS.every(name) {
             let says = match rule.split_once('.') {
                 Some(("java", _)) => method,
-                Some(("python", "wait")) => !frame.java,
+                Some(("python", "waiting")) => !frame.java,
                 Some(("python", _)) => python,
                 Some(("kernel", _)) => kernel,
                 Some(("jvm", _)) => !frame.java && !kernel,
@@ -144,6 +146,7 @@ impl WaitFrame {
             "java.loop" => self.in_loop = true,
             "java.task" => self.task = true,
             "java.job" => self.job = true,
+            "python.waiting" => self.python_waits = true,
             "jvm.lock" => self.monitor = true,
             "jvm.idle" => self.of_jvm = true,
             "jvm.attendant" => self.attendant = true,
@@ -359,7 +362,8 @@ pub(super) fn waits_idly(stack: &[WaitFrame]) -> bool {
         .iter()
         .take_while(|frame| frame.between || frame.idle);
     let mut waiting = native.iter().chain(between);
-    let waits = waiting.any(|frame| frame.wait.is_some() || frame.idle);
+    let waits = waiting.any(|frame| frame.wait.is_some() || frame.idle)
+        || callers.iter().any(|frame| frame.python_waits);
     waits && !native.iter().any(|frame| frame.monitor) && is_idle(callers)
 }
 
