@@ -99,6 +99,10 @@ class Attribution:
         """The profile with stubs and intrinsics below their nearest sure caller."""
         return self.callers.cut(self.profile) if self.callers else self.profile
 
+    def sure_total(self, method: str) -> int:
+        """The least that a method's total may be."""
+        return next((one.total_value for one in self.surely_called.top(_EVERYTHING) if one.name == method), 0)
+
     @cached_property
     def methods(self) -> tuple[Method, ...]:
         """All methods, hottest by self first."""

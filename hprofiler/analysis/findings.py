@@ -54,6 +54,8 @@ _NAMELESS = re.compile(r"\[perf-\d+\.map\]$")
 _LOCKS_NAMED = 3
 _GARBAGE = 0.1
 _COMPILERS = 0.15
+# The least part that the JVMs' own work has where it is the answer.
+_LEADS = 0.3
 _KERNEL = 0.4
 _LEFT_OUT = "left out of sentences and tables, not of the graph"
 # A host's share of the JVM's own work that explains why it is unlike the others.
@@ -63,6 +65,8 @@ _LONGEST_REASON = 200
 _LARGEST_INTERVAL = 1 << 40
 _ALLOCATED = measure_of("alloc").column
 
+# The JVMs' own work that may be the answer, by code.
+OWN_WORK = {"gc": "garbage collection", "jit": "the JIT compilers, as while JVMs warm up"}
 _WORK = {"gc": "GC", "jit": "the JIT compilers", "kernel": "the kernel"}
 
 
@@ -78,11 +82,13 @@ def findings(
 ) -> list[Finding]:
     """What stands out in an event that has samples: the answer first, then at most `MOST` - 1 more.
 
+    If the answer is the JVMs' own work, the method that takes most is next.
+
     `cluster` is all processes' profile, the value shown first; `problems` are stored profiles that could
     not be used; `faults` gets the rules that failed.
     """
     subject = Subject(facts, cluster, compared, work, coverage, problems, attribution)
-    found = [answer(subject)]
+    found = [*leading_work(subject), answer(subject)]
     for rule in RULES:
         with faults.within(f"the finding {rule.__name__.replace('_', ' ')} of {facts.event}"):
             found += rule(subject)
@@ -144,11 +150,12 @@ def answer(subject: Subject) -> Finding:
             return says("self-only", text, share, f"{_of(subject)} is in Java methods without names.")
         return about("self-only", hottest, text, ": ", share, ".")
     if owner is not None:
-        share = _share(owner.method.total_value, subject)
+        least = () if owner.method.known else ("At least ",)
+        share = _share(owner.total, subject)
         points = f", of which {100 * owner.cost / subject.total:.1f} points {owner.family.points}."
         name = owner.method.name
         takes = f"{_of(subject)} {_verb(subject)} "
-        return says("own-method", share, takes, _name(name), points, method=name, with_calls=True)
+        return says("own-method", *least, share, takes, _name(name), points, method=name, with_calls=True)
     share = _share(hottest.self_value, subject)
     alike = _alike(subject)
     if alike >= _SEVERAL and hottest.self_value >= WORTH_A_HEADLINE * subject.total:
@@ -166,6 +173,20 @@ def answer(subject: Subject) -> Finding:
     after = f"{_for_whom(subject)}."
     row = hottest.name if hottest.wait else None
     return says("hottest", share, takes, _name(hottest.method), after, method=hottest.method, row=row)
+
+
+def leading_work(subject: Subject) -> list[Finding]:
+    """Garbage collection or the JIT compilers, where no method takes as much."""
+    if subject.attribution.self_only:
+        return []
+    work = sum(subject.work_of_hosts.values(), Work())
+    kind = max(OWN_WORK, key=lambda one: work[one])
+    share, owner = share_of_work(work, kind), subject.owner
+    method = owner.total if owner else subject.hottest.self_value
+    if subject.surely(share) < _LEADS or share * subject.total < method:
+        return []
+    part: Part = ("share", percent(share, 1))
+    return [says(kind, part, f"{_of(subject)} is spent in {OWN_WORK[kind]}.")]
 
 
 def _too_few(subject: Subject) -> bool:
@@ -505,15 +526,17 @@ def garbage(subject: Subject) -> list[Finding]:
 
 
 def jvms_own_work(subject: Subject) -> list[Finding]:
-    """Garbage collection and the JIT compilers, which are known by their callers."""
+    """Garbage collection and the JIT compilers, known by their callers, where they are not the answer."""
     if subject.attribution.self_only:
         return []
+    leading = {one.code for one in leading_work(subject)}
     garbage = "Garbage collection takes {share} of CPU time."
     compilers = "The JIT compilers take {share} of CPU time, as while JVMs warm up."
-    return [
+    found = [
         *_own_work(subject, "gc", _GARBAGE, garbage),
         *_own_work(subject, "jit", _COMPILERS, compilers),
     ]
+    return [one for one in found if one.code not in leading]
 
 
 def kernel(subject: Subject) -> list[Finding]:

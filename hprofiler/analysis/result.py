@@ -14,7 +14,7 @@ from hprofiler.analysis.attribution import Attribution, Method, attribute, count
 from hprofiler.analysis.coverage import CoverageText, coverage, recorded_for
 from hprofiler.analysis.facts import RunFacts, read_facts
 from hprofiler.analysis.faults import Faults
-from hprofiler.analysis.findings import chosen, findings, in_sentence
+from hprofiler.analysis.findings import OWN_WORK, chosen, findings, in_sentence
 from hprofiler.analysis.kept import kept_objects
 from hprofiler.analysis.machines import Machines, read_machines
 from hprofiler.analysis.outliers import Compared
@@ -375,7 +375,8 @@ def analyze_event(
             more.append(says(first.code, first.text, host=first.host))
         if unsure.share >= _UNSURE:
             more.append(_about_unsure_callers(unsure, of_cluster))
-        found = chosen([found[0], *more, *found[1:]])
+        answers = 2 if found[0].code in OWN_WORK else 1
+        found = chosen([*found[:answers], *more, *found[answers:]])
         analysis = replace(
             analysis,
             notes=(*analysis.notes, *faults.outcomes),
@@ -472,7 +473,9 @@ def _second_line(
     odd = compared.odd_hosts[0].most_different if compared.odd_hosts else None
     # What is said of the odd host says how the answer's method spreads over the hosts.
     same_matter = odd is not None and odd.name == answer.listed and not answer.with_calls
-    if not answer.has_share or same_matter:
+    method = next((one for one in attribution.methods if one.name == answer.listed), None)
+    of_unknown = answer.with_calls and method is not None and not method.known
+    if not answer.has_share or same_matter or of_unknown:
         return ""
     if len(hosts) < 2:
         return methods_that_follow(attribution, answer)
@@ -480,7 +483,6 @@ def _second_line(
     known = {name: share for name, share in shares.items() if share is not None}
     if len(known) < len(shares):
         return ""
-    method = next((one for one in attribution.methods if one.name == answer.listed), None)
     cost = 0 if method is None else method.total_value if answer.with_calls else method.self_value
     return over_hosts(cost / attribution.attributed, known)
 

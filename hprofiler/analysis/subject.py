@@ -177,9 +177,13 @@ def says(
 
 @dataclass(frozen=True)
 class Owner:
-    """A method of the job's own, and the well-known code below it that costs most, with that cost."""
+    """A method of the job's own, its total, and the well-known code below it that costs most, with that cost.
+
+    Both are the least that they may be if the method's total is not known.
+    """
 
     method: Method
+    total: int
     family: Family
     cost: int
 
@@ -251,14 +255,15 @@ class Subject:
             return None
         for name, cost in self.walk.owners.most_common(_OWNERS):
             method = self.methods.get(name)
-            if method is not None and method.known and cost >= self.hottest.self_value:
+            if method is not None and cost >= self.hottest.self_value:
+                total = method.total_value if method.known else self.attribution.sure_total(name)
                 costs = self.walk.below(name)
                 family = max(costs, key=lambda one: costs[one], default=None)
                 if family is None:
                     continue
                 cost = costs[family]
-                if cost >= _OF_WHICH * method.total_value and self.surely(cost / self.total) >= _POINTS:
-                    return Owner(method, family, cost)
+                if cost >= _OF_WHICH * total and self.surely(cost / self.total) >= _POINTS:
+                    return Owner(method, total, family, cost)
         return None
 
     @property

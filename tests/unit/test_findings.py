@@ -294,3 +294,17 @@ def test_live_objects_that_may_be_garbage_or_were_cut(tmp_path):
         record["hosts"][0]["outcomes"] = [{**line, "parameters": {**parameters, "bytes": "x"}}]
     assert any("with a larger --alloc-interval" in text for text in texts(of(folder, "live")))
     assert "live objects were cut" in (folder.path / "cluster/live.svg").read_text()
+
+
+@pytest.mark.parametrize(("compiled", "leads"), [(520, True), (310, False), (290, False)])
+def test_the_jit_compilers_are_the_answer_where_no_method_takes_as_much(tmp_path, compiled, leads):
+    amounts = {"m0": 320, "m1": 20, "m2": 10}
+    text = "".join(f"{JOB};com/acme/Job.{name}_[j] {amount}\n" for name, amount in amounts.items())
+    text += "".join(f"{JIT_THREAD};Phase{at}::run {compiled // 10}\n" for at in range(10))
+    found = texts(of(run_of(tmp_path, text)))
+    share, of_method = (f"{100 * part / (compiled + 350):.1f}" for part in (compiled, 320))
+    answer = f"{share} % of CPU time is spent in the JIT compilers, as while JVMs warm up."
+    also = f"The JIT compilers take {share} % of CPU time, as while JVMs warm up."
+    method = f"{of_method} % of CPU time is spent in Job.m0."
+    assert found[:2] == ([answer, method] if leads else [method, also])
+    assert sum("JIT" in one for one in found) == 1

@@ -264,3 +264,16 @@ def test_what_grew_below_wrong_callers_is_named_for_the_sure_one(tmp_path):
     known = {one.name: one.known for one in of_run.methods}
     assert not known[get] and known["com/acme/Job.hash"] and known["sha256_implCompressMB"]
     assert "Job.hash" in of_run.findings[0].text and of_run.unsure_callers.methods == (get,)
+
+
+def test_the_answer_is_the_method_that_surely_takes_most_whose_total_is_not_known(tmp_path):
+    """The truth: cleaning takes 60 %, hashing 25 %. A stub below the inlined method may be of another one."""
+    clean, find = f"{RUN};com/acme/Job.clean_[i];java/util/regex", "Matcher.find"
+    hashes = f"{RUN};com/acme/Job.hash_[j];java/security/MessageDigest.update_[i];md5_implCompressMB"
+    text = f"{clean}/Pattern.compile_[j] 300\n{clean}/{find}_[j] 200\n{clean}/{find}_[i];itable stub 100\n"
+    event = event_of(unsure_run(tmp_path / "run", f"{text}{hashes} 250\n{RUN} 150\n"))
+    answer = (
+        "At least 50.0 % of CPU time is spent in Job.clean, of which 30.0 points compile regular expressions."
+    )
+    assert event.findings[0].text.replace("\u202f", " ") == answer
+    assert (event.findings[0].method, event.second) == ("com/acme/Job.clean", "")
