@@ -37,11 +37,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A row. `key` names what it is of, such as `stage 3.0`; `belongs` are keys of what belongs to that."""
+    """A row. `key` names what it is of, such as `stage 3.0`; `belongs` are keys of what belongs to that.
+    `members` are the keys of what a row of several is of."""
 
     cells: Sequence[Cell]
     key: str = ""
     belongs: Sequence[str] = ()
+    members: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,8 @@ def _row_record(row: Row) -> dict[str, object]:
         cells.append(text if isinstance(one, str) else [text, one[1]])
     key = {"key": printable(row.key)} if row.key else {}
     belongs = {"belongs": [printable(one) for one in row.belongs]} if row.belongs else {}
-    return {"cells": cells, **key, **belongs}
+    members = {"members": [printable(one) for one in row.members]} if row.members else {}
+    return {"cells": cells, **key, **belongs, **members}
 
 
 def _text(cell: Cell) -> str:

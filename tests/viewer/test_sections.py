@@ -37,6 +37,11 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     queries = Table(
         "queries", heads, [Row([("1 s", 1.0), f"{one} select"], f"query {one}") for one in range(5)]
     )
+    groups = Table(
+        "groups",
+        heads,
+        [Row([("3 s", 3.0), "1 select and alike"], "queries like query 1", (), ["query 1", "query 2"])],
+    )
     spans = [Span(number, number + 1, f"stage {number}.0", f"stage {number}.0") for number in range(25)]
     line = Timeline("Tasks", 25, 0.5, [("active tasks", [1.0] * 50)], [SpanLane("stages", spans)])
     marks = [Mark(day * DAY, 0.5, f"{day} %", 0.4, 0.6, f"run {day}") for day in (0, 1)]
@@ -44,7 +49,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parts = [
         Part("time", [line]),
         Part("stages", [stages]),
-        Part("queries", [queries]),
+        Part("queries", [groups, queries]),
         Part("days", [chart]),
     ]
     out = tmp_path_factory.mktemp("sections") / "page.html"
@@ -82,6 +87,20 @@ def test_what_belongs_to_a_row(viewer: Viewer, page: Path) -> None:
     assert "query 0" in viewer.first(".chosen").text
     viewer.all(".chosen button")[-1].click()
     assert len(names(viewer, "queries")) == 5 and not viewer.all(".bar.faint")
+
+
+def test_a_row_of_several_leads_to_all_of_them(viewer: Viewer, page: Path) -> None:
+    viewer.open(page)
+    viewer.first("#table-groups td.name button").click()
+    assert names(viewer, "queries") == ["1 select", "2 select"]
+    assert names(viewer, "groups") == ["1 select and alike"]
+    assert names(viewer, "stages") == [
+        f"stage {number}.0 scan" for number in (1, 2, 6, 7, 11, 12, 16, 17, 21, 22)
+    ]
+    assert viewer.first(".chosen span").text == "Only queries like query 1 and what belongs to them"
+    viewer.all(".chosen button")[-1].click()
+    viewer.first("#table-queries td.name button").click()
+    assert names(viewer, "queries") == ["0 select"] and names(viewer, "groups") == []
 
 
 def test_values_are_read_by_keys(viewer: Viewer, page: Path) -> None:

@@ -116,7 +116,7 @@ import { readTree } from "./tree.js";
 /** Facts are a label, "text" or "code", and lines. @typedef {{ledger: Ledger, facts: [string, string, string[]][]}} Run */
 
 /** A text, or a text and the number that it stands for. @typedef {string | [string, number]} Cell */
-/** `key` names what a row is of, such as "stage 3.0"; `belongs` are keys of what belongs to that. @typedef {{cells: Cell[], key?: string, belongs?: string[]}} Row */
+/** `key` names what a row is of, such as "stage 3.0"; `belongs` are keys of what belongs to that, `members` those of a row of several. @typedef {{cells: Cell[], key?: string, belongs?: string[], members?: string[]}} Row */
 /**
  * A table. Columns that are `minor` are hidden where there is no room; `more` rows are left out, `things` is what rows
  * are called.

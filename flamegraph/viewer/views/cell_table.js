@@ -85,8 +85,8 @@ export class CellTable {
     const wanted = this.filter.value.toLowerCase();
     const { related } = this;
     const rows = this.block.rows.filter(
-      ({ cells, key }) =>
-        (!related || !key || related.has(key)) && (!wanted || cells.some((cell) => textOf(cell).toLowerCase().includes(wanted))),
+      ({ cells, key, members }) =>
+        (!related || !key || related.has(key) || members?.some((member) => related.has(member))) && (!wanted || cells.some((cell) => textOf(cell).toLowerCase().includes(wanted))),
     );
     const minor = this.columns.filter((column) => column.className.includes("minor"));
     const left = new Set(minor.slice(minor.length - this.hidden));

@@ -21,6 +21,8 @@ export class Sections {
     const rows = sections.flatMap(({ blocks }) => blocks.flatMap((block) => (block.kind === "table" ? block.rows : [])));
     /** Rows that say what belongs to them. */
     this.roots = rows.filter(({ belongs }) => belongs?.length);
+    /** What rows of several are of, by their keys. @type {Map<string, string[]>} */
+    this.members = new Map(rows.flatMap(({ key, members }) => (key && members ? [[key, members]] : [])));
     /** How often each key is there: one that is nowhere else leads nowhere. @type {Map<string, number>} */
     this.times = new Map();
     for (const key of sections.flatMap(keysOf)) this.times.set(key, (this.times.get(key) ?? 0) + 1);
@@ -63,7 +65,7 @@ export class Sections {
 
   /** @param {string} key */
   leads(key) {
-    return (this.times.get(key) ?? 0) > 1;
+    return (this.times.get(key) ?? 0) > 1 || this.members.has(key);
   }
 
   /** @param {string} key "" for all */
@@ -72,7 +74,7 @@ export class Sections {
     const again = linkButton("Show all again", () => this.choose(""), "show all");
     const link = key ? this.linkOf(key) : null;
     const more = link ? [linkButton(link.text, link.act, link.text)] : [];
-    this.chosen.replaceChildren(...(key ? [filled("span", "", "Only ", filled("b", "", make("bdi", "", key)), " and what belongs to it"), ...more, again] : []));
+    this.chosen.replaceChildren(...(key ? [filled("span", "", "Only ", filled("b", "", make("bdi", "", key)), ` and what belongs to ${this.members.has(key) ? "them" : "it"}`), ...more, again] : []));
     this.chosen.hidden = !key;
     for (const one of this.shown) one.show(related);
   }
@@ -80,9 +82,12 @@ export class Sections {
   /**
    * What belongs to a key, by the rows that say so; of its own kind that is itself alone.
    * @param {string} key
+   * @returns {Set<string>}
    */
   related(key) {
     const kind = kindOf(key);
+    const members = this.members.get(key);
+    if (members) return new Set(members.flatMap((member) => [...this.related(member)]));
     const related = new Set([key]);
     for (const row of this.roots) {
       const belongs = row.belongs ?? [];

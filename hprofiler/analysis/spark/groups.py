@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -29,19 +28,19 @@ class StageGroup:
     task_time: int = 0
     failed: int = 0
     killed: int = 0
-    durations: array[int] = field(default_factory=lambda: array("q"))
+    members: list[StageFigures] = field(default_factory=list)
 
     @property
     def count(self) -> int:
-        return len(self.durations)
+        return len(self.members)
 
     @property
     def elapsed(self) -> int:
-        return sum(self.durations)
+        return sum(one.duration for one in self.members)
 
     @property
     def median(self) -> float:
-        return median(self.durations)
+        return median(one.duration for one in self.members)
 
     def add(self, one: StageFigures) -> None:
         if one.duration > self.slowest.duration:
@@ -50,7 +49,7 @@ class StageGroup:
         self.task_time += one.task_time
         self.failed += one.work["failed"].tasks + one.stage.resubmitted
         self.killed += one.work["killed"].tasks
-        self.durations.append(one.duration)
+        self.members.append(one)
 
 
 def stage_groups(found: Figures, operations: Mapping[int, str]) -> list[StageGroup]:

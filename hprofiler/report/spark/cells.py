@@ -19,6 +19,13 @@ def executor_key(id_: str) -> str:
     return f"executor {id_}"
 
 
+def group_row(cells: Sequence[Cell], things: str, slowest: str, members: Sequence[str]) -> Row:
+    """A row of several `things` by their keys, with the name of the slowest; of one it is that one's."""
+    return (
+        Row(cells, f"{things} like {slowest}", members=members) if len(members) > 1 else Row(cells, slowest)
+    )
+
+
 def share(part: float, whole: float) -> str:
     return plain(percent(part, whole)) if whole else "0%"
 

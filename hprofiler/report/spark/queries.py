@@ -9,7 +9,7 @@ from typing import Any
 from hprofiler.analysis.spark.groups import QueryGroup, RootQuery, batches_of, kind_of, query_groups
 from hprofiler.base.text import printable
 from hprofiler.report.blocks import MOST_ROWS, Cell, Column, Part, Row, Table
-from hprofiler.report.spark.cells import count_cell, filled_heads, query_key, time_cell
+from hprofiler.report.spark.cells import count_cell, filled_heads, group_row, query_key, time_cell
 from hprofiler.spark.application import Application
 from hprofiler.spark.figures import Figures
 from hprofiler.spark.log.sql import SqlExecution
@@ -49,7 +49,13 @@ def sql_part(application: Application, found: Figures, summaries: Summaries) -> 
     if not groups:
         return Part()
     several = any(len(group.members) > 1 for group in groups)
-    rows = [Row(_group_cells(group), query_key(group.slowest.query.id)) for group in groups[:MOST_ROWS]]
+    each = _query_table(groups, summaries)
+    shown = {row.key for row in each.rows}
+    rows = []
+    for group in groups[:MOST_ROWS]:
+        queries = [one for member in group.members for one in member.all] if len(group.members) > 1 else []
+        members = [key for one in queries if (key := query_key(one.id)) in shown]
+        rows.append(group_row(_group_cells(group), "queries", query_key(group.slowest.query.id), members))
     heads = filled_heads(_GROUP_COLUMNS, rows[:_SHOWN])
     left_out = len(groups) - len(rows)
     things = "groups of queries" if several else "queries"
@@ -57,10 +63,7 @@ def sql_part(application: Application, found: Figures, summaries: Summaries) -> 
     title = "SQL queries by duration"
     if several:
         title += "; those of the same kind are one row with the name of the slowest"
-    tables = [
-        kinds if several else replace(kinds, only="terminal"),
-        _query_table(groups, summaries),
-    ]
+    tables = [kinds if several else replace(kinds, only="terminal"), each]
     return Part(title, tables, "SQL queries")
 
 

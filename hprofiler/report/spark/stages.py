@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,15 @@ from hprofiler.analysis.spark.groups import StageGroup, stage_groups
 from hprofiler.base.text import printable
 from hprofiler.model.measures import duration
 from hprofiler.report.blocks import MOST_ROWS, Cell, Column, Part, Row, Table, cell
-from hprofiler.report.spark.cells import count_cell, filled_heads, share, share_cell, size_cell, time_cell
+from hprofiler.report.spark.cells import (
+    count_cell,
+    filled_heads,
+    group_row,
+    share,
+    share_cell,
+    size_cell,
+    time_cell,
+)
 from hprofiler.spark.figures import Figures, StageFigures, Work
 from hprofiler.spark.windows import stage_name
 
@@ -104,14 +112,20 @@ def stage_part(found: Figures, operations: Operations, belongs: Belongs = NOTHIN
     if several:
         title = f"{title[:-1]}; those that do the same are one row with the name of the slowest)"
     tables = [
-        _group_table(groups, whole, several),
+        _group_table(groups, whole, several, {row.key for row in rows}),
         Table("stages", _STAGE_COLUMNS, rows, "stages", left_out=left_out, only="page"),
     ]
     return Part(title, tables, "Stages by task time")
 
 
-def _group_table(groups: Sequence[StageGroup], whole: int, several: bool) -> Table:
-    rows = [Row(_group_cells(one, whole), stage_name(*one.slowest.stage.key)) for one in groups[:MOST_ROWS]]
+def _group_table(groups: Sequence[StageGroup], whole: int, several: bool, shown: Set[str]) -> Table:
+    """The groups, with those of their stages that are `shown` in the other table."""
+    rows = []
+    for one in groups[:MOST_ROWS]:
+        members = [key for member in one.members if (key := stage_name(*member.stage.key)) in shown]
+        rows.append(
+            group_row(_group_cells(one, whole), "stages", stage_name(*one.slowest.stage.key), members)
+        )
     heads = filled_heads(_GROUP_COLUMNS, rows[:_SHOWN], _IN_TERMINAL)
     things = "groups of stages" if several else "stages"
     left_out = len(groups) - len(rows)
