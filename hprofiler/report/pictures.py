@@ -46,6 +46,10 @@ def _unit(measure: Measure) -> tuple[str, float]:
 
 
 def run_title(facts: RunFacts) -> str:
+    """What was asked for; the name of a process that was asked for by its pid."""
+    names = {one.label for one in facts.recordings}
+    if facts.record.selector.startswith("pid:") and len(names) == 1 and all(names):
+        return names.pop()
     return facts.record.selector or facts.target or "all processes"
 
 

@@ -61,7 +61,9 @@ def event_of_page(facts: RunFacts) -> PageEvent:
     second = None
     if facts.event == "cpu" and totals.get("samples"):
         column, unit = measure.columns[1]
-        second = (column, unit, totals.get(column, 0) / totals["samples"])
+        # Profiles of several engines have as many samples as their CPU time has at this frequency.
+        mixed = 1e9 / facts.record.sampling.frequency if facts.is_mixed else 0.0
+        second = (column, unit, mixed or totals.get(column, 0) / totals["samples"])
     return PageEvent(
         facts.event, measure.title, *measure.column, measure.wider, seconds, second, *ends_of_run(facts.event)
     )
