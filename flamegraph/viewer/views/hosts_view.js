@@ -34,11 +34,12 @@ export class HostsView {
 
   /** @param {State} state */
   update(state) {
-    const { event, part, page } = this.context;
+    const { event, part, page, thread } = this.context;
+    const partly = part !== "" || thread >= 0;
     // The page was written with the hosts of the whole recording.
     this.hosts.show(event, state.sort, state.rows);
-    this.hosts.element.hidden ||= part !== "";
-    this.ofPart.update(state, part !== "" && page.hosts.length > 1);
+    this.hosts.element.hidden ||= partly;
+    this.ofPart.update(state, partly && page.hosts.length > 1);
     this.processes.update(state, page.hosts.length === 1 && page.processes.length > 1);
   }
 }

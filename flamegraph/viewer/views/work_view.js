@@ -63,7 +63,7 @@ export class WorkView {
     const [{ sums, total }] = rows;
     const bars = new WorkBars(context.categoryColoring(dark), sums, category, panel.clientWidth);
     this.byTime.show(bars, dark, panel.clientWidth);
-    const [all, ...sections] = Object.entries(HEADS).map(([kind, head]) => this.section(head, rows.filter(({ row }) => row.kind === kind), bars));
+    const [all, ...sections] = Object.entries(HEADS).map(([kind, head]) => this.section(head, rows.filter(({ row }) => row.kind === kind), bars, total));
     const legend = bars.legend((one) => percent(sums[one], total), (one) => context.go({ category: one === category ? "" : categoryCode(one) }));
     this.whole.replaceChildren(legend, ...all);
     this.parts.replaceChildren(...sections.flat());
@@ -117,15 +117,18 @@ export class WorkView {
    * @param {string} head
    * @param {SummedRow[]} rows
    * @param {WorkBars} bars
+   * @param {number} whole
    */
-  section(head, rows, bars) {
+  section(head, rows, bars, whole) {
     const { context } = this;
     if (rows.length === 0) return [];
-    const made = rows.map(({ row, sums }) => {
+    const made = rows.map(({ row, sums, total }) => {
       if (row.kind === "phase") return bars.row(make("bdi", "", row.label), sums, (category) => context.go({ category: categoryCode(category) }));
       const target = { view: /** @type {const} */ ("graph"), scope: this.keyOf(row), zoom: 0, color: /** @type {const} */ ("category") };
       const name = linkButton(`Flame graph of ${row.label}`, () => context.go(target), make("bdi", "", row.label));
-      return bars.row(name, sums, (category) => context.go({ ...target, category: categoryCode(category) }));
+      // A bar of a few samples is as wide as the others.
+      const share = make("span", "soft", row.kind === "whole" ? "" : ` ${percent(total, whole)}`);
+      return bars.row(filled("span", "", name, share), sums, (category) => context.go({ ...target, category: categoryCode(category) }));
     });
     const left = rows[0].row.more ?? 0;
     const more = left ? [make("p", "lead", `… and ${left} more, which had less over the whole recording.`)] : [];
