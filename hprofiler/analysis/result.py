@@ -42,7 +42,7 @@ _REMEMBERED = 200
 _HOTTEST = 5
 _STANDS_OUT = 1.5
 # Fewer stacks with unsure callers are not worth a sentence.
-_UNSURE = 0.01
+LEAST_UNSURE = 0.01
 _NO_MACHINES = Machines()
 # The part of what is not collected that is much less than it.
 _MUCH_LESS = 0.8
@@ -373,7 +373,7 @@ def analyze_event(
         if machines.findings and facts.event in _OF_TIME:
             first = machines.findings[0]
             more.append(says(first.code, first.text, host=first.host))
-        if unsure.share >= _UNSURE:
+        if unsure.share >= LEAST_UNSURE:
             more.append(_about_unsure_callers(unsure, of_cluster))
         answers = 2 if found[0].code in OWN_WORK else 1
         found = chosen([*found[:answers], *more, *found[answers:]])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+from hprofiler._flamegraph import Profile
+from hprofiler.analysis.trust import untrusted
 from hprofiler.base.errors import HprofilerError
 from hprofiler.collect.recording import collect
 from hprofiler.collect.stop import Stop
@@ -18,11 +19,21 @@ SECONDS = 3.0
 _FREQUENCY = 99
 
 
-@contextmanager
-def glance(host: Host, pid: int, reach: Reach, stop: Stop) -> Iterator[Path]:
-    """The profile of the process's CPU time in pprof, which is there during the block.
+@dataclass(frozen=True)
+class Glance:
+    """A process's CPU time. There are no totals if its stacks are `broken`; if `callers_unsure`, stubs and
+    intrinsics may be below wrong callers."""
 
-    Raises HprofilerError if the process could not be recorded.
+    profile: Profile
+    broken: bool
+    callers_unsure: bool
+
+
+def glance(host: Host, pid: int, reach: Reach, stop: Stop) -> Glance:
+    """Record a process for a moment.
+
+    Raises HprofilerError if it could not be recorded; OSError, ValueError or RuntimeError if its profile
+    cannot be used.
     """
     from hprofiler.runfolder.sink import FolderSink
 
@@ -35,6 +46,7 @@ def glance(host: Host, pid: int, reach: Reach, stop: Stop) -> Iterator[Path]:
             if not result.recordings:
                 why = next((one for one in result.outcomes if one.reason), None)
                 raise HprofilerError(why.reason if why else "not recorded", why.remedy if why else "")
-            yield folder.profile_path(host.name, pid, "cpu")
+            profile = Profile.open(folder.profile_path(host.name, pid, "cpu"), "pprof").canonical()
+            return Glance(profile, bool(untrusted([result], "cpu")), result.recordings[0].callers_unsure)
         finally:
             folder.release()

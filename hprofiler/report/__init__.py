@@ -161,7 +161,7 @@ class _Writer(ProfileSink):
             remove_pictures(folder, name)
             return
         trimmed = left_out(facts, analysis.total, analysis.whole)
-        words = subtitle(facts, attribution, host_sampled(facts, host), trimmed)
+        words = subtitle(facts, attribution, host_sampled(facts, host), trimmed, host.recordings)
         words = f"{host_coverage(facts, host, problems)} · {words}"
         title = picture_title(facts, host.name)
         write_pictures(attribution.original, measure_of(facts.event), folder, name, title, words)
@@ -183,7 +183,7 @@ class _Writer(ProfileSink):
             if attribution is None:
                 remove_pictures(folder, file_name)
                 continue
-            words = subtitle(facts, attribution, sampled(facts), trimmed)
+            words = subtitle(facts, attribution, sampled(facts), trimmed, facts.recordings)
             words = f"{analysis.coverage.interrupted} · {words}"
             title = picture_title(facts, scope)
             write_pictures(attribution.original, measure_of(facts.event), folder, file_name, title, words)

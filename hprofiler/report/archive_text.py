@@ -18,6 +18,7 @@ from hprofiler.base.text import printable
 from hprofiler.model.measures import amount, counted, duration, measure_of, named_by
 from hprofiler.report.blocks import Cell, Column, Row, Table, cell
 from hprofiler.report.diff_text import HEADS, about_noise, cells_of, name_of, noise_source
+from hprofiler.report.text import UNKNOWN_TOTALS
 
 _SHOWN = 20
 _RUNS_SHOWN = 10
@@ -34,8 +35,7 @@ def history_heads(found: History) -> list[str]:
         f"share of {measure_of(found.event).share_of} by {found.by}; noise is the most that chance explains"
     )
     head = f"{printable(shown_row(found.method))} in {printable(found.application)}"
-    unknown = "a total of ? is not known: stubs and intrinsics may be below wrong callers"
-    lost = [unknown] if any(one.total is None for one in found.points) else []
+    lost = [UNKNOWN_TOTALS] if any(one.total is None for one in found.points) else []
     return [head, about, *lost, *_left_out(found.broken, found.event)]
 
 

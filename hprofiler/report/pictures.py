@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from hprofiler._flamegraph import Profile
 from hprofiler.analysis.attribution import Attribution
 from hprofiler.analysis.facts import RunFacts
-from hprofiler.analysis.result import totals_of
+from hprofiler.analysis.result import LEAST_UNSURE, totals_of
 from hprofiler.analysis.words import percent
+from hprofiler.model import Recording
 from hprofiler.model.measures import Measure, in_words, measure_of
 
 KINDS = (".svg", ".folded", ".pb.gz")
@@ -57,13 +59,28 @@ def picture_title(facts: RunFacts, scope: str) -> str:
     return f"{run_title(facts)} · {scope} · {measure_of(facts.event).title}"
 
 
-def subtitle(facts: RunFacts, attribution: Attribution, sampled: str, trimmed: str) -> str:
-    """ "39,123 samples, 2.2 min of CPU time, 300 Hz for 60 s · hottest: Foo.bar 12.3 %"."""
+def subtitle(
+    facts: RunFacts,
+    attribution: Attribution,
+    sampled: str,
+    trimmed: str,
+    recordings: Sequence[Recording],
+) -> str:
+    """ "39,123 samples, 2.2 min of CPU time, 300 Hz for 60 s · hottest: Foo.bar 12.3 %", and whether callers
+    may be wrong. `recordings` are what the picture is of."""
     hottest = attribution.methods[0]
     share = percent(hottest.self_value, attribution.attributed)
     amounts = f"{in_words(facts.event, totals_of(attribution.original))}, {sampled}"
     named = f"hottest{attribution.besides}: {hottest.short[:80]} {share}"
-    return " · ".join(filter(None, [amounts, trimmed, named]))
+    return " · ".join(filter(None, [amounts, trimmed, named, _doubt(attribution, recordings)]))
+
+
+def _doubt(attribution: Attribution, recordings: Sequence[Recording]) -> str:
+    if attribution.self_only:
+        return "too many stacks are broken for totals"
+    original = attribution.original
+    unsure = original.unsure_callers() if any(one.callers_unsure for one in recordings) else 0
+    return "callers of stubs may be wrong" if unsure and unsure >= LEAST_UNSURE * original.total() else ""
 
 
 def left_out(facts: RunFacts, left: int, whole: int) -> str:

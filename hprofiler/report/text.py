@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from hprofiler.analysis.attribution import Method
+from hprofiler.analysis.diff import WRONG_CALLERS
 from hprofiler.analysis.outliers import Compared, Unlike, what_differs, who
 from hprofiler.analysis.words import and_more, percent, plain
 from hprofiler.base.bounded_json import members
@@ -16,6 +17,7 @@ from hprofiler.model.measures import counted, named_by
 # Rows of a table that are no outliers: more of them add nothing.
 _OTHERS_SHOWN = 20
 _FEWEST = 3
+UNKNOWN_TOTALS = f"a total of ? is not known: {WRONG_CALLERS}"
 
 
 def hottest(

@@ -7,6 +7,9 @@ from dataclasses import replace
 from msgspec import structs
 from rich.console import Console
 
+from hprofiler._flamegraph import Profile
+from hprofiler.app.glance import Glance
+from hprofiler.cli.terminal.top_methods import methods_of
 from hprofiler.cli.terminal.top_table import TopTable
 from hprofiler.collect.watching import HostReading
 from hprofiler.model import Host
@@ -66,3 +69,19 @@ def test_instructions_per_cycle_are_those_of_the_last_second() -> None:
         replace(reading, metrics=structs.replace(reading.metrics, series=(*reading.metrics.series, *counted)))
     )
     assert "IPC" in table.heads and "1.50" in table.rows()[0]
+
+
+def test_totals_of_methods_that_are_not_known() -> None:
+    stubs = "Job.run_[j];Job.hash_[j];java/lang/String.getBytes_[i];md5 600\nJob.run_[j] 400\n"
+    profile = Profile.from_bytes(stubs.encode(), "folded")
+    rows = methods_of(Glance(profile, broken=False, callers_unsure=True))
+    totals = {row.split()[-1]: row.split()[1] for row in rows[1:5]}
+    assert totals == {
+        "md5": "60.0%",
+        "Job.run": "100%",
+        "Job.hash": "60.0%",
+        "java.lang.String.getBytes": "?",
+    }
+    assert rows[5].startswith("a total of ?")
+    assert "?" not in "".join(methods_of(Glance(profile, broken=False, callers_unsure=False)))
+    assert "total " not in "".join(methods_of(Glance(profile, broken=True, callers_unsure=True)))

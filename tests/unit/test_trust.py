@@ -191,6 +191,8 @@ def test_unsure_callers_are_a_caveat_and_no_difference(tmp_path, monkeypatch):
     assert (event.unsure_callers.processes, event.unsure_callers.share) == (3, pytest.approx(0.8))
     caveat = event.findings[-1]
     assert caveat.code == "callers-unsure" and "80.0" in caveat.text
+    for picture in ("cluster/cpu.svg", "cluster/cpu-mean.svg", "hosts/h/cpu.svg"):
+        assert "callers of stubs may be wrong" in (one / picture).read_text()
     assert "-XX:+DebugNonSafepoints" in caveat.text
     code, done = diff(one, two, "--fail-over", "5%")
     assert code == 0 and "nothing changed" in done.stdout and "3 processes of" in done.stdout

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from hprofiler._flamegraph import Profile
 from hprofiler.analysis.attribution import Method
-from hprofiler.app.glance import SECONDS, glance
+from hprofiler.analysis.sure_callers import Callers
+from hprofiler.app.glance import SECONDS, Glance, glance
 from hprofiler.base.errors import HprofilerError
 from hprofiler.base.text import printable
 from hprofiler.cli.terminal.top_processes import TopProcess
@@ -16,7 +16,7 @@ from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit_group import Reach
 from hprofiler.model import Host
 from hprofiler.model.measures import counted
-from hprofiler.report.text import hottest
+from hprofiler.report.text import UNKNOWN_TOTALS, hottest
 
 _MOST = 10
 # Longest time that the end of `top` waits for the end of a recording.
@@ -55,16 +55,26 @@ class TopMethods:
         who = printable(f"{process.label} (pid {process.pid})")
         self.lines = [f"recording {who} for {SECONDS:.0f} s …"]
         try:
-            host = self._hosts[process.host]
-            with glance(host, process.pid, self._reach, self._stop) as path:
-                profile = Profile.open(path, "pprof").canonical()
+            seen = glance(self._hosts[process.host], process.pid, self._reach, self._stop)
         except HprofilerError as error:
             self.lines = [printable(f"{who}: {error.reason}"), printable(f"  {error.remedy}")]
-            return
         except (OSError, ValueError, RuntimeError) as error:
             self.lines = [printable(f"{who}: the profile cannot be used: {error}")]
-            return
-        samples = profile.total()
-        methods = [Method(one.name, one.self_value, one.total_value) for one in profile.top(_MOST)]
-        taken = f"{who}: {counted(samples, 'samples')} of CPU time"
-        self.lines = [taken, *(hottest(methods, samples, "cpu").split("\n") if samples else [])]
+        else:
+            samples = seen.profile.total()
+            taken = f"{who}: {counted(samples, 'samples')} of CPU time"
+            self.lines = [taken, *(methods_of(seen) if samples else [])]
+
+
+def methods_of(seen: Glance) -> list[str]:
+    """The hottest methods as lines of text, and why totals are not known."""
+    profile = seen.profile
+    unknown = Callers([profile], waits=False).unknown if seen.callers_unsure else []
+    methods = [
+        Method(one.name, one.self_value, one.total_value, known=one.name not in unknown)
+        for one in profile.top(_MOST)
+    ]
+    lines = hottest(methods, profile.total(), "cpu", self_only=seen.broken).split("\n")
+    if seen.broken:
+        return ["too many stacks are broken for totals", *lines]
+    return lines if all(one.known for one in methods) else [*lines, UNKNOWN_TOTALS]
