@@ -55,6 +55,17 @@ def test_a_difference_is_of_shares_or_of_counts(job):
     assert "main;read 3 6" in convert("-", "--diff", job, "--absolute", stdin=after)
 
 
+def test_what_is_wrong_with_the_input_comes_before_a_wrong_output(job, tmp_path):
+    def error(name):
+        return hprofiler("convert", name, "-o", tmp_path / "x.png").stderr.splitlines()[0]
+
+    (tmp_path / "heap").write_bytes(b"JAVA PROFILE 1.0.2\0")
+    (tmp_path / "poem").write_text("Roses are red\n")
+    assert "No such file" in error(tmp_path / "none") and "it is a folder" in error(tmp_path)
+    assert "heap dump" in error(tmp_path / "heap") and "not a stack" in error(tmp_path / "poem")
+    assert "cannot tell the format" in error(job)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

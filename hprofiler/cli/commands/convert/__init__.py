@@ -83,12 +83,28 @@ def _warn_of_others(options: argparse.Namespace, profile: Profile, written: int)
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuses what cannot work before anything is read."""
+    """Refuses what cannot work before anything is read. What is wrong with the inputs comes first."""
     if options.from_format not in (None, *READ_FORMATS):
         known = f"known are {' '.join(READ_FORMATS)}"
         raise UsageError(f"unknown format {options.from_format!r} to read", known)
     if options.to not in (None, *WRITE_FORMATS):
         raise UsageError(f"unknown format {options.to!r} to write", f"known are {' '.join(WRITE_FORMATS)}")
+    convert_inputs.check(options)
+    try:
+        _check_output(options)
+    except UsageError:
+        if options.from_format is None:
+            convert_inputs.look_at(options.inputs)
+        raise
+    if options.diff and options.prune:
+        raise UsageError("--prune cannot be combined with --diff: it would hide what vanished")
+    if options.absolute and not options.diff:
+        raise UsageError("--absolute needs --diff BEFORE")
+    check_patterns(options)
+    pictures.check(options)
+
+
+def _check_output(options: argparse.Namespace) -> None:
     endings = tuple(WRITE_FORMATS.values())
     if options.output == "-" and not options.to:
         raise UsageError("-o - needs a format", "name it with --to, such as --to folded")
@@ -102,15 +118,8 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(
             f"cannot write {path}: there is no folder {path.parent}", "create it, or choose another"
         )
-    if options.diff and options.prune:
-        raise UsageError("--prune cannot be combined with --diff: it would hide what vanished")
-    if options.absolute and not options.diff:
-        raise UsageError("--absolute needs --diff BEFORE")
     if options.output == "-" and not sys.stdout:
         raise UsageError("cannot write to stdout: it is closed", "name a file with -o")
-    check_patterns(options)
-    pictures.check(options)
-    convert_inputs.check(options)
 
 
 def _flame_chart(options: argparse.Namespace, picture: dict[str, Any]) -> int:

@@ -6,6 +6,8 @@ Only a few are in memory at a time beside the sum.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -16,7 +18,7 @@ from hprofiler._flamegraph import Profile
 from hprofiler.base.background import in_order, interruptibly
 from hprofiler.base.errors import ProfileError, UsageError
 from hprofiler.base.paths import is_file, is_folder
-from hprofiler.cli.commands.convert.errors import about
+from hprofiler.cli.commands.convert.errors import REMEDIES, about
 from hprofiler.cli.commands.convert.steps import Findings, Step, is_empty, reduced, steps_of
 from hprofiler.cli.terminal import streams
 from hprofiler.cli.terminal.lines import warn, warn_of
@@ -26,6 +28,7 @@ from hprofiler.runfolder.time_files import open_range
 
 # Profiles read at the same time. One thread merges them and could not keep up with more.
 MOST_AT_ONCE = 8
+_HEAD = 1 << 16
 
 
 def check(options: argparse.Namespace) -> None:
@@ -51,6 +54,21 @@ def _check_readable(path: Path) -> None:
         raise UsageError(f"cannot read {path}: it is a run folder", where_profiles_are(path))
     if is_folder(path):
         raise UsageError(f"cannot read {path}: it is a folder", "name the files in it")
+    if not os.access(path, os.R_OK):
+        raise UsageError(f"cannot read {path}: {os.strerror(errno.EACCES)}")
+
+
+def look_at(names: Sequence[str]) -> None:
+    """Raises ProfileError for a file that does not begin as a profile."""
+    for path in filter(is_file, map(Path, names)):
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            head = file.read(_HEAD)
+            try:
+                Profile.from_bytes(head)
+            except ValueError as error:
+                code = getattr(error, "code", "")
+                if code == "foreign" or (code == "unknown-format" and len(head) < _HEAD):
+                    raise ProfileError(f"cannot read: {path}: {error}", REMEDIES.get(code, "")) from error
 
 
 def source(name: str) -> str | int:
