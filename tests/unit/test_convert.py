@@ -87,13 +87,16 @@ def test_what_is_wrong_with_the_input_comes_before_a_wrong_output(job, tmp_path)
         (["-o", "x.svg", "--flamechart", "--prune", "9"], "--prune cannot be combined with --flamechart"),
         (["-o", "x.svg", "--flamechart", "--by", "category"], "--by cannot be combined with --flamechart"),
         (["-o", "x.svg", "--flamechart", "--negate"], "--negate cannot be combined with --flamechart"),
-        (["other", "-o", "x.svg", "--flamechart"], "--flamechart draws one file"),
+        (["z", "-o", "x.svg", "--flamechart"], "--flamechart draws one file"),
         (["-o", "x.folded", "--flamechart"], "--flamechart is for pictures"),
         (["-o", "x.folded", "--title", "t"], "--title is for pictures and pages"),
     ],
 )
-def test_mistakes_are_errors_before_anything_is_read(words, says, tmp_path, capsys):
-    assert exit_code(["convert", tmp_path / "none", *words]) == 2
+def test_mistakes_are_errors_before_anything_is_read(words, says, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("x", "y", "z"):  # an error, if it were read
+        (tmp_path / name).write_text("no stack\n" * 10_000)
+    assert exit_code(["convert", "x", *words]) == 2
     assert says in capsys.readouterr().err
 
 
