@@ -194,7 +194,9 @@ class AgentSession:
 
     def _name(self, found: Sequence[messages.FoundProcess]) -> tuple[Process, ...]:
         self._named.update(one.pid for one in found)
-        if self._containers and not {one.labels.get("container", "") for one in found} <= self._containers:
+        named = {one.labels.get("container", "") for one in found} - self._containers
+        begins = tuple(one[:-1] for one in self._containers if one.endswith("*"))
+        if self._containers and not all(one.startswith(begins) for one in named):
             raise self._nonsense("it found a process outside the containers asked for")
         return tuple(one.on(self._transport.host.name) for one in found)
 

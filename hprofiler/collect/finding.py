@@ -14,6 +14,10 @@ from hprofiler.base.text import some
 from hprofiler.collect.containers import Contained, by_name, with_relatives
 from hprofiler.model import Host, Outcome, Process, Selector
 
+_HELPERS = frozenset(
+    {"org.apache.hadoop.yarn.server.nodemanager.containermanager.localizer.ContainerLocalizer"}
+)
+"""Main classes of what YARN runs in a job's containers for itself."""
 _SHOWN = 3
 _JAVA = re.compile(r"(?:\S*/)?java\b")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
@@ -55,15 +59,31 @@ class Search:
 
         `overlooked` could not be looked at before. Relatives of `earlier` processes are meant too.
         """
-        doubts = {one.pid: self.contained.doubt(one) for one in found.processes}
+        helpers = self._helpers(found.processes)
+        meant = [one for one in found.processes if one.pid not in helpers]
+        doubts = {one.pid: self.contained.doubt(one) for one in meant}
         outcomes = list(filter(None, doubts.values()))
-        processes = tuple(self.contained.known(one) for one in found.processes if not doubts[one.pid])
+        processes = tuple(self.contained.known(one) for one in meant if not doubts[one.pid])
         processes = with_relatives(processes, earlier)
         processes, others_named = by_name(processes, self.selector.name, earlier)
         told = {one.pid for one in found.ignored}
-        ignored = (*others_named, *(one for one in overlooked if one.pid not in told), *found.ignored)
+        helping = (Ignored(pid, f"{name}, a helper of YARN") for pid, name in helpers.items())
+        ignored = (
+            *others_named,
+            *helping,
+            *(one for one in overlooked if one.pid not in told),
+            *found.ignored,
+        )
         ignored = tuple(map(self.contained.named, ignored))
         return replace(found, processes=processes, ignored=ignored), outcomes
+
+    def _helpers(self, processes: Sequence[Process]) -> dict[int, str]:
+        """Names of the processes that YARN runs for the job, and that the job knows nothing of, by pid. A
+        selector may name them."""
+        if self.selector.kind != "containers":
+            return {}
+        helpers = (one for one in processes if one.main_class in _HELPERS)
+        return {one.pid: one.main_class.rpartition(".")[2] for one in helpers}
 
 
 def near_names(selector: Selector, listed: Sequence[Listed]) -> tuple[Ignored, ...]:

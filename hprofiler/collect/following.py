@@ -22,6 +22,8 @@ ASK_SECONDS = 5.0
 """How often a target is asked what it has now."""
 QUIET_SECONDS = 10.0
 """Where nobody else knows, a job is over when none of its processes has been there for so long."""
+WITHOUT_JOINING = ("pids", "pipe")
+"""Kinds of selectors that name what is there when the recording begins."""
 _TICK = 0.2
 # In less time a host would be visited for nothing.
 _WORTH_A_VISIT = 3.0
@@ -110,10 +112,9 @@ class Follower:
             visit = self._by_name.get(host.name)
             if visit is None or (visit.ended and host.inside and host.containers != visit.host.containers):
                 self._visit(host, visit)
-            elif new := host.containers.keys() - visit.host.containers.keys():
-                _log.debug("%s has new containers: %s", host.name, new)
+            else:
                 visit.joining.learn(host)
-                self._following.containers.update(new)
+                self._following.containers.update(host.containers)
 
     def _visit(self, host: Host, former: RecordingVisit | None) -> None:
         """Visit a new host; one that has the name of a `former` one is another container."""
@@ -130,13 +131,15 @@ class Follower:
     def _end_in_time(self) -> None:
         """End the recording when its job is over, or its time after a wait."""
         now = self._gate.seconds
+        if not self._first and any(visit.joining.began for visit in self.visits):
+            self._first = self._last = now
         if any(visit.joining.running and not visit.ended for visit in self.visits):
-            self._first, self._last = self._first or now, now
+            self._last = now
         following = self._following
         over = following.until_over and self._over
         if following.wait:
             over = over or now > (self._first + self._seconds if self._first else following.wait)
-        if following.until_over and following.look is None and self._first:
+        if following.until_over and following.look is None and (self._first or not following.wait):
             over = over or now > self._last + QUIET_SECONDS
         if over:
             self._group.stop.finish()

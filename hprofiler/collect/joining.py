@@ -20,10 +20,14 @@ _OVER = "recording-over"
 
 
 class Joining:
-    """Lets processes join the recording of a `visit`, and knows which are being recorded."""
+    """Lets processes join the recording of a `visit`.
+
+    `running` are the pids that are being recorded; it `began` once there was one.
+    """
 
     def __init__(self, visit: Visit, ledger: Ledger, clearing: Clearing | None) -> None:
         self.running: set[int] = set()
+        self.began = False
         self._visit = visit
         self._ledger = ledger
         self._clearing = clearing
@@ -37,13 +41,16 @@ class Joining:
             self._ask(session)
 
     def learn(self, host: Host) -> None:
-        """The target has further containers here. From any thread."""
+        """What the target has here now: further containers, and more labels of the known ones. From any
+        thread."""
         visit = self._visit
         with self._asking:
-            known = {**visit.host.containers, **host.containers}
-            visit.host = replace(visit.host, containers=known)
+            before = visit.host.containers
+            now = {name: {**labels, **before.get(name, {})} for name, labels in host.containers.items()}
+            visit.host = replace(visit.host, containers={**before, **now}, prefixes=host.prefixes)
             visit.search = Search(visit.host, visit.search.selector)
-            if self._session:
+            self._ledger.rename(visit.search.contained.known)
+            if self._session and not now.keys() <= before.keys():
                 self._ask(self._session)
 
     def _ask(self, session: AgentSession) -> None:
@@ -68,6 +75,7 @@ class Joining:
     def started(self, pid: int, seconds: float) -> None:
         """The recording of a process began, `seconds` after that of the run."""
         self.running.add(pid)
+        self.began = True
         if seconds:
             self._ledger.joined(pid, seconds)
 

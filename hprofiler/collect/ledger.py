@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from hprofiler.agent.messages import Ended, ProcessOutcome
@@ -53,6 +53,11 @@ class Ledger:
         """A process that was found is not a part of the recording."""
         self._processes.pop(pid, None)
 
+    def rename(self, known: Callable[[Process], Process]) -> None:
+        """More is known of the processes now."""
+        for pid, process in tuple(self._processes.items()):
+            self._processes[pid] = known(process)
+
     def joined(self, pid: int, seconds: float) -> None:
         """The recording of a process began after so many seconds."""
         self._joined[pid] = seconds
@@ -99,7 +104,7 @@ class Ledger:
         earlier = self._outcomes.get(pid)
         if not earlier or earlier.status is not Status.FAILED:  # the first failure is the cause
             line = self._made(self._processes[pid], status, outcome.stage, outcome.reason, outcome.remedy)
-            gone = outcome.ended is Ended.PROCESS and status is not Status.OK
+            gone = outcome.ended is Ended.PROCESS
             cut = outcome.ended is Ended.CUT and status is Status.DEGRADED
             self._outcomes[pid] = replace(
                 line,
@@ -190,7 +195,10 @@ def _explained(cause: Outcome, line: Outcome) -> Outcome:
     what = cause.every_note[0].reason
     notes = (cause.every_note[0], *(() if line.lost else line.every_note))
     reason = f"{_LOST}{what}" if line.lost else f"{what}; {line.reason}"
-    return replace(line, reason=reason, code=cause.code, parameters=cause.parameters, notes=notes)
+    status = Status.DEGRADED if line.status is Status.OK else line.status
+    return replace(
+        line, status=status, reason=reason, code=cause.code, parameters=cause.parameters, notes=notes
+    )
 
 
 def doubts(host: str, found: Found) -> Iterator[Outcome]:

@@ -7,14 +7,13 @@ from dataclasses import replace
 
 from hprofiler.collect.canaries import Canaries
 from hprofiler.collect.fetching import ProfileSink
-from hprofiler.collect.following import Follower, Following
+from hprofiler.collect.following import WITHOUT_JOINING, Follower, Following
 from hprofiler.collect.limits import USUAL, Care
 from hprofiler.collect.recording_visit import RecordingVisit
 from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit_group import HostProgress, Listener, Reach, StartGate, VisitGroup, silent
 from hprofiler.model import Host, HostRecord, Sampling, Selector
 
-_NO_FOLLOWING = ("pids", "pipe")  # what they name is there when the recording begins
 _ENDING = "the recording is over; fetching the recordings; press Ctrl-C to end at once"
 _STOPPING = "stopping and fetching the recordings; press Ctrl-C again to end at once"
 
@@ -39,7 +38,7 @@ def collect(
     gate = StartGate(len(hosts), 2 * reach.timeout)
     group = VisitGroup(reach, listener, stop, gate.connecting)
     flock = Canaries() if care.canary else None
-    follows = following is not None and selector.kind not in _NO_FOLLOWING
+    follows = following is not None and selector.kind not in WITHOUT_JOINING
 
     def visit_of(host: Host) -> RecordingVisit:
         return RecordingVisit(host, group, selector, longest, sink, gate, care, flock, follows)

@@ -11,6 +11,7 @@ from math import inf
 from hprofiler.agent.messages import (
     MAX_RECORDED,
     Done,
+    Ended,
     Interrupted,
     MetricsMessage,
     PausesMessage,
@@ -39,6 +40,8 @@ from hprofiler.model import Host, HostRecord, Process, Sampling, Selector, Statu
 
 _LATE = 1.0
 _SHORTEST = 0.1
+_AT_ITS_END = "cut-short"
+"""The code of a process that ended by itself. Where processes come and go, that is no problem."""
 _FROM_THE_NODE = "use perf on the node over SSH: --via ssh"
 
 
@@ -233,6 +236,8 @@ class RecordingVisit(Visit):
         if inside and outcome.status is Status.FAILED:  # images rarely have perf
             remedy = "; or ".join(filter(None, (outcome.remedy, _FROM_THE_NODE)))
             outcome = outcome.replace(remedy=remedy)
+        if self._follows and outcome.ended is Ended.PROCESS and outcome.code == _AT_ITS_END:
+            outcome = outcome.replace(status=Status.OK)
         if outcome.pid is not None:
             user = self._ledger.process(outcome.pid).user
             outcome = outcome.replace(

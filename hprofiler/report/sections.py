@@ -301,6 +301,9 @@ def _line_record(line: _Line) -> Record:
     received = [one.bytes_received for one in recordings if one.bytes_received is not None]
     sent = host.bytes_received if host else sum(received)
     took = [f"{size(host.bytes_sent)} sent to it"] if host and host.bytes_sent else []
+    if any(one.joined for one in recordings):
+        last = max(one.ended for one in recordings)
+        took += [f"joined after {duration(recordings[0].joined)}, recorded until {duration(last)}"]
     if host:
         took += [f"{stage} {duration(seconds)}" for stage, seconds in host.timings.items() if seconds]
     return {

@@ -20,6 +20,7 @@ from hprofiler.agent.bootstrap import AgentBinaries
 from hprofiler.app.run import RunRequest, RunResult, run
 from hprofiler.cli.commands.run import record
 from hprofiler.cli.options.parser import parse
+from hprofiler.collect.following import Following
 from hprofiler.collect.limits import Care
 from hprofiler.collect.recording import collect
 from hprofiler.collect.stop import Stop
@@ -42,7 +43,7 @@ def out(data):
 AHEAD = 0
 def say(type, **members):
     out(json.dumps({"type": type, **members}).encode() + b"\\n")
-def read(stores=True):
+def read(stores=True, unread=("follow",)):
     while True:
         line = stdin.readline()
         if not line:
@@ -52,8 +53,12 @@ def read(stores=True):
             say("clock", time=time.time() + AHEAD)
         elif request["type"] == "put" and (payload := stdin.read(request["size"])) and stores:
             say("stored", sha256=hashlib.sha256(payload).hexdigest())
-        elif request["type"] not in ("ping", "received"):
+        elif request["type"] not in ("ping", "received", *unread):
             return request
+def followed():
+    request = read(unread=())
+    assert request["type"] == "follow", request
+    return request
 HOST = dict(name="here", boot_id="", pid_namespace="p", kernel="k", arch="x86_64", cpus=2, memory_bytes=1,
             uid=0, user="root")
 def hello(**members):
@@ -184,8 +189,8 @@ class Fleet:
         self.listener: Listener = self.progress.append
         self.stop = Stop()
 
-    def collect(self, care: Care | None = None) -> dict[str, HostRecord]:
-        how = (self.sampling, self.reach, self.sink, self.listener, self.stop, care or Care())
+    def collect(self, care: Care | None = None, following: Following | None = None) -> dict[str, HostRecord]:
+        how = (self.sampling, self.reach, self.sink, self.listener, self.stop, care or Care(), following)
         results = collect(self.hosts, ANY, *how)
         return {result.name: result for result in results}
 

@@ -134,7 +134,7 @@ def test_bad_events_while_recording(talk, events, says):
                 list(session.payload(event))
 
 
-FOLLOWS = "say('ready', processes=[]); read(); read(); say('recording', processes=0); "
+FOLLOWS = "say('ready', processes=[]); followed(); read(); say('recording', processes=0); "
 
 
 def follows(talk, body: str) -> AgentSession:

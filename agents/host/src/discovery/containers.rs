@@ -20,6 +20,8 @@ const WRAPPERS: [&str; 5] = ["sh", "bash", "dash", "container-executor", "setsid
 
 pub struct Containers {
     ids: HashSet<String>,
+    /// What ids of further containers begin with.
+    prefixes: Vec<String>,
     /// The ids of Spark drivers outside containers, with their ports.
     drivers: Vec<(u16, String)>,
 }
@@ -29,15 +31,16 @@ impl Containers {
         if ids.len() > MOST {
             return Err(Failure::plain(format!("more than {MOST} containers")));
         }
-        let plain =
-            |id: &&String| !id.is_empty() && id.len() <= LONGEST && words(id).eq([id.as_str()]);
-        match ids.iter().find(|id| !plain(id)) {
-            Some(id) => Err(Failure::plain(format!("{id:?} is not a container id"))),
-            None => Ok(Self {
-                drivers: ids.iter().filter_map(|id| driver(id)).collect(),
-                ids: ids.into_iter().collect(),
-            }),
+        let beginning = |id: &String| id.strip_suffix('*').map(str::to_owned);
+        let named = |id: &String| beginning(id).unwrap_or_else(|| id.clone());
+        if let Some(id) = ids.iter().find(|id| !is_plain(&named(id))) {
+            return Err(Failure::plain(format!("{id:?} is not a container id")));
         }
+        Ok(Self {
+            drivers: ids.iter().filter_map(|id| driver(id)).collect(),
+            prefixes: ids.iter().filter_map(beginning).collect(),
+            ids: ids.into_iter().filter(|id| !id.ends_with('*')).collect(),
+        })
     }
 
     /// The container of a process, if it is one of these.
@@ -80,20 +83,27 @@ impl Containers {
         let own = environment.get("CONTAINER_ID");
         let known = own.and_then(|id| self.known(id));
         let known = known.or_else(|| self.in_control_groups(delegated));
+        let claimed = |id: &str| Membership {
+            id: id.to_owned(),
+            evidence: match self.ids.contains(id) {
+                true => Evidence::Own,
+                false => Evidence::Unlisted,
+            },
+        };
         // Masked: with enough ids, mentions could reveal a secret.
         let mention = || {
             let variables = environment.iter();
             let shown = variables.map(|(name, value)| mask::variable(name, value));
             let mut texts = mask::words(command).into_iter().chain(shown);
-            texts.find_map(|text| words(&text).find_map(|word| self.known(word)))
+            texts.find_map(|text| words(&text).find_map(|word| self.ids.get(word)))
         };
-        let mention = || own.is_none().then(mention).flatten();
-        known.or_else(mention).map(Membership::own)
+        let mention = || own.is_none().then(mention).flatten().map(String::as_str);
+        known.or_else(mention).map(claimed)
     }
 
     /// Of paths such as `/hadoop-yarn/container_…` or `/kubepods.slice/…/cri-containerd-HEX.scope`. If only kubelet
     /// uses systemd, the last part is `kubepods-….slice:cri-containerd:HEX`.
-    fn in_control_groups(&self, paths: Vec<&str>) -> Option<&str> {
+    fn in_control_groups<'a>(&self, paths: Vec<&'a str>) -> Option<&'a str> {
         let mut parts = paths.into_iter().flat_map(|path| path.split('/'));
         parts.find_map(|part| {
             let unit = part.strip_suffix(".scope").unwrap_or(part);
@@ -103,8 +113,10 @@ impl Containers {
         })
     }
 
-    fn known(&self, id: &str) -> Option<&str> {
-        self.ids.get(id).map(String::as_str)
+    fn known<'a>(&self, id: &'a str) -> Option<&'a str> {
+        let begins = |prefix: &String| is_plain(id) && id.starts_with(prefix.as_str());
+        let is_meant = self.ids.contains(id) || self.prefixes.iter().any(begins);
+        is_meant.then_some(id)
     }
 }
 
@@ -120,6 +132,8 @@ pub enum Evidence {
     Kernel,
     /// The process's user could have claimed it.
     Own,
+    /// So it is, and the coordinator does not know the container yet, only its application.
+    Unlisted,
 }
 
 impl Membership {
@@ -144,6 +158,10 @@ fn is_delegated(path: &&str) -> bool {
 /// Whether a text holds the id as a whole word.
 pub fn mentions(text: &str, id: &str) -> bool {
     words(text).any(|word| word == id)
+}
+
+fn is_plain(id: &str) -> bool {
+    !id.is_empty() && id.len() <= LONGEST && words(id).eq([id])
 }
 
 fn driver(id: &str) -> Option<(u16, String)> {
@@ -304,8 +322,40 @@ mod tests {
     }
 
     #[test]
+    fn containers_of_an_application_that_start_later() {
+        let ids = vec!["container_1_0042_01_000001", "container_1_0042_*"];
+        let containers = Containers::new(ids.into_iter().map(str::to_owned).collect()).unwrap();
+        let of = |variable: &str, cgroup: &str, command: &str| {
+            let environment = BTreeMap::from([("CONTAINER_ID".to_owned(), variable.to_owned())]);
+            let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            let environment = match variable {
+                "" => BTreeMap::new(),
+                _ => environment,
+            };
+            let found = containers.membership(&environment, cgroup, &command)?;
+            Some((found.id, found.evidence))
+        };
+        let found = |id: &str, evidence| Some((id.to_owned(), evidence));
+        let (first, later) = ("container_1_0042_01_000001", "container_1_0042_02_000003");
+        assert_eq!(of(first, "", "java"), found(first, Evidence::Own));
+        assert_eq!(of(later, "", "java"), found(later, Evidence::Unlisted));
+        let cgroup = format!("0::/hadoop-yarn/{later}");
+        assert_eq!(of("", &cgroup, "java"), found(later, Evidence::Kernel));
+        assert_eq!(of("", "", &format!("java -Dlog={later}")), None);
+        assert_eq!(of("container_1_00421_01_000001", "", "java"), None);
+        assert_eq!(of("container_1_0042_01_../x", "", "java"), None);
+    }
+
+    #[test]
     fn only_ids_are_taken() {
-        for ids in [vec![""], vec!["a b"], vec!["a/b"], vec!["a", "../b"]] {
+        for ids in [
+            vec![""],
+            vec!["*"],
+            vec!["a*b"],
+            vec!["a b"],
+            vec!["a/b"],
+            vec!["a", "../b"],
+        ] {
             let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
             assert!(Containers::new(ids).is_err());
         }

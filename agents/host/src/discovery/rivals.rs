@@ -17,10 +17,20 @@ const DEEPEST: usize = 64;
 /// What the coordinator knows about the users of containers.
 #[derive(Default)]
 pub struct TrustedFacts {
-    /// The user of each container's application, by container id.
+    /// The user of each container's application, by container id, or by how the ids of an application's containers
+    /// begin (`container_1_0042_*`).
     pub owners: BTreeMap<String, String>,
     /// The NodeManager's port. Its user may run all containers.
     pub manager_port: Option<u16>,
+}
+
+impl TrustedFacts {
+    fn owner(&self, id: &str) -> Option<&String> {
+        let begins = |name: &str| name.strip_suffix('*').is_some_and(|it| id.starts_with(it));
+        let by_beginning = || self.owners.iter().find(|(name, _)| begins(name));
+        let exact = self.owners.get(id);
+        exact.or_else(|| by_beginning().map(|(_, user)| user))
+    }
 }
 
 /// The container of each process; Err if its claim is not believed. `memberships` are those of `seen`.
@@ -65,7 +75,8 @@ struct Claim<'a> {
     evidence: Evidence,
 }
 
-/// The processes that claim the container but are not in it. If nothing distinguishes the users, all are believed.
+/// The processes that claim the container but are not in it. If nothing distinguishes the users, all are believed, but
+/// nobody where the coordinator does not know the container yet.
 fn doubted(
     id: &str,
     claims: Vec<Claim>,
@@ -78,7 +89,8 @@ fn doubted(
         return pids(claims, |claim| !by_kernel(claim));
     }
     let users: BTreeSet<u32> = claims.iter().map(|claim| claim.process.uid).collect();
-    if users.len() < 2 {
+    let listed = claims.iter().all(|it| it.evidence != Evidence::Unlisted);
+    if listed && users.len() < 2 {
         return Vec::new();
     }
     // A helper of root's own, such as Docker's client, does not show whose container it is.
@@ -86,12 +98,12 @@ fn doubted(
         |claim: &&Claim| claim.process.uid != 0 && family.started_by_root(claim.process, id);
     let mut believed = uids(claims.iter().filter(started));
     if believed.is_empty() {
-        let owner = trusted.owners.get(id);
+        let owner = trusted.owner(id);
         let owns = |claim: &&Claim| owner == Some(&claim.process.user);
         believed = uids(claims.iter().filter(owns));
         believed.extend(users.intersection(managers));
     }
-    if believed.is_empty() {
+    if listed && believed.is_empty() {
         return Vec::new();
     }
     pids(claims, |claim| !believed.contains(&claim.process.uid))

@@ -111,3 +111,29 @@ fn the_managers_user_is_believed_beside_the_applications() {
     };
     assert_eq!(believed(&seen, 0, &trusted), [10, 11]);
 }
+
+#[test]
+fn in_a_container_that_is_not_listed_yet_users_need_a_proof() {
+    let claim = |evidence| {
+        let id = ID.to_owned();
+        vec![Some(Membership { id, evidence })]
+    };
+    let by_beginning = TrustedFacts {
+        owners: BTreeMap::from([(
+            "container_e17_1700000000000_0042_*".to_owned(),
+            format!("u{APPLICATION}"),
+        )]),
+        manager_port: None,
+    };
+    for (uid, evidence, trusted) in [
+        (APPLICATION, Evidence::Unlisted, true),
+        (STRANGER, Evidence::Unlisted, false),
+        (STRANGER, Evidence::Own, true),
+        (STRANGER, Evidence::Kernel, true),
+    ] {
+        let seen = [process(10, 1, uid, "java")];
+        let places = settle(&seen, claim(evidence), &by_beginning);
+        let believed = places == [Some(Ok(ID.to_owned()))];
+        assert_eq!(believed, trusted, "{uid} {evidence:?}");
+    }
+}
