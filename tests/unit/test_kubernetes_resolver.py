@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hprofiler.base.errors import UsageError
+from hprofiler.base.errors import NotYet, UsageError
 from hprofiler.kubernetes import KubernetesError
 from hprofiler.model import Status
 from hprofiler.resolve.host_names import HostEntry
@@ -261,3 +261,39 @@ def test_changes_during_the_recording(server: ApiServer, locate: Locate) -> None
     server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})
     with pytest.raises(KubernetesError, match="answered 500"):
         found.new_processes(())
+
+
+def test_what_the_pods_are_now(server: ApiServer, locate: Locate) -> None:
+    """Their end counts when it is seen twice: a workload may be about to make the next one."""
+    server.pods = [pod("one")]
+    look = locate().look
+    assert look is not None
+    server.pods = [pod("one"), pod("two")]
+    now = look()
+    assert [host.name for host in now.hosts] == ["one", "two"] and not now.over
+    ended = pod("one", states={"main": {"terminated": DONE}}, phase="Succeeded")
+    server.pods = [ended]
+    assert not look().over
+    server.pods = [ended, pod("three", states={"main": waiting("ContainerCreating")})]
+    assert not look().over
+    server.pods = [ended]
+    assert [look().over, look().over] == [False, True]
+
+
+def test_a_job_is_over_when_it_says_so(server: ApiServer, locate: Locate) -> None:
+    server.pods = [pod("etl-1", labels={"job-name": "etl"})]
+    look = locate("job/etl").look
+    assert look is not None
+    server.pods = []
+    conditions: list[dict[str, str]] = []
+    job = {"status": {"conditions": conditions}}
+    server.replies["apis/batch/v1/namespaces/default/jobs/etl"] = lambda _: (200, job)
+    assert [look().over, look().over] == [False, False]
+    conditions.append({"type": "Complete", "status": "True"})
+    assert look().over
+
+
+def test_pods_that_do_not_run_yet_may_come(server: ApiServer, locate: Locate) -> None:
+    for server.pods in ([], [pod("one", states={"main": waiting("ContainerCreating")})]):
+        with pytest.raises(NotYet):
+            locate()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hprofiler.base.errors import UsageError
+from hprofiler.base.errors import NotYet, UsageError
 from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Target
 from hprofiler.resolve import Located, TargetOptions, YarnOptions, resolve
 from hprofiler.resolve.host_names import HostEntry
@@ -150,6 +150,52 @@ def test_new_containers_during_the_recording(server: Server) -> None:
     server.set({"*": Answer(b"", 500)})
     with pytest.raises(YarnError, match="answered 500"):
         located.new_processes(())
+
+
+def test_what_an_application_has_now(server: Server) -> None:
+    """New containers and hosts with the application's prefix, until it is over; a new attempt is no end."""
+    located = locate(server)
+    assert located.look is not None
+    prefix = container_id(1).removesuffix("01_000001")
+    assert all(host.prefixes == {prefix: {"application": APP, RUN_FOR: "etl"}} for host in located.hosts)
+    name = attempt(1)["appAttemptId"]
+    listed = [container(n, node) for n, node in ((2, "n2"), (3, "n1"), (5, "n4"))]
+    server.set({f"{CLUSTER}/apps/{APP}/appattempts/{name}/containers": {"container": listed}})
+    now = located.look()
+    assert {host.name: list(host.containers) for host in now.hosts} == {
+        "n1": [container_id(3)],
+        "n2": [container_id(2)],
+        "n4": [container_id(5)],
+    }
+    assert not now.over
+    assert [line.host for line in located.new_processes({container_id(5)})] == []
+    for state, over in (("ACCEPTED", False), ("FINISHED", True)):
+        server.set({f"{CLUSTER}/apps/{APP}": {"app": app(state=state)}})
+        now = located.look()
+        assert (list(now.hosts), now.over) == ([], over)
+
+
+def test_applications_that_match_a_filter_later_belong_to_it(server: Server) -> None:
+    server.set({f"{CLUSTER}/apps": {"apps": {"app": [app()]}}})
+    located = locate(server, "name=nightly*")
+    assert located.look is not None
+    other = "application_1700000000000_0043"
+    server.set({f"{CLUSTER}/apps": {"apps": {"app": [app(), app(other, applicationType="TEZ")]}}})
+    server.set(application_paths([container(1, "n5", identity=other)], other, applicationType="TEZ"))
+    now = located.look()
+    assert [host.name for host in now.hosts] == ["n1", "n2", "n5"] and not now.over
+    server.set({f"{CLUSTER}/apps": {"apps": None}})
+    assert located.look().over
+
+
+@pytest.mark.parametrize(("asked", "app_now"), [("name=nightly*", None), (APP, app(state="ACCEPTED"))])
+def test_what_does_not_run_yet_may_come(server: Server, asked: str, app_now: Any) -> None:
+    server.set({f"{CLUSTER}/apps": {"apps": None}})
+    if app_now:
+        server.set({f"{CLUSTER}/apps/{APP}": {"app": app_now}})
+    with pytest.raises(NotYet) as caught:
+        locate(server, asked)
+    assert "--wait" in caught.value.remedy
 
 
 # A ResourceManager that does not list containers
