@@ -7,7 +7,9 @@ piece of generated code. What is left of the time of their stage's tasks is thei
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from functools import lru_cache
+
+import msgspec
 
 from hprofiler.analysis.spark.plans import (
     BROADCAST,
@@ -56,8 +58,7 @@ _PARTLY_TIMED = (WRITE, SHUFFLED_JOIN)
 _MILLISECONDS = {"timing": 1.0, "nsTiming": 1e-6}
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(msgspec.Struct, frozen=True):
     """`node` is its number in the plan, -1 for several nodes whose time is not known one by one. `time` is
     the time of tasks in milliseconds, or that of the driver if no task measured it; `timed` says whether that
     is all of it. Rows, bytes and files are None where Spark does not count them."""
@@ -76,6 +77,11 @@ class Operator:
     spilled: int = 0
 
 
+@lru_cache(maxsize=4096)
+def _plain(name: str) -> str:
+    return name.strip().removesuffix(_TOTAL)
+
+
 class QueryOperators:
     """All operators of a query. `stages` are those of the query, `task_times` those of all tasks of each."""
 
@@ -87,10 +93,14 @@ class QueryOperators:
         self._task_times = task_times
         self._remaining = {stage: float(task_times[stage]) for stage in self.stages}
         self._metrics = {node.id: self._known_metrics(node) for node in view.details.nodes}
-        self._rows: dict[int, int | None] = {}
+        self._rows_in: dict[int, int | None] = {}
+        self._rows_out: dict[int, int | None] = {}
         for node in view.children_first:
+            counts = [self._rows_out.get(child) for child in view.children.get(node, ())]
+            known = [rows for rows in counts if rows is not None]
+            self._rows_in[node] = sum(known) if known and len(known) == len(counts) else None
             own = self.metric(node, *_ROWS)
-            self._rows[node] = self.rows_in(node) if own is None else own
+            self._rows_out[node] = self._rows_in[node] if own is None else own
         self._times = {node.id: self._time(node) for node in view.details.nodes}
         self.all = self._operators()
         self.by_node = {operator.node: operator for operator in self.all if operator.node >= 0}
@@ -105,17 +115,12 @@ class QueryOperators:
 
     def _known_metrics(self, node: PlanNode) -> dict[str, Metric]:
         """Those that have a total, by their names without what versions of Spark add."""
-        metrics = (metric for metric in node.metrics if metric.accumulator in self._totals)
-        return {metric.name.strip().removesuffix(_TOTAL): metric for metric in metrics}
+        totals = self._totals
+        return {_plain(metric.name): metric for metric in node.metrics if metric.accumulator in totals}
 
     def rows_out(self, node: int) -> int | None:
         """Rows that a node hands on; those of the nearest nodes below it where it does not count them."""
-        return self._rows.get(node)
-
-    def rows_in(self, node: int) -> int | None:
-        children = self.view.children.get(node, ())
-        counts = [rows for rows in map(self.rows_out, children) if rows is not None]
-        return sum(counts) if counts and len(counts) == len(children) else None
+        return self._rows_out.get(node)
 
     def remaining_share(self, stage: int) -> float:
         """The part of the time of a stage's tasks that is not of an operator whose time is known."""
@@ -189,8 +194,8 @@ class QueryOperators:
             remaining if on_driver and remaining else time + remaining,
             on_driver and not remaining,
             remaining > 0 or (step.kind not in _PARTLY_TIMED and self._has_times(node)),
-            self.rows_in(node),
-            self.rows_out(node),
+            self._rows_in[node],
+            self._rows_out[node],
             self.metric(node, *_SIZES),
             self.metric(node, *_FILES),
             self.metric(node, *_SPILLS) or 0,

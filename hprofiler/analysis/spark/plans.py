@@ -84,21 +84,25 @@ class Step:
         return f"{self.kind} {self.subject}".rstrip()
 
 
+_PARTIAL = Step("partial aggregate")
+
+
 @lru_cache(maxsize=4096)
-def _kind(name: str) -> str:
+def _step(name: str) -> tuple[str, Step]:
+    """A node's name without its engine's, and what it does; without its subject."""
+    name = _ENGINES.sub("", name.strip()).removesuffix("Transformer").removesuffix("Exec")
     kind = next((kind for pattern, kind in _KINDS if pattern.search(name)), None)
-    if kind is not None:
-        return kind
-    words = _WORD.findall(name.removeprefix("Execute "))
-    return printable(" ".join(one if one.isupper() else one.lower() for one in words[:6]))
+    if kind is None:
+        words = _WORD.findall(name.removeprefix("Execute "))
+        kind = printable(" ".join(one if one.isupper() else one.lower() for one in words[:6]))
+    return name, Step(kind)
 
 
 def step_of(node: PlanNode) -> Step:
-    name = _ENGINES.sub("", node.name.strip()).removesuffix("Transformer").removesuffix("Exec")
-    kind = _kind(name)
+    name, step = _step(node.name)
+    kind = step.kind
     if kind == "aggregate" and "partial_" in node.text:
-        return Step("partial aggregate")
-    subject = ""
+        return _PARTIAL
     if kind in (SCAN, "scan cache"):
         subject = _scanned(name, node.text)
     elif kind == WRITE:
@@ -106,6 +110,8 @@ def step_of(node: PlanNode) -> Step:
     elif kind == PYTHON:
         found = _FUNCTION.search(node.text)
         subject = found.group(1) if found else ""
+    else:
+        return step
     return Step(kind, printable(subject[:_LONGEST_SUBJECT]))
 
 
@@ -197,6 +203,8 @@ class PlanView:
     @cached_property
     def children_first(self) -> list[int]:
         """The numbers of all nodes, each behind its children."""
+        if all(child > parent for child, parent in self.details.edges):  # nothing is used again
+            return [node.id for node in reversed(self.details.nodes)]
         order: list[int] = []
         seen: set[int] = set()
         to_visit = [(node.id, False) for node in reversed(self.details.nodes)]

@@ -361,23 +361,27 @@ class SqlLog:
         driver: dict[int, list[int]] = {}
         for accumulator, value in execution.driver:
             driver.setdefault(accumulator, []).append(value)
-        measured = {accumulator for stage in stages for accumulator in stage.accumulators()} | driver.keys()
-        measured &= execution.kinds.keys()
+        measured: dict[int, list[_StageMetrics]] = {accumulator: [] for accumulator in driver}
+        for stage in stages:
+            for accumulator in stage.accumulators():
+                measured.setdefault(accumulator, []).append(stage)
         left_out = {accumulator for stage in stages for accumulator in stage.left_out}
         self.left_out_metrics += len(left_out)
-        for accumulator in measured - left_out:
+        for accumulator, users in measured.items():
+            if accumulator in left_out or accumulator not in execution.kinds:
+                continue
             kind, known = execution.kinds[accumulator], driver.get(accumulator, [])
             if kind == "sum":
-                total = sum(known) + sum(stage.total(accumulator) for stage in stages)
+                total = sum(known) + sum(stage.total(accumulator) for stage in users)
                 details.metrics[accumulator] = f"{total:,}"
                 details.totals[accumulator] = total
                 continue
-            self._to_aggregate -= sum(len(stage.values(accumulator)) for stage in stages)
+            self._to_aggregate -= sum(len(stage.values(accumulator)) for stage in users)
             if self._to_aggregate < 0:
                 self.left_out_metrics += 1
                 continue
-            values = [value for stage in stages for value in stage.values(accumulator)]
-            found = [stage.most[accumulator] for stage in stages if accumulator in stage.most]
+            values = [value for stage in users for value in stage.values(accumulator)]
+            found = [stage.most[accumulator] for stage in users if accumulator in stage.most]
             most, place = max(found, key=lambda one: one[0], default=(0, _DRIVER))
             if any(value > most for value in known):
                 place = _DRIVER
@@ -462,9 +466,13 @@ class _StageMetrics:
             value = _number(update.value)
             if value is None:
                 continue
+            if kind == "sum" and succeeded:
+                self._totals[accumulator] = self._totals.get(accumulator, 0) + value
+                self._unfinished.get(accumulator, {}).pop(index, None)
+                continue
             if kind == "sum":
                 started = self._unfinished.setdefault(accumulator, {})
-                if not succeeded and index not in started and not self._take(_ENTRY):
+                if index not in started and not self._take(_ENTRY):
                     self.left_out.add(accumulator)
                     continue
                 self._totals.setdefault(accumulator, 0)
@@ -482,9 +490,8 @@ class _StageMetrics:
                 self.most[accumulator] = value, f"({self._place}: task {task})"
         if succeeded:
             self._done.add(index)
-            for accumulator, started in self._unfinished.items():
-                if started:
-                    self._totals[accumulator] += started.pop(index, 0)
+            for accumulator, started in self._unfinished.items():  # of tasks that failed before
+                self._totals[accumulator] += started.pop(index, 0)
 
     def _take(self, count: int) -> bool:
         if not self._room.take(count):
@@ -570,8 +577,7 @@ def plan_graph(root: Plan) -> tuple[list[PlanNode], list[tuple[int, int]]]:
     """
     nodes: list[PlanNode] = []
     edges: list[tuple[int, int]] = []
-    same = _Same()
-    shared: dict[int, int] = {}
+    shared = _Shared()
     to_visit: list[tuple[Plan, int | None, str | None]] = [(root, None, None)]
     while to_visit:
         plan, parent, codegen = to_visit.pop()
@@ -591,7 +597,7 @@ def plan_graph(root: Plan) -> tuple[list[PlanNode], list[tuple[int, int]]]:
             continue
         again = plan if name in _SUBQUERIES else first
         if again is not None and name in _SUBQUERIES | _EXCHANGE_STAGES | {"ReusedExchange"}:
-            node = shared.get(same.number(again))
+            node = shared.find(again)
             if node is not None:
                 edges += [(node, parent)] if parent is not None else []
                 continue
@@ -601,21 +607,33 @@ def plan_graph(root: Plan) -> tuple[list[PlanNode], list[tuple[int, int]]]:
         node = len(nodes)
         nodes.append(PlanNode(node, name, plan.text[:_LONGEST_TEXT], plan.metrics, _codegen_number(codegen)))
         if "Exchange" in name or "Subquery" in name:
-            shared[same.number(plan)] = node
+            shared.add(plan, node)
         if parent is not None:
             edges.append((node, parent))
         to_visit += [(child, node, codegen) for child in reversed(plan.children)]
     return nodes, edges
 
 
-class _Same:
-    """Numbers of plans: equal ones have the same number."""
+class _Shared:
+    """The nodes of plans that may be used again, by plans that are equal."""
 
     def __init__(self) -> None:
+        self._nodes: dict[int, int] = {}
+        self._unnumbered: list[tuple[Plan, int]] = []
         self._numbers: dict[tuple[str, str, tuple[int, ...]], int] = {}
         self._known: dict[int, int] = {}
 
-    def number(self, plan: Plan) -> int:
+    def add(self, plan: Plan, node: int) -> None:
+        self._unnumbered.append((plan, node))
+
+    def find(self, plan: Plan) -> int | None:
+        for one, node in self._unnumbered:
+            self._nodes[self._number(one)] = node
+        self._unnumbered = []
+        return self._nodes.get(self._number(plan))
+
+    def _number(self, plan: Plan) -> int:
+        """Equal plans have the same number."""
         to_visit = [(plan, False)]
         while to_visit:
             one, has_children = to_visit.pop()
