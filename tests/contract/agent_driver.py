@@ -65,9 +65,34 @@ class Result:
     raws: dict[int, tuple[Event, bytes]] = field(default_factory=dict)
     started: dict[int, Event] = field(default_factory=dict)
     pauses: dict[int, Event] = field(default_factory=dict)
+    appeared: list[Event] = field(default_factory=list)
     metrics: Event | None = None
     recording: int | None = None
     left: list[str] | None = None
+
+    def add(self, event: Event, payload: bytes) -> None:
+        """Add any event of a recording."""
+        pid = event.get("pid")
+        if event["type"] in PAYLOADS:
+            self.take(event, payload)
+        elif event["type"] == "outcome":
+            assert pid not in self.outcomes, "more than one final outcome"
+            self.outcomes[pid] = event
+        elif event["type"] == "started":
+            self.started[pid] = event
+        elif event["type"] == "pauses":
+            assert pid not in self.outcomes | self.pauses, "pauses came late, or twice"
+            self.pauses[pid] = event
+        elif event["type"] == "appeared":
+            self.appeared += event["processes"]
+        elif event["type"] == "metrics":
+            assert self.metrics is None, "metrics came twice"
+            self.metrics = event
+        elif event["type"] == "recording":
+            self.recording = event["processes"]
+        else:
+            assert event["type"] == "done", event
+            self.left = event["left"]
 
     def take(self, event: Event, payload: bytes) -> None:
         """Take in a profile or a raw recording, which come before the process's outcome."""
@@ -181,6 +206,7 @@ class Agent:
         self.greeting: Event = {}
         self.acts: list[Event] = []
         """What was told of what was done, where `hello` asked for it."""
+        self._so_far = Result()
         self._stored: dict[str, str] = {}
         self._errors: list[bytes] = []
         self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._drain)]
@@ -343,30 +369,17 @@ class Agent:
         assert len(ready) == len(programs), outcomes
         return self.start()
 
-    def collect(self, timeout: float = 2 * procs.PATIENCE) -> Result:
-        """Everything up to `done`."""
-        result = Result()
+    def collect(self, timeout: float = 2 * procs.PATIENCE, until: Sequence[str] = ("done",)) -> Result:
+        """Everything up to `done`, or to one of these events, after which the next call goes on."""
+        result, self._so_far = self._so_far, Result()
         while True:
             event, payload = self.next(timeout)
-            if event["type"] == "done":
-                result.left = event["left"]
-                return result
-            if event["type"] in PAYLOADS:
-                result.take(event, payload)
-            elif event["type"] == "outcome":
-                assert event["pid"] not in result.outcomes, "more than one final outcome"
-                result.outcomes[event["pid"]] = event
-            elif event["type"] == "started":
-                result.started[event["pid"]] = event
-            elif event["type"] == "pauses":
-                assert event["pid"] not in result.outcomes | result.pauses, "pauses came late, or twice"
-                result.pauses[event["pid"]] = event
-            elif event["type"] == "metrics":
-                assert result.metrics is None, "metrics came twice"
-                result.metrics = event
-            else:
-                assert event["type"] == "recording", (event, self.stderr())
-                result.recording = event["processes"]
+            result.add(event, payload)
+            if event["type"] in until:
+                break
+        if event["type"] != "done":
+            self._so_far = result
+        return result
 
     def record(self, program: Program, **members: Any) -> Recorded:
         """One recording to its end, of which nothing is left."""
@@ -382,6 +395,24 @@ class Agent:
         done = self.stop().of(burner)
         assert done.result.left == [], done.result.left
         return done
+
+    def follow(self, word: str, native: bool = False) -> None:
+        """Have it name what appears with this word in its command line."""
+        self.send("follow", selector={"kind": "text", "text": word}, native=native)
+
+    def appeared(self) -> list[Event]:
+        """The processes that it names next."""
+        before = len(self._so_far.appeared)
+        return self.collect(until=["appeared"]).appeared[before:]
+
+    def outcome(self, pid: int) -> Event:
+        """The final outcome of a process, which may have come already."""
+        while pid not in self._so_far.outcomes:
+            self.collect(until=["outcome"])
+        return self._so_far.outcomes[pid]
+
+    def join(self, *programs: Program | Event) -> None:
+        self.send("join", processes=self.request(programs, {})["processes"])
 
     def stop(self) -> Result:
         self.send("stop")

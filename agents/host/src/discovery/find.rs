@@ -10,7 +10,7 @@ use crate::discovery::containers::{helper, is_wrapper, Containers, Evidence, Mem
 use crate::discovery::rivals::{self, TrustedFacts};
 use crate::discovery::scan::{self, Overlooked, Scanned, Seen, MOST_PARENTS};
 use crate::discovery::selector::{compile, Selector};
-use crate::wire::events::{split_off_excess, Event, Ignored, Process};
+use crate::wire::events::{split_off_excess, Ignored, Process};
 use crate::wire::outcome::{Code, Failure};
 use crate::wire::requests::Find;
 use crate::wire::requests::Query;
@@ -26,6 +26,13 @@ const FEW: usize = 100;
 pub const PARENT: &str = "parent";
 /// The label of a process that has started a JVM: the JVM's pid.
 const STARTED: &str = "started";
+
+/// What was found among the processes of this host.
+pub struct Matches {
+    pub searched: usize,
+    pub processes: Vec<Process>,
+    pub ignored: Vec<Ignored>,
+}
 
 pub struct Finding {
     selector: Option<Selector>,
@@ -83,7 +90,7 @@ impl Finding {
     }
 
     /// `excluded` are this session's own processes.
-    pub fn among(&self, scanned: Scanned, excluded: &HashSet<i32>) -> Event {
+    pub fn among(&self, scanned: Scanned, excluded: &HashSet<i32>) -> Matches {
         let Scanned {
             seen,
             own,
@@ -123,11 +130,23 @@ impl Finding {
         near_misses.truncate(FEW);
         ignored.extend(near_misses);
         let (processes, left_out) = fit_into_line(processes, MOST);
-        Event::Found {
+        Matches {
             searched,
             processes,
             ignored: left_out.into_iter().chain(ignored).collect(),
         }
+    }
+
+    /// Whether this process alone may be found, before the claims of others are known.
+    pub fn may_find(&self, process: &Seen) -> bool {
+        let mut children = self.children.iter();
+        process.jvm.is_none() && children.any(|rule| rule.matches(process, false))
+            || self.is_wanted(process) && self.is_in_container(process)
+    }
+
+    fn is_in_container(&self, process: &Seen) -> bool {
+        let alone = std::slice::from_ref(process);
+        self.containers.is_none() || self.memberships(alone).iter().any(Option::is_some)
     }
 
     /// The container of each process. Err: its claim is not believed.
@@ -408,10 +427,9 @@ mod tests {
             ],
             overlooked: Vec::new(),
         };
-        let Event::Found { processes, .. } = finding.among(scanned, &HashSet::from([10, 14, 22]))
-        else {
-            panic!();
-        };
+        let processes = finding
+            .among(scanned, &HashSet::from([10, 14, 22]))
+            .processes;
         let relation = |it: &Process| {
             it.labels
                 .iter()

@@ -3,6 +3,7 @@
 pub mod attempt;
 pub mod containers;
 pub mod find;
+pub mod follow;
 pub mod listening;
 pub mod rivals;
 pub mod scan;

@@ -70,9 +70,14 @@ pub struct Scanned {
 /// Every process. JVMs are never excluded: one may have started hprofiler. Kernel threads and zombies have no command
 /// line and are left out.
 pub fn processes(excluded: &HashSet<i32>) -> Scanned {
-    let mut scanned = Scanned::default();
     let mut pids = pids();
     pids.sort_unstable();
+    some(pids, excluded)
+}
+
+/// These processes only.
+pub fn some(pids: Vec<i32>, excluded: &HashSet<i32>) -> Scanned {
+    let mut scanned = Scanned::default();
     let room = AtomicUsize::new(ALL_COMMANDS);
     let memories = worker_pool::map(pids.clone(), PATIENCE, move |&pid| Memory::read(pid, &room));
     let mut memories_read = Vec::new();

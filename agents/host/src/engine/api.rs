@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use flamegraph::Profile;
@@ -228,8 +228,8 @@ const AT_ONCE: (u64, u64) = (2, 8);
 /// What to record, and what the recordings of a session share.
 pub struct Shared {
     pub sampling: Sampling,
-    /// The pids of all processes that the session records.
-    pub recorded: HashSet<i32>,
+    /// The pids of all processes that are recorded now.
+    recorded: Mutex<HashSet<i32>>,
     pub libraries: Libraries,
     /// How names of threads say to which slice of the job samples belong.
     pub slices: Vec<SliceRule>,
@@ -259,7 +259,7 @@ impl Shared {
         let part = |parts| limits.memory_part(parts) as usize;
         Self {
             sampling: request.sampling.clone(),
-            recorded: request.processes.iter().map(|one| one.pid).collect(),
+            recorded: Mutex::new(request.processes.iter().map(|one| one.pid).collect()),
             libraries,
             slices: request.slices.clone(),
             session: session.to_owned(),
@@ -271,6 +271,31 @@ impl Shared {
             limits,
             attaches: Turns::new(attaches as usize, ATTACH),
         }
+    }
+
+    fn recorded(&self) -> MutexGuard<'_, HashSet<i32>> {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn pids(&self) -> Vec<i32> {
+        self.recorded().iter().copied().collect()
+    }
+
+    /// How many share the host with each other.
+    pub fn count(&self) -> usize {
+        self.recorded().len()
+    }
+
+    /// These will be recorded.
+    pub fn expect(&self, pids: impl Iterator<Item = i32>) {
+        let mut recorded = self.recorded();
+        recorded.extend(pids);
+        self.limits.enforce(recorded.len());
+    }
+
+    /// Its recording is over.
+    pub fn forget(&self, pid: i32) {
+        self.recorded().remove(&pid);
     }
 
     /// Wait for a turn at attaching. Err: nobody is attached to any more.
@@ -333,6 +358,17 @@ pub struct Libraries {
 pub struct Job {
     pub chosen: Chosen,
     pub shared: Arc<Shared>,
+    /// When the recording that it joins ends. None: it lasts for the sampling's duration from its start on.
+    pub end: Option<Instant>,
+}
+
+impl Job {
+    /// How long it is recorded if it starts now, in seconds.
+    pub fn duration(&self) -> f64 {
+        let left = |end: Instant| end.saturating_duration_since(Instant::now());
+        self.end
+            .map_or(self.shared.sampling.duration, |end| left(end).as_secs_f64())
+    }
 }
 
 /// An engine that can be asked to make a process ready. A dry run makes the same decisions and touches nothing.

@@ -6,3 +6,4 @@ pub mod hsperf;
 pub mod loaded;
 pub mod pauses;
 pub mod preflight;
+pub mod young;

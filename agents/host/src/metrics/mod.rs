@@ -30,6 +30,7 @@ use crate::wire::events::Metrics;
 use crate::wire::outcome::Failure;
 use crate::wire::requests::Watched;
 
+use cgroup::Group;
 use counters::Counters;
 use host::Host;
 use mounts::Mounts;
@@ -52,8 +53,8 @@ pub struct Chosen {
 /// The readings of a recording, which go on until the end of its time or of this value.
 pub struct MetricsLog {
     read: Arc<Mutex<Read>>,
-    /// Ends the thread when it is dropped.
-    end: Option<Sender<()>>,
+    /// Takes processes that are read, too, from now on. The thread ends when it is dropped.
+    more: Option<Sender<Chosen>>,
 }
 
 /// What was read so far.
@@ -97,7 +98,7 @@ impl MetricsLog {
             notes: Vec::new(),
             last_notes: Vec::new(),
         }));
-        let (end, ended) = channel::<()>();
+        let (more, new) = channel();
         let shared = read.clone();
         let work = move || {
             let begin = Instant::now();
@@ -144,9 +145,12 @@ impl MetricsLog {
                 }
                 // A late reading is not caught up.
                 let next = (time + every).min(duration.max(time + EVERY / 2));
-                let wait = next.saturating_sub(begin.elapsed());
-                if ended.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
-                    return;
+                loop {
+                    match new.recv_timeout(next.saturating_sub(begin.elapsed())) {
+                        Ok(chosen) => join(chosen, &mut processes, &mut groups),
+                        Err(RecvTimeoutError::Timeout) => break,
+                        Err(RecvTimeoutError::Disconnected) => return,
+                    }
                 }
             }
         };
@@ -154,13 +158,20 @@ impl MetricsLog {
         let started = thread.stack_size(STACK).spawn(work);
         Self {
             read,
-            end: started.ok().map(|_| end),
+            more: started.ok().map(|_| more),
         }
     }
 
     /// Read no more.
     pub fn stop(&mut self) {
-        self.end.take();
+        self.more.take();
+    }
+
+    /// Read this one too from now on, unless there are too many.
+    pub fn add(&self, process: Chosen) {
+        if let Some(more) = &self.more {
+            let _ = more.send(process);
+        }
     }
 
     /// The readings since the last call, and the one before them.
@@ -180,6 +191,24 @@ impl MetricsLog {
         let last = std::mem::take(&mut read.last_notes);
         (metrics, notes.into_iter().chain(last).collect())
     }
+}
+
+/// A process takes the place of one that has ended.
+fn join(chosen: Chosen, processes: &mut Vec<Process>, groups: &mut Vec<Group>) {
+    processes.retain(|process| process.target.stat().is_some());
+    if processes.len() >= MOST_PROCESSES {
+        return;
+    }
+    let Some(process) = Process::open(chosen) else {
+        return;
+    };
+    let new = cgroup::of(std::iter::once(&process));
+    groups.extend(
+        new.into_iter()
+            .filter(|group| !groups.contains(group))
+            .collect::<Vec<_>>(),
+    );
+    processes.push(process);
 }
 
 /// If a process's files hang, what its JVM publishes is left out.

@@ -1,19 +1,17 @@
-//! The recordings of a session, and the order in which they are reported.
+//! The recordings of a session: their common time, and the order in which they are reported.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::engine::api::{Job, Libraries, Shared};
-use crate::metrics::{Chosen, MetricsLog};
-use crate::os::threads::{self, STACK};
-use crate::recording::process::{self, Finished, Order, Report};
+use crate::metrics::{Chosen as Measured, MetricsLog};
+use crate::recording::member::{Member, Phase};
+use crate::recording::process::{Finished, Order, Report};
+use crate::recording::span::Span;
 use crate::wire::events::{Event, Pid};
 use crate::wire::outcome::{Code, Failure, Outcome, Stage};
-use crate::wire::requests::Prepare;
+use crate::wire::requests::{Chosen, Prepare};
 
 /// How long recordings may take to end when nobody waits for their results.
 pub const FAREWELL: Duration = Duration::from_secs(30);
@@ -25,15 +23,6 @@ const STEP_TIME: Duration = Duration::from_secs(26);
 /// and the agent may rest. The coordinator waits a minute.
 const END_TIME: Duration = Duration::from_secs(55);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Preparing,
-    Ready,
-    Starting,
-    Running,
-    Over,
-}
-
 /// How far all of them are. The coordinator is informed when a step is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -43,34 +32,23 @@ enum Step {
     Record,
 }
 
-struct Recording {
-    pid: i32,
-    start_time: u64,
-    phase: Phase,
-    orders: Sender<Order>,
-    ended: bool,
-    /// The file of a JVM's performance data.
-    published: Option<File>,
-}
-
 pub trait EventSink {
     fn send_event(&mut self, event: &Event);
 
     fn send_result(&mut self, over: Finished);
 }
 
-/// The recordings of one `prepare`, until `done`.
+type SendReport = Arc<dyn Fn(i32, Report) + Send + Sync>;
+
+/// The recordings of one `prepare` and of what joined them, until `done`.
 pub struct Recordings {
-    all: Vec<Recording>,
+    members: Vec<Member>,
     step: Step,
-    duration: Duration,
-    /// When the step ends at the latest.
-    limit: Instant,
-    /// Whether the coordinator requested the start, and an early end.
+    span: Span,
+    /// Whether the coordinator requested the start.
     started: bool,
-    stopped: bool,
-    begun: Option<Instant>,
     shared: Arc<Shared>,
+    send: SendReport,
     /// Results from before the coordinator was informed that all have started.
     early: Vec<Finished>,
     left: Vec<String>,
@@ -84,32 +62,44 @@ impl Recordings {
         libraries: Libraries,
         host: &str,
         session: &str,
-        send: impl Fn(i32, Report) + Clone + Send + Sync + 'static,
+        send: impl Fn(i32, Report) + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
         request.check()?;
         let shared = Arc::new(Shared::of(&request, libraries, host, session, false));
-        let mut pids = HashSet::new();
-        let chosen = request.processes.into_iter();
-        let jobs = chosen
-            .filter(|chosen| pids.insert(chosen.pid))
-            .map(|chosen| Job {
-                chosen,
-                shared: shared.clone(),
-            });
-        let all: Vec<_> = jobs.map(|job| launch(job, send.clone())).collect();
-        Ok(Self {
+        let mut recordings = Self {
+            members: Vec::new(),
             step: Step::Prepare,
-            duration: Duration::from_secs_f64(shared.sampling.duration.clamp(0.0, 86_400.0)),
-            limit: Instant::now() + STEP_TIME + shared.attaches.patience(all.len()),
+            span: Span::new(shared.sampling.duration),
             started: false,
-            stopped: false,
-            begun: None,
-            all,
             shared,
+            send: Arc::new(send),
             early: Vec::new(),
             left: Vec::new(),
             metrics: None,
-        })
+        };
+        recordings.launch(request.processes, None);
+        Ok(recordings)
+    }
+
+    /// With an `end` they join what runs until then. A pid that was recorded already is left out.
+    fn launch(&mut self, chosen: Vec<Chosen>, end: Option<Instant>) {
+        let mut known: HashSet<i32> = self.members.iter().map(|member| member.pid).collect();
+        let new = chosen.into_iter().filter(|one| known.insert(one.pid));
+        let new: Vec<Chosen> = new.collect();
+        self.shared.expect(new.iter().map(|one| one.pid));
+        let limit = Instant::now() + STEP_TIME + self.queue();
+        for chosen in new {
+            let shared = self.shared.clone();
+            let send = self.send.clone();
+            let job = Job {
+                chosen,
+                shared,
+                end,
+            };
+            let send = move |pid, report| send(pid, report);
+            let member = Member::launch(job, limit, end.is_some(), send);
+            self.members.push(member);
+        }
     }
 
     /// Err: the coordinator requests it at the wrong time.
@@ -119,40 +109,44 @@ impl Recordings {
         }
         self.started = true;
         self.step = Step::Start;
-        self.limit = Instant::now() + STEP_TIME + self.queue();
-        for recording in self
-            .all
-            .iter_mut()
-            .filter(|recording| recording.phase == Phase::Ready)
-        {
-            recording.phase = Phase::Starting;
-            let _ = recording.orders.send(Order::Start);
+        let limit = Instant::now() + STEP_TIME + self.queue();
+        let ready = self.members.iter_mut();
+        for member in ready.filter(|member| member.phase == Phase::Ready) {
+            member.start(limit);
         }
         Ok(())
     }
 
+    /// From now on others may join until the end of the time.
+    pub fn follow(&mut self) {
+        self.span.followed = true;
+    }
+
+    /// Whether others may join.
+    pub fn is_open(&self) -> bool {
+        self.span.is_open()
+    }
+
     /// End all early and keep their results. Those that were not started have none.
     pub fn stop(&mut self) {
-        self.stopped = true;
-        self.order(Order::Stop);
-        if let Some(metrics) = &mut self.metrics {
-            metrics.stop();
-        }
+        self.span.stop();
         self.shared.attaches.end();
         let time = match self.step {
             Step::Record => END_TIME,
             _ => STEP_TIME,
         };
-        self.limit = Instant::now() + time + self.queue();
+        let limit = Instant::now() + time + self.queue();
+        for member in self.members.iter_mut().filter(|member| !member.is_over()) {
+            member.order(Order::Stop);
+            if self.step == Step::Record || member.phase != Phase::Running {
+                member.limit = Some(limit);
+            }
+        }
+        if let Some(metrics) = &mut self.metrics {
+            metrics.stop();
+        }
         if matches!(self.step, Step::Prepare | Step::Wait) {
             self.step = Step::Start;
-        }
-    }
-
-    fn order(&self, order: Order) {
-        for recording in &self.all {
-            // A recording that has ended takes no orders.
-            let _ = recording.orders.send(order);
         }
     }
 
@@ -162,72 +156,90 @@ impl Recordings {
 
     /// How long processes have been sampled, in seconds. None: sampling is over.
     pub fn sampling(&self) -> Option<f64> {
-        if self.stopped || !self.is_started() {
-            return None;
-        }
-        let so_far = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
-        let some = self.any(Phase::Running) || self.any(Phase::Starting);
-        (some && so_far < self.duration).then_some(so_far.as_secs_f64())
+        let some = self.span.followed || self.any(Phase::Running) || self.any(Phase::Starting);
+        let samples = some && self.started && !self.span.is_over();
+        samples.then(|| self.span.elapsed().as_secs_f64())
     }
 
+    /// When something has to be given up, or the time is over.
     pub fn limit(&self) -> Option<Instant> {
-        (self.step != Step::Wait).then_some(self.limit)
+        let waits = self.span.followed && !self.span.is_over();
+        let end = self.span.end().filter(|_| waits);
+        self.members
+            .iter()
+            .filter_map(|member| member.limit)
+            .chain(end)
+            .min()
     }
 
-    /// Give up what the step has waited for too long, so that one process does not hold up the others.
+    /// Give up those whose step has taken too long, so that one process does not hold up the others.
     pub fn give_up(&mut self, sink: &mut impl EventSink) {
-        if let (Step::Record, Some(until)) = (self.step, self.shared.folding.held_up()) {
+        if let Some(until) = self.shared.folding.held_up() {
             self.give_time(until);
         }
-        if self.limit > Instant::now() {
-            return;
-        }
-        if self.step == Step::Record {
-            self.shared.folding.end(); // for all that are left
-        }
-        for recording in &mut self.all {
-            // A session that is stopped early enters its last step with recordings that are not ready yet.
-            let last = self.step == Step::Record;
-            let stage = match recording.phase {
-                Phase::Preparing if last || self.step == Step::Prepare => Stage::Prepare,
-                Phase::Starting if last || self.step == Step::Start => Stage::Start,
-                Phase::Ready if last => Stage::Start,
-                Phase::Running if last => Stage::Record,
-                _ => continue,
-            };
-            recording.phase = Phase::Over;
-            let _ = recording.orders.send(Order::Abort);
-            let hangs = threads::hangs(recording.pid);
-            let over = Finished::without_profiles(hangs.at(recording.pid, stage));
-            sink.send_result(over.explained(recording.pid, recording.start_time));
+        let now = Instant::now();
+        for member in &mut self.members {
+            let runs = member.phase == Phase::Running;
+            if let Some(over) = member.give_up(now) {
+                if runs {
+                    self.shared.folding.end(); // for all that are left
+                }
+                self.shared.forget(member.pid);
+                sink.send_result(over);
+            }
         }
     }
 
-    /// Extend the limit of the last step.
+    /// Those that are folded one after the other have time from one result to the next.
     fn give_time(&mut self, from: Instant) {
-        let end = from + self.shared.limits.stretch(END_TIME);
-        self.limit = self.limit.max(end);
+        let until = from + self.shared.limits.stretch(END_TIME);
+        let stopped = self.span.is_stopped();
+        if self.step == Step::Record {
+            for limit in self.members.iter_mut().filter_map(|member| {
+                let runs = member.phase == Phase::Running;
+                member.limit.as_mut().filter(|_| runs || stopped)
+            }) {
+                *limit = until.max(*limit);
+            }
+        }
+    }
+
+    /// When what is recorded now has to be over.
+    fn last_limit(&self) -> Instant {
+        let end = Instant::now() + self.span.left() + self.queue();
+        end + self.shared.limits.stretch(END_TIME)
     }
 
     /// How long recordings may have to wait for a turn at attaching.
     fn queue(&self) -> Duration {
-        self.shared.attaches.patience(self.all.len())
+        let waiting = self.members.iter().filter(|member| !member.is_over());
+        self.shared.attaches.patience(waiting.count())
     }
 
     pub fn handle_report(&mut self, pid: i32, report: Report, sink: &mut impl EventSink) {
-        let Some(recording) = self.all.iter_mut().find(|recording| recording.pid == pid) else {
+        let (limit, last_limit) = (Instant::now() + STEP_TIME + self.queue(), self.last_limit());
+        let mut members = self.members.iter_mut();
+        let Some(member) = members.find(|member| member.pid == pid) else {
             return;
         };
         // Its outcome was sent already.
-        let given_up = recording.phase == Phase::Over;
+        let given_up = member.is_over();
         match report {
             Report::Prepared { .. } | Report::Started { .. } if given_up => {}
-            Report::Prepared { published } => {
-                recording.phase = Phase::Ready;
-                recording.published = published;
-            }
+            Report::Prepared { published } => member.ready(published, limit),
             Report::Started { engine, sources } => {
-                recording.phase = Phase::Running;
+                member.phase = Phase::Running;
+                member.limit = (self.step == Step::Record).then_some(last_limit);
+                let published = member.published.take();
+                if let Some(metrics) = &self.metrics {
+                    metrics.add(Measured {
+                        pid,
+                        start_time: member.start_time,
+                        published,
+                    });
+                } else {
+                    member.published = published;
+                }
                 sink.send_event(&Event::Started {
                     pid,
                     engine,
@@ -236,19 +248,18 @@ impl Recordings {
             }
             Report::Over(mut over) => {
                 // Results wait until all processes have started.
-                let early = recording.phase == Phase::Running && self.step == Step::Start;
-                recording.phase = Phase::Over;
-                recording.ended = true;
+                let early = member.phase == Phase::Running && self.step == Step::Start;
+                member.over();
+                member.ended = true;
+                self.shared.forget(pid);
                 self.left.append(&mut over.left);
                 match early {
                     _ if given_up => {}
                     true => self.early.push(*over),
                     false => sink.send_result(*over),
                 }
-                if self.step == Step::Record {
-                    // The others wait for their turns to be folded and sent.
-                    self.give_time(Instant::now());
-                }
+                // The others wait for their turns to be folded and sent.
+                self.give_time(Instant::now());
             }
         }
     }
@@ -259,27 +270,15 @@ impl Recordings {
             self.step = Step::Wait;
             let ready = self.those(Phase::Ready);
             sink.send_event(&Event::Ready {
-                processes: ready.map(|recording| Pid { pid: recording.pid }).collect(),
+                processes: ready.map(|member| Pid { pid: member.pid }).collect(),
             });
         }
         if self.step == Step::Start && !self.any(Phase::Starting) {
-            self.step = Step::Record;
-            self.begun = Some(Instant::now());
-            let after = match self.stopped {
-                true => Duration::ZERO,
-                false => self.duration,
-            };
-            self.give_time(Instant::now() + after + self.queue());
-            self.measure();
-            let running = self.those(Phase::Running).count();
-            sink.send_event(&Event::Recording {
-                processes: running + self.early.len(),
-            });
-            for result in self.early.drain(..) {
-                sink.send_result(result);
-            }
+            self.begin(sink);
         }
-        let over = self.step == Step::Record && self.all_over();
+        let over = self.step == Step::Record
+            && self.members.iter().all(Member::is_over)
+            && (!self.span.followed || self.span.is_over());
         if let Some(metrics) = self.metrics.take_if(|_| over) {
             let (metrics, notes) = metrics.finish();
             if !notes.is_empty() {
@@ -292,40 +291,52 @@ impl Recordings {
         over
     }
 
+    /// All have started: the time begins.
+    fn begin(&mut self, sink: &mut impl EventSink) {
+        self.step = Step::Record;
+        self.span.begin();
+        let limit = self.last_limit();
+        for member in self.members.iter_mut().filter(|member| !member.is_over()) {
+            member.limit = Some(limit);
+        }
+        self.measure();
+        let running = self.those(Phase::Running).count();
+        sink.send_event(&Event::Recording {
+            processes: running + self.early.len(),
+        });
+        for result in self.early.drain(..) {
+            sink.send_result(result);
+        }
+    }
+
     /// Begin to read what the host and the recorded processes do.
     fn measure(&mut self) {
         let sampling = &self.shared.sampling;
-        if self.stopped || !sampling.metrics {
+        if self.span.is_stopped() || !sampling.metrics {
             return;
         }
-        let running = self
-            .all
-            .iter_mut()
-            .filter(|one| one.phase == Phase::Running);
-        let chosen = running.map(|one| Chosen {
-            pid: one.pid,
-            start_time: one.start_time,
-            published: one.published.take(),
+        let members = self.members.iter_mut();
+        let running = members.filter(|member| member.phase == Phase::Running);
+        let measured = running.map(|member| Measured {
+            pid: member.pid,
+            start_time: member.start_time,
+            published: member.published.take(),
         });
         self.metrics = Some(MetricsLog::begin(
-            chosen.collect(),
+            measured.collect(),
             sampling.counters.clone(),
-            self.duration,
+            self.span.left(),
             self.shared.clock_offset,
         ));
     }
 
-    fn those(&self, phase: Phase) -> impl Iterator<Item = &Recording> {
-        let all = self.all.iter();
-        all.filter(move |recording| recording.phase == phase)
+    fn those(&self, phase: Phase) -> impl Iterator<Item = &Member> {
+        let members = self.members.iter();
+        members.filter(move |member| member.phase == phase)
     }
 
     fn any(&self, phase: Phase) -> bool {
         self.those(phase).next().is_some()
-    }
-
-    fn all_over(&self) -> bool {
-        self.those(Phase::Over).count() == self.all.len()
     }
 
     /// End all now, and wait a limited time for that. `next_report` waits for the next report until an instant. Returns
@@ -334,15 +345,17 @@ impl Recordings {
         mut self,
         mut next_report: impl FnMut(Instant) -> Option<(i32, Report)>,
     ) -> Vec<String> {
-        self.order(Order::Abort);
+        self.members
+            .iter()
+            .for_each(|member| member.order(Order::Abort));
         self.shared.folding.end();
         self.shared.attaches.end();
         let until = Instant::now() + FAREWELL;
-        while self.all.iter().any(|recording| !recording.ended) {
+        while self.members.iter().any(|member| !member.ended) {
             match next_report(until) {
                 Some((pid, Report::Over(mut over))) => {
                     self.left.append(&mut over.left);
-                    self.all.retain(|recording| recording.pid != pid);
+                    self.members.retain(|member| member.pid != pid);
                 }
                 Some(_) => {}
                 None => break,
@@ -352,34 +365,14 @@ impl Recordings {
     }
 
     pub fn left_by_now(&self) -> Vec<String> {
-        let hang = self.all.iter().filter(|recording| !recording.ended);
+        let hang = self.members.iter().filter(|member| !member.ended);
         let hang = hang.map(|it| format!("the files beside process {}, which hangs", it.pid));
         self.left.iter().cloned().chain(hang).collect()
     }
 }
 
-fn launch(job: Job, send: impl Fn(i32, Report) + Clone + Send + Sync + 'static) -> Recording {
-    let (orders, mut to_follow) = channel();
-    let (pid, start_time) = (job.chosen.pid, job.chosen.start_time);
-    let send = move |report| send(pid, report);
-    let send_from_thread = send.clone();
-    let thread = thread::Builder::new()
-        .name(format!("process {pid}"))
-        .stack_size(STACK);
-    let run = move || process::run(&job, &mut to_follow, &send_from_thread);
-    if let Err(error) = thread.spawn(run) {
-        let outcome = threads::no_thread(pid, &error).at(pid, Stage::Prepare);
-        send(Report::Over(Box::new(Finished::without_profiles(outcome))));
-    }
-    Recording {
-        pid,
-        start_time,
-        phase: Phase::Preparing,
-        orders,
-        ended: false,
-        published: None,
-    }
-}
-
+mod joining;
 #[cfg(test)]
 mod tests;
+
+pub use joining::refuse_late;

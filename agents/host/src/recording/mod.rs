@@ -2,5 +2,7 @@
 
 pub mod clock;
 pub mod group;
+pub mod member;
 pub mod process;
 pub mod profile_message;
+pub mod span;

@@ -12,6 +12,7 @@ use crate::engine;
 use crate::engine::api::{Engine, Folded, Job, Note, Prepared, Raw, Started, Stopped, Way};
 use crate::jvm::pauses::PauseLog;
 use crate::jvm::preflight::{self, Findings};
+use crate::jvm::young;
 use crate::os::files::hash_of;
 use crate::os::proc::target::Target;
 use crate::os::threads::{on_thread, unbroken};
@@ -80,6 +81,9 @@ pub fn run(job: &Job, orders: &mut Receiver<Order>, send: &SendReport) {
     let over = unbroken(|| {
         job.shared.sampling.check()?;
         let target = Target::open(job.chosen.pid, job.chosen.start_time)?;
+        if !job.shared.dry_run {
+            young::await_start(&target);
+        }
         let asked = job
             .chosen
             .engine
@@ -246,7 +250,7 @@ impl Recording<'_> {
             engine,
             sources: started.sources,
         });
-        let duration = self.job.shared.sampling.duration;
+        let duration = self.job.duration();
         match clock.wait(self.engine, duration, &mut self.pauses, orders) {
             End::Over => {}
             End::TooMuch(why) => {

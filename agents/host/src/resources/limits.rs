@@ -72,12 +72,18 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Have the kernel enforce them, for an agent that works for this many processes.
+    /// For an agent that works for this many processes.
     pub fn set(cores: f64, processes: usize) -> Self {
         let memory = (Memory::of_agent().free() / PART).clamp(BOUNDS.0, BOUNDS.1);
         let limits = Self::new(cores, memory);
+        limits.enforce(processes);
+        limits
+    }
+
+    /// Have the kernel enforce them, for this many processes.
+    pub fn enforce(&self, processes: usize) {
         let stacks = STACKS.saturating_mul(processes as u64) + OWN_STACKS;
-        let most = limits.memory.saturating_mul(2).saturating_add(stacks);
+        let most = self.memory.saturating_mul(2).saturating_add(stacks);
         let usual = usual_memory_limit();
         // A lower limit of the host stays.
         let bounds = [usual.current, usual.maximum].into_iter().flatten();
@@ -89,7 +95,6 @@ impl Limits {
                 maximum: usual.maximum,
             },
         );
-        limits
     }
 
     fn new(cores: f64, memory: u64) -> Self {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::discovery::find::Matches;
 use crate::os::threads::STACK;
 use crate::recording::process::Report;
 use crate::session::resume::Successor;
@@ -22,6 +23,7 @@ pub enum Message {
     Input(u32, Input),
     Signal(i32),
     Report(i32, Report),
+    Appeared(Matches),
     AuditPending,
     Successor(Successor),
 }

@@ -1,6 +1,7 @@
 //! One session: requests in, events out, until the work, the lease or a time limit is over.
 
 mod answers;
+mod following;
 mod reconnect;
 
 use std::collections::HashSet;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGHUP;
 
+use self::following::{Follow, Named};
 use crate::discovery::scan;
 use crate::jvm::attach;
 use crate::metrics::MetricsLog;
@@ -18,6 +20,7 @@ use crate::os::proc::stat;
 use crate::os::threads::unbroken;
 use crate::recording::group::{Recordings, FAREWELL};
 use crate::recording::process::Report;
+
 use crate::session::inbox::Input;
 use crate::session::inbox::{Inbox, Message};
 use crate::session::output::Output;
@@ -54,6 +57,8 @@ struct Session {
     greeted: bool,
     excluded: HashSet<i32>,
     recordings: Option<Recordings>,
+    named: Named,
+    follow: Follow,
     watched: Option<MetricsLog>,
     /// Set if the session may be resumed.
     token: Option<Token>,
@@ -88,6 +93,8 @@ pub fn run(once: bool) -> u8 {
         greeted: false,
         excluded: scan::own_ancestry(),
         recordings: None,
+        named: Named::default(),
+        follow: Follow::default(),
         watched: None,
         token: None,
         listens: false,
@@ -153,6 +160,10 @@ impl Session {
                 self.handle_report(pid, report);
                 Ok(())
             }
+            Message::Appeared(matches) => {
+                self.appeared(matches);
+                Ok(())
+            }
             Message::Successor(successor) => {
                 self.switch_connection(successor);
                 Ok(())
@@ -205,7 +216,8 @@ impl Session {
             Request::Find(find) => self.find(find),
             Request::Prepare(prepare) => self.prepare(*prepare),
             Request::Check(check) => self.check(*check),
-            Request::Follow(_) | Request::Join { .. } => Err(Failure::plain("not yet")),
+            Request::Follow(find) => self.follow(*find),
+            Request::Join { processes } => self.join(processes),
             Request::Start => self.start(),
             Request::Stop => self.stop(),
             Request::Watch {
@@ -239,9 +251,11 @@ impl Session {
         if recordings.advance(&mut self.output) {
             let left = recordings.left_by_now();
             self.recordings = None;
+            self.follow = Follow::Nothing;
             let left = left.into_iter().chain(attach::left()).collect();
             self.output.send(&Event::Done { left });
         }
+        self.follow_while_open();
     }
 
     /// Leave nothing behind, whatever the end; then report it.

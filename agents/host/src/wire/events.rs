@@ -28,6 +28,11 @@ pub enum Event {
         processes: Vec<Process>,
         ignored: Vec<Ignored>,
     },
+    /// What `follow` found since.
+    Appeared {
+        processes: Vec<Process>,
+        ignored: Vec<Ignored>,
+    },
     Outcome(Outcome),
     Ready {
         processes: Vec<Pid>,

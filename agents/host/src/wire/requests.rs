@@ -47,7 +47,7 @@ pub enum Request {
     List,
     Find(Find),
     /// Name the processes that this would find, and that appear during the recording.
-    Follow(Find),
+    Follow(Box<Find>),
     Prepare(Box<Prepare>),
     Check(Box<Prepare>),
     Start,

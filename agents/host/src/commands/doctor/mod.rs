@@ -56,6 +56,7 @@ pub fn check(request: Prepare, host: &str, session: &str) -> Result<Checked, Fai
     let jobs = request.processes.into_iter().map(|chosen| Job {
         chosen,
         shared: shared.clone(),
+        end: None,
     });
     let processes = processes(jobs.collect());
     Ok(Checked {

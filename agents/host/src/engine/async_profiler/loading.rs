@@ -101,7 +101,7 @@ pub fn enter(
     let began = Instant::now();
     let (namespaces, library) = (&looked.namespaces, looked.library);
     let bases = bases(namespaces, findings, library);
-    let recordings = shared.recorded.len();
+    let recordings = shared.count();
     let no_folder =
         |tried: String| {
             Failure::new(

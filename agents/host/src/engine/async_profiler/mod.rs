@@ -125,13 +125,13 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         None
     });
     let (debug_info, misses_large) = (looked.debug_info, looked.misses_large);
-    let plan = Plan::new(events, intervals, shared.sampling.duration, findings.kernel);
+    let plan = Plan::new(events, intervals, job.duration(), findings.kernel);
     let Some(entered) = entered else {
         let filtered = looked.agent_filtered;
         let started = expected_start(&target, &plan, notes, findings.privileged, filtered);
         return Ok(Prepared::DryRun(started));
     };
-    let pauses = PauseLog::open(named, data, shared.recorded.len());
+    let pauses = PauseLog::open(named, data, shared.count());
     let (musl, shared) = (findings.loaded.musl, job.shared.clone());
     Ok(Prepared::Ready(Box::new(AsyncProfiler {
         published: pauses.as_ref().and_then(PauseLog::published),

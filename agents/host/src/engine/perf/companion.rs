@@ -108,7 +108,7 @@ impl View {
         let namespaces = Namespaces::enter(&target)?;
         let (named, data) = (&namespaces.named, &findings.performance_data);
         Ok(Self {
-            pauses: PauseLog::open(named, data, job.shared.recorded.len()),
+            pauses: PauseLog::open(named, data, job.shared.count()),
             java: Java::look(&findings, &namespaces, target.pid),
             target,
             namespaces,

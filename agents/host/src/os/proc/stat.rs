@@ -44,6 +44,13 @@ pub fn of(pid: i32) -> Option<Stat> {
     parse(&read_text(path(&format!("{pid}/stat")), 4096)?)
 }
 
+/// When a process started, and its program's name: another program, or another process with this pid, has others.
+pub fn identity(pid: i32) -> Option<(u64, String)> {
+    let line = read_text(path(&format!("{pid}/stat")), 4096)?;
+    let (_, name) = line[..line.rfind(')')?].split_once('(')?;
+    Some((parse(&line)?.start_time, name.to_owned()))
+}
+
 /// The program's name may contain spaces and parentheses, so the fields are counted from the last closing one.
 pub fn parse(line: &str) -> Option<Stat> {
     let fields: Vec<&str> = line[line.rfind(')')? + 1..]

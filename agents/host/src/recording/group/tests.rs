@@ -1,26 +1,31 @@
 use super::*;
 use crate::os::proc::stat;
 use crate::resources::folding::Folding;
+use crate::wire::outcome::Code;
 use crate::wire::outcome::Ended;
+use crate::wire::requests::Chosen;
+use crate::wire::requests::MAX_PROCESSES;
 
+/// Whose limits are over.
 fn recordings(step: Step, phases: &[Phase]) -> Recordings {
-    let recording = |(pid, &phase)| Recording {
-        pid,
-        start_time: 0,
-        phase,
-        orders: channel().0,
-        ended: phase == Phase::Over,
-        published: None,
+    let now = Instant::now();
+    let member = |(pid, &phase): (i32, &Phase)| {
+        let waits = matches!(phase, Phase::Ready | Phase::Over) && step != Step::Record
+            || phase == Phase::Over
+            || phase == Phase::Running && step != Step::Record;
+        Member::of(pid, phase, (!waits).then_some(now))
     };
+    let mut span = Span::new(1.0);
+    if step == Step::Record {
+        span.begin();
+    }
     Recordings {
-        all: (1..).zip(phases).map(recording).collect(),
+        members: (1..).zip(phases).map(member).collect(),
         step,
-        duration: Duration::from_secs(1),
-        limit: Instant::now(),
+        span,
         started: matches!(step, Step::Start | Step::Record),
-        stopped: false,
-        begun: None,
         shared: Arc::new(Shared::alone()),
+        send: Arc::new(|_, _| {}),
         early: Vec::new(),
         left: Vec::new(),
         metrics: None,
@@ -36,8 +41,8 @@ impl Recordings {
 }
 
 fn phases(recordings: &Recordings) -> Vec<Phase> {
-    let all = recordings.all.iter();
-    all.map(|recording| recording.phase).collect()
+    let all = recordings.members.iter();
+    all.map(|member| member.phase).collect()
 }
 
 #[test]
@@ -92,9 +97,9 @@ impl EventSink for Ends {
 #[test]
 fn of_one_that_hangs_and_is_gone_its_end_is_told() {
     let mut recordings = recordings(Step::Record, &[Phase::Running; 2]);
-    recordings.all[0].pid = std::process::id() as i32;
-    recordings.all[0].start_time = stat::own().unwrap().start_time;
-    recordings.all[1].pid = i32::MAX;
+    recordings.members[0].pid = std::process::id() as i32;
+    recordings.members[0].start_time = stat::own().unwrap().start_time;
+    recordings.members[1].pid = i32::MAX;
     let mut ends = Ends(Vec::new());
     recordings.give_up(&mut ends);
     assert_eq!(ends.0, [None, Some(Ended::Process)]);
@@ -108,7 +113,7 @@ fn each_that_is_folded_gives_time_to_the_next() {
     recordings.handle_report(1, over, &mut Nobody);
     recordings.give_up(&mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Over, Phase::Running]);
-    assert!(recordings.limit > Instant::now() + END_TIME / 2);
+    assert!(recordings.limit() > Some(Instant::now() + END_TIME / 2));
 }
 
 #[test]
@@ -120,8 +125,106 @@ fn who_waits_for_others_to_be_received_is_not_given_up() {
     drop(others);
     // From now on it could have been folded.
     let now = Instant::now();
-    recordings.limit = now;
+    recordings.members[0].limit = Some(now);
     recordings.give_up(&mut Nobody);
     assert_eq!(phases(&recordings), [Phase::Running]);
-    assert!(recordings.limit <= now + END_TIME);
+    assert!(recordings.limit() <= Some(now + END_TIME));
+}
+
+fn started(pid: i32) -> (i32, Report) {
+    let sources = Default::default();
+    let engine = "perf";
+    (pid, Report::Started { engine, sources })
+}
+
+fn over(pid: i32) -> (i32, Report) {
+    let outcome = Failure::plain("ended").at(pid, Stage::Record);
+    let over = Finished::without_profiles(outcome);
+    (pid, Report::Over(Box::new(over)))
+}
+
+fn chosen(pids: impl IntoIterator<Item = i32>) -> Vec<Chosen> {
+    let this = Chosen::this_process();
+    let of = |pid| Chosen {
+        pid,
+        ..this.clone()
+    };
+    pids.into_iter().map(of).collect()
+}
+
+/// What was sent, by type and pid.
+#[derive(Default)]
+struct Sent(Vec<(&'static str, i32)>);
+
+impl EventSink for Sent {
+    fn send_event(&mut self, event: &Event) {
+        self.0.push(match event {
+            Event::Started { pid, .. } => ("started", *pid),
+            Event::Recording { processes } => ("recording", *processes as i32),
+            Event::Outcome(outcome) if outcome.code == Code::RecordingOver => {
+                ("late", outcome.pid.unwrap())
+            }
+            Event::Outcome(outcome) if outcome.code == Code::TooManyProcesses => {
+                ("beyond", outcome.pid.unwrap())
+            }
+            event => panic!("{event:?}"),
+        });
+    }
+
+    fn send_result(&mut self, over: Finished) {
+        self.0.push(("over", over.outcome.pid.unwrap()));
+    }
+}
+
+#[test]
+fn who_joins_starts_at_once_and_has_a_limit_of_its_own() {
+    let (mut recordings, mut sent) = (recordings(Step::Start, &[Phase::Starting]), Sent::default());
+    recordings.follow();
+    assert!(
+        recordings.join(chosen([8]), &mut sent).is_err(),
+        "too early"
+    );
+    let mut report = |recordings: &mut Recordings, (pid, report)| {
+        recordings.handle_report(pid, report, &mut sent);
+        recordings.advance(&mut sent)
+    };
+    assert!(!report(&mut recordings, started(1)));
+    let planned = recordings.members[0].limit;
+    // One that the group knows already is left out.
+    recordings.join(chosen([1, 8]), &mut Nobody).unwrap();
+    assert_eq!(phases(&recordings), [Phase::Running, Phase::Preparing]);
+    assert!(recordings.members[1].limit < planned);
+    let published = None;
+    assert!(!report(
+        &mut recordings,
+        (8, Report::Prepared { published })
+    ));
+    assert_eq!(phases(&recordings), [Phase::Running, Phase::Starting]);
+    assert!(!report(&mut recordings, over(1)));
+    assert!(!report(&mut recordings, started(8)));
+    assert!(!report(&mut recordings, over(8)), "others may still join");
+    assert_eq!(sent.0[..2], [("started", 1), ("recording", 1)]);
+    assert_eq!(sent.0[2..], [("over", 1), ("started", 8), ("over", 8)]);
+}
+
+#[test]
+fn nobody_joins_who_is_late_or_one_too_many() {
+    let many = vec![Phase::Over; MAX_PROCESSES - 1];
+    let (mut recordings, mut sent) = (recordings(Step::Record, &many), Sent::default());
+    recordings.follow();
+    recordings.join(chosen(1001..=1003), &mut sent).unwrap();
+    assert_eq!(recordings.members.len(), MAX_PROCESSES);
+    recordings.stop();
+    recordings.join(chosen([1004]), &mut sent).unwrap();
+    assert_eq!(sent.0, [("beyond", 1002), ("beyond", 1003), ("late", 1004)]);
+}
+
+#[test]
+fn a_followed_recording_lasts_until_its_end_or_a_stop() {
+    let mut recordings = recordings(Step::Record, &[]);
+    recordings.follow();
+    assert!(!recordings.advance(&mut Nobody));
+    assert_eq!(recordings.limit(), recordings.span.end());
+    recordings.stop();
+    assert!(recordings.advance(&mut Nobody));
 }

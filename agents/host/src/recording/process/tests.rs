@@ -39,6 +39,7 @@ impl Engine for Broken {
 
 fn of_this_process() -> Job {
     Job {
+        end: None,
         chosen: Chosen::this_process(),
         shared: Arc::new(Shared::alone()),
     }

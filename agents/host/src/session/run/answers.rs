@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::following::Follow;
 use super::Session;
 use crate::commands::clean;
 use crate::commands::doctor;
@@ -103,7 +104,13 @@ impl Session {
     pub(super) fn find(&mut self, request: Find) -> Result<(), Failure> {
         let finding = Finding::new(request)?;
         let scanned = scan::processes(&self.excluded);
-        self.output.send(&finding.among(scanned, &self.excluded));
+        let found = finding.among(scanned, &self.excluded);
+        self.named.add(&found.processes, &found.ignored);
+        self.output.send(&Event::Found {
+            searched: found.searched,
+            processes: found.processes,
+            ignored: found.ignored,
+        });
         Ok(())
     }
 
@@ -200,6 +207,7 @@ impl Session {
         // A late stop, after the end of a recording, has nothing to do.
         if let Some(recordings) = &mut self.recordings {
             recordings.stop();
+            self.follow = Follow::Nothing;
         }
         self.advance();
         Ok(())
