@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import lru_cache
 from typing import NamedTuple
@@ -33,7 +34,11 @@ _CONNECT = re.compile(r"\(([a-z_][\w$]*(?:\.[\w$]+)+)\) ")
 _PY4J = re.compile(
     r"^(?:\w+\.)*Py4JJavaError: An error occurred while calling [^\n]{1,200}\n: ", re.MULTILINE
 )
-_FROM = "The above exception was the direct cause of the following exception:"
+_CHAINED = (
+    "The above exception was the direct cause of the following exception:",
+    "During handling of the above exception, another exception occurred:",
+)
+_ERROR_CLASS = re.compile(r'^\{"errorClass":"([\w.]+)"')
 _WORKER_DIED = re.compile(r"Python worker exited unexpectedly \([^)]{1,100}\)")
 _CANCELLED = re.compile(
     r"(?:[\w.$]+: )?(?:\[\w+\] )?(?:Job|Stage)(?: \d+)? (?:was )?cancell?ed\b|\[?OPERATION_CANCELED\b"
@@ -83,8 +88,11 @@ def _cause_of(text: str) -> Cause:
         return Cause(EXECUTOR_LOST, _line(text[lost.end() :]), lost.group(1))
     if of_java := list(_PY4J.finditer(text)):
         text = text[of_java[-1].end() :]
-    if _TRACEBACK in text and (of_python := _python_exception(text)):
-        return _exception(of_python)
+    if _TRACEBACK in text and (of_python := _python_exceptions(text)):
+        first, *others = map(_exception, of_python)
+        return first._replace(within=others[-1].text) if others else first
+    if _ERROR_CLASS.match(text):
+        return _of_error_class(text)
     if died := _WORKER_DIED.search(text):
         return Cause("org.apache.spark.SparkException", died.group())
     chain = [_FRAME.split(part, maxsplit=1)[0] for part in _CAUSED_BY.split(text)]
@@ -108,13 +116,32 @@ def is_shut_down(message: str) -> bool:
     return bool(_SHUT_DOWN.search(message))
 
 
-def _python_exception(text: str) -> str:
-    """The exception that stands below the last Python traceback, or the one that it was raised from; "" if
-    that is cut."""
+def _of_error_class(text: str) -> Cause:
+    """What Spark logs of a query since 3.4: `{"errorClass":…,"messageParameters":…}`, without a sentence."""
+    try:
+        said = json.loads(text)
+        values = said.get("messageParameters") or {}
+        listed = ", ".join(f"{name}: {value}" for name, value in values.items())
+        return Cause("", _line(f"[{said['errorClass']}] {listed}".strip()))
+    except (ValueError, AttributeError):  # cut, or of another shape
+        return Cause("", _line(text))
+
+
+def _python_exceptions(text: str) -> list[str]:
+    """The exception below the last Python traceback, after those that it was raised from; none if the first
+    of them is cut."""
     tracebacks = text.split(_TRACEBACK)
-    while len(tracebacks) > 2 and tracebacks[-2].rstrip().endswith(_FROM):
-        tracebacks.pop()
-    lines = iter(tracebacks[-1].split("\n")[1:])
+    last = len(tracebacks) - 1
+    first = last
+    while first > 1 and tracebacks[first - 1].rstrip().endswith(_CHAINED):
+        first -= 1
+    found = [_python_exception(traceback) for traceback in tracebacks[first : last + 1]]
+    return [one for one in found if one] if found[0] else []
+
+
+def _python_exception(traceback: str) -> str:
+    """The exception that stands below a traceback; "" if that is cut."""
+    lines = iter(traceback.split("\n")[1:])
     kept: list[str] = []
     for line in lines:
         if kept and _AFTER_PYTHON.match(line):

@@ -238,6 +238,40 @@ def test_a_moment_belongs_to_the_stage_that_has_the_slots() -> None:
     assert (stage.code, stage.parameters["stage"], stage.parameters["share"]) == ("stage-share", 0, 0.9)
 
 
+def test_stages_that_work_at_the_same_time_share_it_by_their_tasks() -> None:
+    """Of two jobs side by side one has three times as many slots for 6 s, and all of them after that."""
+    made = Made(a=8)
+    made.job(0, 0, 9000, (0,))
+    made.job(1, 0, 6000, (1,))
+    made.stage(0, 0, 9000, [(0, 6000)] * 6 + [(6000, 3000)] * 8)
+    made.stage(1, 0, 6000, [(0, 6000)] * 2, job=1)
+    found = of(made, 9000)
+    assert list(found.of_stages) == [7500, 1500] and parts(found) == {"other": 9000}
+
+
+@pytest.mark.parametrize(
+    ("last", "read", "said", "todo"),
+    [
+        (1000, {}, "", "as many tasks as there are slots"),
+        (9000, {}, "", "skewJoin"),
+        (9000, {"input_bytes": 900}, "reads 9 x the median", "split the input"),
+        (9000, {"shuffle_local_bytes": 900}, "reads 9 x the median", "skewJoin"),
+        (9000, {"shuffle_read_records": 900}, "reads 9 x the records of the median", "skewJoin"),
+    ],
+)
+def test_why_the_last_task_of_a_stage_runs_alone(
+    last: int, read: dict[str, int], said: str, todo: str
+) -> None:
+    made = Made(a=8)
+    made.job(0, 0, 1000 + last, (0,))
+    usual = dict.fromkeys(read, 100)
+    made.stage(0, 0, 1000 + last, [*[(0, 1000, usual)] * 8, (1000, last, read)])
+    found = judge(made.application, Replay(made.application)).findings
+    narrow = next(one for one in found if one.code == "narrow")
+    assert narrow.parameters["part"] == "tail" and todo in remedy_of(narrow)
+    assert said in sentence(found)
+
+
 def test_damaged_applications() -> None:
     """Without a stage, without executors, with an end before the start, of which nothing has a time."""
     assert parts(of(Made(), 1000)) == {"before-first-stage": 1000}

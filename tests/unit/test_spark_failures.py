@@ -57,6 +57,7 @@ def test_the_earliest_cause_is_named(case: str, begin: str, failed: tuple[Any, .
 _TRACE = 'Traceback (most recent call last):\n  File "a.py", line 7, in f\n    raise X\nValueError: {}\n'
 _LOST = "Task 1 failed 3 times, most recent failure: Lost task 1.2 in stage 1.0 (TID 11) (n1 executor 2): "
 _FROM = "The above exception was the direct cause of the following exception:"
+_DURING = "During handling of the above exception, another exception occurred:"
 _STACK = "\n\tat a.b(C:1)\n"
 
 
@@ -113,10 +114,10 @@ _STACK = "\n\tat a.b(C:1)\n"
             f"java.io.EOFException{_STACK}",
             "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
         ),
-        (
-            _TRACE.format("first") + f"\n{_FROM}\n\n" + _TRACE.format("second"),
-            "ValueError: first",
-        ),
+        (_TRACE.format("first") + f"\n{_FROM}\n\n" + _TRACE.format("second"), "ValueError: first"),
+        (_TRACE.format("first") + f"\n{_DURING}\n\n" + _TRACE.format("second"), "ValueError: first"),
+        ('{"errorClass":"NO_TABLE","messageParameters":{"name":"`a`.`b`"}}', "[NO_TABLE] name: `a`.`b`"),
+        ('{"errorClass":"NO_TABLE","messageParam', '{"errorClass":"NO_TABLE","messageParam'),
         (
             f"{_TRACE}p.Py4JJavaError: An error occurred while calling o7.save.\n: a.B: no{_STACK}"
             f"Caused by: c.D: full{_STACK}",
@@ -209,6 +210,12 @@ def test_an_application_that_gives_up_after_executors_were_lost(tmp_path: Path) 
         f"The job ended only because SparkContext was shut down, after executor 7 was lost: {reason}."
     )
     assert (found.jobs, found.exit_code) == ((), 11)
+
+
+def test_an_exit_code_is_named_beside_jobs_that_were_cut_off(tmp_path: Path) -> None:
+    job = failed("Job 0 cancelled because SparkContext was shut down")
+    found = failures_of(tmp_path, JOB, SUBMITTED, *job, event("ApplicationEnd", Timestamp=6000, ExitCode=1))
+    assert [one.code for one in failure_findings(found)] == ["jobs-cut-off", "exit-code"]
 
 
 def test_an_exit_code_alone_is_a_failure(tmp_path: Path) -> None:
@@ -305,6 +312,7 @@ def test_the_failure_that_ended_the_application_is_on_top(
     lines.append(event("JobEnd", Job_ID=2, Completion_Time=7000, Job_Result={"Result": "JobSucceeded"}))
     (found,) = failure_findings(failures_of(tmp_path, *lines))
     assert (found.parameters["reason"], found.parameters["survived"]) == (reason, survived)
+    assert sentence([found]).endswith("; the application went on.") == (succeeded == 6000)
 
 
 def test_jobs_that_somebody_cancelled_are_on_top(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from hprofiler.analysis.spark import query_words
+from hprofiler.analysis.spark.finding import SparkFinding
 from hprofiler.analysis.spark.findings import Judged, judge
 from hprofiler.analysis.spark.groups import batches_of, kind_of, query_groups, stage_groups
 from hprofiler.analysis.spark.operators import QueryOperators
@@ -20,6 +21,7 @@ from hprofiler.analysis.spark.plans import PlanView, chain, listing_of, step_of
 from hprofiler.analysis.spark.queries import query_plans
 from hprofiler.analysis.spark.streaming import stream_figures, stream_findings
 from hprofiler.analysis.spark.words import finding_text
+from hprofiler.report.spark.account import remedy_of
 from hprofiler.report.spark.record import answer_record
 from hprofiler.report.spark.words import REMEDIES
 from hprofiler.spark.application import SUCCESS, Application, Stage, TaskTable
@@ -231,13 +233,45 @@ def test_streaming_queries(streams: Judged) -> None:
     assert (well.parameters["stream"], well.parameters["batches"]) == ("counts", 42)
 
 
-@pytest.mark.parametrize(("begin", "codes"), [(20_000, ["batches-back-to-back"]), (19_823, [])])
-def test_batches_that_wait_for_a_trigger_begin_at_whole_seconds(begin: int, codes: list[str]) -> None:
-    phases = (0,) * len(PHASES)
-    batches = [Batch(number, 1000 + 1500 * number, 1500, phases) for number in range(10)]
-    batches.append(Batch(10, begin, 1500, phases))
-    application = Application(streams={"run": StreamQuery("id", "run", "counts", batches=batches)})
-    assert [one.code for one in stream_findings(stream_figures(application))] == codes
+def stream_of(times: list[tuple[int, int]], phase: str = "addBatch") -> list[SparkFinding]:
+    """Findings on batches that begin and last so many milliseconds, for all their time in a phase."""
+    batches = [
+        Batch(number, 60_000 + start, lasts, tuple(lasts if name == phase else 0 for name in PHASES))
+        for number, (start, lasts) in enumerate(times)
+    ]
+    application = Application(streams={"run": StreamQuery("id", "run", "orders", batches=batches)})
+    return stream_findings(stream_figures(application))
+
+
+@pytest.mark.parametrize(
+    ("last", "code"), [(20_000, "batches-back-to-back"), (19_823, "batches-without-pause")]
+)
+def test_batches_that_wait_for_a_trigger_begin_at_whole_seconds(last: int, code: str) -> None:
+    times = [(1500 * number, 1500) for number in range(10)]
+    assert [one.code for one in stream_of([*times, (last, 1500)])] == [code]
+
+
+@pytest.mark.parametrize(
+    ("lasts", "phase", "code", "kind"),
+    [
+        (2000, "addBatch", "keeps-up", "run"),
+        (9000, "latestOffset", "barely-keeps-up", "source"),
+        (10_000, "walCommit", "batches-without-pause", "checkpoint"),
+    ],
+)
+def test_whether_a_streaming_query_keeps_up(lasts: int, phase: str, code: str, kind: str) -> None:
+    (found,) = stream_of([(10_000 * number, lasts) for number in range(30)], phase)
+    assert (found.code, found.parameters["kind"], found.parameters["kindShare"]) == (code, kind, 1)
+    assert finding_text(found) and bool(remedy_of(found)) == (code != "keeps-up")
+
+
+def test_batches_that_become_slower() -> None:
+    (found,) = stream_of([(10_000 * number, 1000 + 200 * number) for number in range(30)])
+    assert (found.code, found.parameters["first"], found.parameters["last"]) == (
+        "batches-slow-down",
+        1.9,
+        5.9,
+    )
 
 
 @pytest.mark.parametrize(
@@ -260,7 +294,7 @@ def test_a_streaming_query_without_a_name_is_named_by_what_it_does(
 
 
 def test_every_finding_of_queries_has_a_remedy() -> None:
-    assert set(query_words.TEXTS) - {"keeps-up"} <= set(REMEDIES)
+    assert set(query_words.TEXTS) - {"keeps-up", "batches-without-pause"} <= set(REMEDIES)
 
 
 def test_the_record(queries: Judged) -> None:

@@ -11,7 +11,8 @@ A moment is, by what is true first:
 - `work`: everything else. It is divided by what the stages' tasks did, spread evenly over their time.
 
 Where several stages are open, a moment belongs to the one with most tasks running; if no task runs, to the
-one that was opened first. So a stage that waits while others have the slots has no part of that time.
+one that was opened first. Those that work at the same time share it by their tasks. So a stage that waits
+while others have the slots has no part of that time.
 
 The time of tasks is divided in this order, so that nothing counts twice: tasks that failed, were killed or
 ran again (`repeated`, whole); of others delay of the scheduler, deserialization, results (serialized and
@@ -27,6 +28,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import compress, repeat
+from statistics import median
 
 from hprofiler.analysis.spark.sweep import NARROW, NO_STAGE, Gap, Late, Sweep, number_of_tasks
 from hprofiler.spark.application import SUCCESS, Application
@@ -51,6 +53,8 @@ GROUPS = {
 }
 """The parts of each group."""
 _SHOWN = 5
+_EVEN = 1.5
+"""Tasks that take at most so much longer than the median take about equally long."""
 _SUMS = (
     "duration",
     "scheduler_delay",
@@ -70,13 +74,15 @@ _NANOSECONDS = 1_000_000  # of a millisecond
 @dataclass(frozen=True)
 class StageTime:
     """A stage with all its attempts, and how long it lasted in a part of the account. `tasks` is the number
-    of its tasks, `slots` the most that there were at that time."""
+    of its tasks, `slots` the most that there were at that time. `is_even`: no task took much longer than
+    their median."""
 
     stage: int
     attempts: tuple[int, ...]
     time: int
     tasks: int = 0
     slots: int = 0
+    is_even: bool = False
 
 
 @dataclass(frozen=True)
@@ -233,7 +239,12 @@ def _of_stages(
     longest = nlargest(_SHOWN, filter(times.__getitem__, range(len(times))), key=times.__getitem__)
     found = (
         StageTime(
-            stages[one].id, stages[one].attempt_numbers, times[one], number_of_tasks(stages[one]), slots[one]
+            stages[one].id,
+            stages[one].attempt_numbers,
+            times[one],
+            number_of_tasks(stages[one]),
+            slots[one],
+            code == "tail" and max(stages[one].duration) <= _EVEN * median(stages[one].duration),
         )
         for one in longest
     )

@@ -136,7 +136,7 @@ def failure_findings(found: Failures) -> list[SparkFinding]:
 
 def _failure(found: Failures) -> list[SparkFinding]:
     """By the cause that ended the application, else the earliest one. `survived` is whether it went on after
-    others before."""
+    others before, `went_on` whether it did after all of them."""
     parameters: dict[str, Any] = {}
     if found.causes:
         first = found.fatal or found.causes[0]
@@ -147,6 +147,7 @@ def _failure(found: Failures) -> list[SparkFinding]:
             "query": first.query,
             "others": found.all_causes - 1,
             "survived": first is not found.causes[0],
+            "went_on": found.fatal is None and not found.exit_code,
             "consequences": found.consequences,
         }
         if first.stage:
@@ -160,7 +161,11 @@ def _failure(found: Failures) -> list[SparkFinding]:
     if found.consequences:
         reason = found.cut_off.text if found.cut_off else ""
         parameters = {"failed": found.consequences, "jobs": found.all_jobs, "reason": reason}
-        return [SparkFinding("jobs-cut-off", parameters)]
+        return [SparkFinding("jobs-cut-off", parameters), *([] if reason else _exit_code(found))]
+    return _exit_code(found)
+
+
+def _exit_code(found: Failures) -> list[SparkFinding]:
     return [SparkFinding("exit-code", {"exit_code": found.exit_code})] if found.exit_code else []
 
 

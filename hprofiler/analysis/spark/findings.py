@@ -40,6 +40,7 @@ _USUAL_RAMP = 10_000
 _SKEWED = 5
 _FEWEST = 3
 _MOST_DATA = 0.5
+_RECORD_COLUMNS = ("input_records", "shuffle_read_records")
 _MOSTLY = 0.5
 """Of the time: a streaming query that ran for so long is what the application is about."""
 ROUGH = 0.1
@@ -70,13 +71,14 @@ def judge(application: Application, replay: Replay) -> Judged:
     caveats = compaction_findings(application)
     times = {stage.id: time for stage, time in zip(replay.stages, made.of_stages, strict=True)}
     plans, streams = query_plans(application, times), stream_figures(application)
+    main = [one for one in streams if made.share(one.ran) >= _MOSTLY]
     findings = ranked(
         made,
         [*failure_findings(failures), *caveats],
         [*waste_findings(application, made, replay, found, failures), *late_executors(made, replay)],
         spark_findings(made, found, replay, plans.operations),
-        stream_findings([one for one in streams if made.share(one.ran) >= _MOSTLY]),
-        [*plans.advice, *stream_findings([one for one in streams if made.share(one.ran) < _MOSTLY])],
+        stream_findings(main),
+        [*plans.advice, *stream_findings([one for one in streams if one not in main])],
     )
     if caveats:
         findings = [one for one in findings if one.code not in _OF_ALL_TIME]
@@ -99,7 +101,10 @@ def ranked(
     advice: Sequence[SparkFinding],
 ) -> list[SparkFinding]:
     """All findings in their order; those of a stage stay together, as they speak of one another."""
-    parts = account_findings(made)
+    # Of the time between the batches of streaming queries their own findings say more.
+    parts = [
+        one for one in account_findings(made) if not (streams and one.parameters["part"] == "between-stages")
+    ]
     largest = [one for one in parts[:1] if one.seconds * 1000 >= made.group("work")]
     much = sorted(
         (one for one in waste if made.share(one.seconds * 1000) >= _PART), key=lambda one: -one.seconds
@@ -110,9 +115,8 @@ def ranked(
     first = [*much, *own]
     if largest and own and own[0].code == "stage-share" and _names(largest[0], own[0].parameters["stage"]):
         # It is that stage that the largest part is about.
-        largest = [
-            replace(largest[0], parameters={**largest[0].parameters, "does": own[0].parameters["does"]})
-        ]
+        more = {"does": own[0].parameters["does"], "input": any(one.parameters.get("input") for one in own)}
+        largest = [replace(largest[0], parameters={**largest[0].parameters, **more})]
         first = [*own[1:], *much]
     return [*failures, *streams, *largest, *first, *sorted(rest, key=lambda one: -one.seconds), *caveats]
 
@@ -146,6 +150,8 @@ def _longest(part: Part) -> dict[str, Any]:
         stage = part.stages[0]
         found.update(longest=stage.time / 1000, stage=stage.stage, attempts=stage.attempts)
         found.update(tasks=stage.tasks, slots=stage.slots)
+        if part.code == "tail":
+            found["even"] = stage.is_even
         if 2 * stage.time >= part.time:
             found["named"] = stage.stage
     return found
@@ -263,16 +269,28 @@ def _stage(stage: ReplayStage) -> dict[str, Any]:
 
 
 def _data_skew(stage: ReplayStage) -> list[SparkFinding]:
-    """The task that read far more than the median of its stage, or most of what all read, where most read
-    nothing."""
-    read = list(map(sum, zip(*map(stage.column, READ_COLUMNS), strict=True)))
-    largest, usual, whole = max(read, default=0), median(read) if read else 0, sum(read)
-    if not largest or len(read) < _FEWEST or largest <= _SKEWED * usual:
+    """The task that read far more than the median of its stage, bytes or records, or most of what all read,
+    where most read nothing. `input` is whether that was not of a shuffle."""
+    read = _sums(stage, READ_COLUMNS)
+    records = not _is_skewed(read)
+    read = _sums(stage, _RECORD_COLUMNS) if records else read
+    if not _is_skewed(read):
         return []
-    tid = stage.column("tid")[read.index(largest)]
+    largest, usual, whole = max(read), median(read), sum(read)
+    place = read.index(largest)
+    column = "input_records" if records else "input_bytes"
+    task = {**_stage(stage), "task": stage.column("tid")[place]}
+    task["input"] = 2 * stage.column(column)[place] > largest
     if usual:
-        return [SparkFinding("data-skew", {**_stage(stage), "task": tid, "times": largest / usual})]
+        return [SparkFinding("data-skew", {**task, "times": largest / usual, "records": records})]
     if largest < _MOST_DATA * whole:
         return []
-    parameters = {**_stage(stage), "task": tid, "tasks": len(read), "share": largest / whole}
-    return [SparkFinding("one-partition", parameters)]
+    return [SparkFinding("one-partition", {**task, "tasks": len(read), "share": largest / whole})]
+
+
+def _sums(stage: ReplayStage, columns: Sequence[str]) -> list[int]:
+    return list(map(sum, zip(*map(stage.column, columns), strict=True)))
+
+
+def _is_skewed(read: Sequence[int]) -> bool:
+    return len(read) >= _FEWEST and max(read) > _SKEWED * median(read)

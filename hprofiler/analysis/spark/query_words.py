@@ -17,16 +17,26 @@ TEXTS = {
     "broadcast-fits": "{operator} in {where} shuffles {other} to join {bytes}{table}{cost}",
     "operator-spills": "{operator} in {where} spills {bytes}{cost}",
     "batches-late": "{late:,} of {batches:,} batches of {stream} took longer than its trigger interval, "
-    "{interval} by the times at which batches begin (median {median}{cost})",
+    "{interval} by the times at which batches begin (median {median}{cost}){mostly}",
     "batches-back-to-back": "batches of {stream} take longer than its trigger interval: {busy:.0%} of "
-    "{batches:,} begin as soon as the one before has ended (median {median})",
+    "{batches:,} begin as soon as the one before has ended (median {median}){mostly}",
     "input-exceeds-processing": "in {behind:.0%} of {batches:,} batches of {stream} more rows came than were "
-    "processed (median {input} and {processed} a second)",
+    "processed (median {input} and {processed} a second){mostly}",
     "keeps-up": "{stream} keeps up: {batches:,} batches took {median} each{every}",
+    "barely-keeps-up": "{stream} barely keeps up: {batches:,} batches took {median} each{every}{mostly}",
+    "batches-without-pause": "{batches:,} batches of {stream} ran without a pause, {median} each{mostly}",
+    "batches-slow-down": "batches of {stream} became slower, from {first} to {last} each{mostly}",
     "state-grows": "the state of {stream} grew from {first:,} to {last:,} rows ({bytes}) in {batches:,} "
     "batches{why}",
 }
 """The text of each code."""
+_KINDS = {
+    "source": "to ask the source what is new (latestOffset)",
+    "planning": "to plan (queryPlanning)",
+    "checkpoint": "to write checkpoints (walCommit, commitOffsets)",
+    "run": "to run (addBatch)",
+}
+_MOSTLY = 0.5
 _SIZES = ("bytes", "other", "threshold")
 _TIMES = ("median", "interval")
 
@@ -42,7 +52,12 @@ def query_text(code: str, parameters: Mapping[str, Any], seconds: float) -> str:
         shown["table"] = f" of {shown['table']}" if shown["table"] else ""
     if "stream" in shown:
         shown["stream"] = f"streaming query {shown['stream']}"
-    if code == "keeps-up":
+    if "kind" in shown:
+        much = shown["kindShare"] >= _MOSTLY
+        shown["mostly"] = f", {shown['kindShare']:.0%} of their time {_KINDS[shown['kind']]}" if much else ""
+    if code == "batches-slow-down":
+        shown.update(first=duration(shown["first"]), last=duration(shown["last"]))
+    if code.endswith("keeps-up"):
         shown["every"] = f", one every {duration(shown['interval'])}" if shown["interval"] else ""
     if "watermark" in shown:
         shown["why"] = "" if shown["watermark"] else ", without a watermark"

@@ -23,6 +23,15 @@ _BUSY = 0.8
 _BEHIND = 1.1
 _MOSTLY = 0.5
 _GROWS = 1.05
+_KINDS = {
+    "source": ("latestOffset", "getOffset", "getEndOffset", "getBatch"),
+    "planning": ("queryPlanning",),
+    "checkpoint": ("walCommit", "commitOffsets"),
+    "run": ("addBatch",),
+}
+"""What a batch does in its phases."""
+_SLOWER = 1.3
+_LEAST_TIME = 1000  # milliseconds
 _RISES = 0.7
 _FEWEST_ROWS = 1000
 
@@ -119,24 +128,49 @@ def stream_findings(found: Sequence[StreamFigures]) -> list[SparkFinding]:
         finding
         for one in found
         if len(one.batches) >= _FEWEST
-        for finding in (*(_late(one) + _behind(one) or _keeps_up(one)), *_grown(one))
+        for finding in (
+            *(_late(one) + _behind(one) or _slower(one) or _keeps_up(one)),
+            *_grown(one),
+        )
     ]
 
 
 def _keeps_up(one: StreamFigures) -> list[SparkFinding]:
+    """Or how its batches take as long as they may."""
     if one.busy >= _BUSY:
-        return []
-    times = {"median": one.median / 1000, "interval": one.interval / 1000}
-    return [SparkFinding("keeps-up", {**_stream(one), **times})]
+        return [SparkFinding("batches-without-pause", {**_stream(one), **_time(one)})]
+    barely = bool(one.interval) and one.median >= _BUSY * one.interval
+    code = "barely-keeps-up" if barely else "keeps-up"
+    return [SparkFinding(code, {**_stream(one), **_time(one), "interval": one.interval / 1000})]
 
 
 def _stream(one: StreamFigures) -> dict[str, object]:
     return {"stream": one.query.title, "id": one.query.id, "batches": len(one.batches)}
 
 
+def _time(one: StreamFigures) -> dict[str, object]:
+    """How long a batch takes, and which part of it takes most."""
+    times = {name: sum(one.phases.get(phase, 0) for phase in phases) for name, phases in _KINDS.items()}
+    kind = max(times, key=times.__getitem__)
+    return {"median": one.median / 1000, "kind": kind, "kindShare": times[kind] / max(1, one.whole)}
+
+
+def _slower(one: StreamFigures) -> list[SparkFinding]:
+    """Batches that take longer from third to third of them."""
+    times = [batch.duration for batch in one.batches]
+    third = len(times) // 3
+    if third < _FEWEST:
+        return []
+    first, middle, last = (median(part) for part in (times[:third], times[third:-third], times[-third:]))
+    if not (middle >= _SLOWER * first and last >= _SLOWER * middle and last >= _LEAST_TIME):
+        return []
+    parameters = {**_stream(one), **_time(one), "first": first / 1000, "last": last / 1000}
+    return [SparkFinding("batches-slow-down", parameters)]
+
+
 def _late(one: StreamFigures) -> list[SparkFinding]:
     count = len(one.batches)
-    stream = {**_stream(one), "median": one.median / 1000}
+    stream = {**_stream(one), **_time(one)}
     if one.interval and one.late >= _LATE * count:
         lost = sum(max(0, batch.duration - one.interval) for batch in one.batches)
         parameters = {**stream, "late": one.late, "interval": one.interval / 1000, "threshold": _LATE}
@@ -153,6 +187,7 @@ def _behind(one: StreamFigures) -> list[SparkFinding]:
         return []
     parameters = {
         **_stream(one),
+        **_time(one),
         "behind": one.behind,
         "input": one.input_rate,
         "processed": one.processed_rate,

@@ -100,10 +100,12 @@ class Sweep:
         self._gap_queries: dict[int, int] = {}
         self._before: tuple[int, int] | None = None
         self._tasks = _Tasks(self._stages, application.until or end)
+        self._work = 0
         for mark in (*marks, (end, _CLOSES, (-1, -1), -1)):
             self._run_tasks(mark[0])
             self._advance(mark[0])
             self._take(*mark)
+        self.of_stage["work"] = self._running.worked(self._work)
 
     def _run_tasks(self, until: int) -> None:
         """Walk over the begins and ends of tasks before a moment."""
@@ -146,7 +148,11 @@ class Sweep:
             return
         if code == "work" and slots < self._later_slots and since < self._tasks.last_launch[number]:
             self._count_late(slots, total, time)
-        self.of_stage[code][number] += time
+        if code == "work":
+            self._running.work(time)
+            self._work += time
+        else:
+            self.of_stage[code][number] += time
         self.slots_of[number] = max(self.slots_of[number], slots)
         group = code if code in ("work", "no-executor") else "narrow"
         self._count_slots(group, slots, total, time)
@@ -229,10 +235,13 @@ class Sweep:
 
 class _Running:
     """How many tasks run, in all and by stage; `again` are those that would have ended before, had none of
-    them failed."""
+    them failed. Stages that work at the same time share that time by their tasks."""
 
     def __init__(self, stages: int) -> None:
         self.total = 0
+        self._work = array("d", bytes(8 * stages))
+        self._of_task = 0.0  # what one that runs all along would have by now
+        self._since = array("d", bytes(8 * stages))  # when a stage's number of tasks changed, by that
         self.again = array("q", bytes(8 * stages))
         self._of_stage: dict[int, int] = {}
         self._with: list[dict[int, None]] = [{}]  # the stages with so many tasks
@@ -246,8 +255,29 @@ class _Running:
         self.total -= 1
         self._change(stage, -1)
 
+    def work(self, time: int) -> None:
+        self._of_task += time / self.total
+
+    def worked(self, whole: int) -> array[int]:
+        """The time of each stage's work, which add up to `whole`."""
+        for stage in self._of_stage:
+            self._settle(stage, self._of_stage[stage])
+        times, exact, given = array("q"), 0.0, 0
+        for work in self._work:
+            exact += work
+            times.append(max(0, min(whole, round(exact)) - given))
+            given += times[-1]
+        if times:
+            times[-1] += whole - given
+        return times
+
+    def _settle(self, stage: int, tasks: int) -> None:
+        self._work[stage] += tasks * (self._of_task - self._since[stage])
+        self._since[stage] = self._of_task
+
     def _change(self, stage: int, by: int) -> None:
         before = self._of_stage.pop(stage, 0)
+        self._settle(stage, before)
         now = before + by
         if before:
             del self._with[before][stage]

@@ -40,7 +40,7 @@ TEXTS = {
     "work": "a quarter of the slots or more had tasks for {share:.0%} of the time{most}",
     "stage-share": "{stage} takes {share:.0%} of the time{on_cpu}",
     "stage-wait": "{share:.0%} of its task time is {what}",
-    "data-skew": "its task {task} reads {times:.0f} x the median",
+    "data-skew": "its task {task} reads {times:.0f} x the {what}",
     "one-partition": "1 of its {tasks:,} tasks reads {part} of its data",
     "straggler": "the straggler on {host} costs {cost}",
     "other-straggler": "a straggler of {stage} on {host} costs {cost}",
@@ -133,7 +133,9 @@ def finding_text(finding: SparkFinding) -> str:
     if finding.code == "stage-share":
         shown["stage"] = _named(shown["stage"], shown["does"])
         shown["on_cpu"] = f", {shown['cpu']:.0%} of that on a CPU" if shown["cpu"] >= _MOSTLY else ""
-    if "what" in shown:
+    if finding.code == "data-skew":
+        shown["what"] = "records of the median" if shown["records"] else "median"
+    elif "what" in shown:
         shown["what"] = _WAITS["other/python" if shown.get("python") else shown["what"]]
     if finding.code == "executors-late":
         shown["time"] = duration(shown["time"])
@@ -247,6 +249,7 @@ def _of_failure(shown: Mapping[str, Any]) -> dict[str, str]:
     if others:
         more.append(f"{counted(others, 'other causes')}")
     reason = reason_text(shown["reason"])
+    on = "; the application went on" if shown.get("went_on") else ""
     return {
         "jobs": "the job" if jobs == 1 else f"{failed:,} of {counted(jobs, 'jobs')}",
         "queries": f"query {query}" if failed == 1 else counted(failed, "queries"),
@@ -254,7 +257,7 @@ def _of_failure(shown: Mapping[str, Any]) -> dict[str, str]:
         "where": f"{first} in {' of '.join(places)}" if places else "",
         "because": f": {reason}" if reason else "",
         "after": f", after {reason}" if reason else "",
-        "more": f" ({', '.join(more)})" if more else "",
+        "more": (f" ({', '.join(more)})" if more else "") + on,
     }
 
 

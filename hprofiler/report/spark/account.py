@@ -20,6 +20,7 @@ from hprofiler.spark.windows import stage_name, whole_stage_name
 _WORTH = 0.005
 _ROUGH = 0.2
 _NAMED = 2
+_MOSTLY = 0.5
 
 
 def account_part(made: Account, findings: Sequence[SparkFinding]) -> blocks.Part:
@@ -130,7 +131,17 @@ def remedy_of(finding: SparkFinding) -> str:
     part = known.get("part") or known.get("what") or next(iter(known.get("lost", ())), "")
     if known.get("python"):
         part = "other/python"
+    if f"batches/{known.get('kind')}" in REMEDIES and known["kindShare"] >= _MOSTLY:
+        return REMEDIES[f"batches/{known['kind']}"]
+    if finding.code == "idle-slots" and not finding.seconds:
+        return ""  # other findings say why
+    if known.get("even"):
+        part = "tail/even"
+    if known.get("input"):
+        part = "input"
     code = "stage-wait" if finding.code == "work" else finding.code
+    if code in ("failed-tasks", "executors-lost") and f"lost/{part}" in REMEDIES:
+        return REMEDIES[f"lost/{part}"]
     return REMEDIES.get(f"{code}/{part}", REMEDIES.get(code, ""))
 
 

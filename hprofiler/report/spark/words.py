@@ -145,6 +145,9 @@ REMEDIES = {
     "spark.sql.adaptive.skewJoin.enabled, more partitions; if only a host is slow, spark.speculation",
     "narrow/retries": "see below why tasks failed, and mend that: all others waited for their next tries. "
     "More partitions or salted keys do not help",
+    "narrow/tail/even": "its tasks take about equally long, and the last of them run alone: use as many "
+    "tasks as there are slots, or many more and smaller ones",
+    "narrow/input": "split the input of the slow task: see below",
     "narrow/slow-launch": "see why tasks wait though slots are free: spark.locality.wait, a busy driver, "
     "resources of a task (GPUs) that bound the slots",
     "stage-wait/fetch": "shuffle less (filter and aggregate earlier, broadcast small tables), or use larger "
@@ -159,12 +162,20 @@ REMEDIES = {
     "pandas (Arrow) functions are faster than other Python",
     "stage-wait/other": "record the executors with -e wall to see what tasks wait for",
     "failed-tasks": "see the failures below: work that fails is done again",
-    "failed-tasks/memory": "give more spark.executor.memoryOverhead, or run fewer tasks at a time in "
-    "an executor",
-    "failed-tasks/heap": "give more spark.executor.memory, or each task less data (more partitions)",
-    "failed-tasks/preemption": "use a queue that is not preempted, or smaller and shorter tasks",
-    "failed-tasks/decommission": "keep what is done: spark.decommission.enabled and "
+    "lost/memory": "give more spark.executor.memoryOverhead, or run fewer tasks at a time in an executor",
+    "lost/heap": "give more spark.executor.memory, or each task less data (more partitions)",
+    "lost/preemption": "use a queue that is not preempted, or smaller and shorter tasks",
+    "lost/decommission": "keep what is done: spark.decommission.enabled and "
     "spark.storage.decommission.shuffleBlocks.enabled",
+    "lost/jvm": "give the JVM more of what it lacked, by its message: -XX:MaxDirectMemorySize, metaspace, "
+    "threads",
+    "lost/sigkill": "see who sent the signal: the log of the host’s kernel (dmesg: out of memory), and of "
+    "the NodeManager or kubelet",
+    "lost/sigterm": "see who stopped them: the log of the NodeManager or kubelet, and of the cluster’s "
+    "autoscaler",
+    "lost/heartbeat": "see why they did not answer: long garbage collection, a host that swaps or hangs, the "
+    "network; spark.executor.heartbeatInterval and spark.network.timeout say how long Spark waits",
+    "lost/host-lost": "see why the hosts were lost: spot instances, the cluster’s autoscaler, their own logs",
     "killed-tasks": "see why they were killed: cancelled jobs and stages, or a stage that failed",
     "speculative-tasks": "copies help only where a host is slow: raise spark.speculation.quantile and "
     "multiplier, or turn spark.speculation off",
@@ -179,8 +190,13 @@ REMEDIES = {
     "larger heap)",
     "idle-slots": "give stages more partitions, run jobs that do not depend on each other at the same time, "
     "or use fewer slots",
-    "slow-host": "look at that host (hprofiler run on it), or exclude it: spark.excludeOnFailure.enabled",
+    "slow-host": "look at that host (hprofiler run on it), or take it out of the cluster; spark.speculation "
+    "starts copies of its tasks elsewhere",
     "data-skew": "salt or broadcast the keys that most rows have, or spark.sql.adaptive.skewJoin.enabled",
+    "data-skew/input": "one part of the input is much larger: split it (a file that is not compressed by "
+    "gzip, smaller row groups, spark.sql.files.maxPartitionBytes), or repartition after it was read",
+    "one-partition/input": "one part holds all of the input: split it (a file that is not compressed by "
+    "gzip, smaller row groups), or repartition after it was read",
     "small-files-read": "write fewer, larger files: below 4 MiB Spark counts more for opening one than for "
     "reading it",
     "small-files-written": "repartition by the output’s partition columns before the write, or into fewer "
@@ -196,6 +212,13 @@ REMEDIES = {
     "batches-back-to-back": "nothing is left for more input: add slots or partitions, or limit the rows of a "
     "batch",
     "input-exceeds-processing": "add slots and partitions, or make the work of a row cheaper",
+    "barely-keeps-up": "a little more input, and it falls behind: see the phases of its batches below",
+    "batches-slow-down": "see what grows with time: state, files of the source, the checkpoint",
+    "batches/source": "make the source answer faster: fewer files to list (a folder by time, file "
+    "notifications), fewer partitions of a topic, or a broker that answers",
+    "batches/planning": "make the plan smaller, or batches longer: planning takes the same for each",
+    "batches/checkpoint": "put the checkpoint on a faster file system; or, to a sink in Kafka, the query’s "
+    "option asyncProgressTrackingEnabled",
     "state-grows": "give it a watermark or a timeout, so that old state is dropped",
     "one-partition": "the rows have one key, or one partition holds them all: choose another key, or salt it",
 }
