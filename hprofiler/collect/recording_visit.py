@@ -300,7 +300,7 @@ class RecordingVisit(Visit):
         if left <= 0:
             self.limit(self._patience())
             return
-        self.enter("record", left + self._patience())
+        self.enter("record", left + self._patience(), "" if self.processes else "waiting for the first one")
         if self._group.stop.level:  # an early profile has the short time limit
             self.limit(self._patience())
 

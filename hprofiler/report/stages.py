@@ -84,8 +84,10 @@ def stages_text(shares: StageShares) -> str:
         rows.append((share, *cpu, *(wait if has_waits else ()), stage))
     lines += table_lines(rows, right=range(1 + len(more_columns) if has_cpu else 1), indent=2)
     lines += and_more(len(shares.stages) - _STAGES_SHOWN, "stages")
-    known = [(one.jvm_cpu or 0.0, one.spark_cpu) for one in shares.stages if one.spark_cpu]
-    sampled, counted_by_spark = (sum(times) for times in zip(*known, strict=True)) if known else (0.0, 0.0)
+    sampled, counted_by_spark = _cpu_in_all(shares)
+    if counted_by_spark and has_cpu:
+        part = plain(percent(sampled / counted_by_spark, 1))
+        lines.append(f"  sampled in all: {part} of the {duration(counted_by_spark)} of CPU that Spark counts")
     if sampled > _TOO_MUCH * max(1.0, counted_by_spark):
         lines.append(f"  {_OTHER_APPLICATION}")
     if shares.workers and any(_PYTHON in one.blocked for one in shares.stages):
@@ -93,6 +95,12 @@ def stages_text(shares: StageShares) -> str:
         lines.append(f"  What Python does meanwhile is in the flame graphs of {workers}.")
     lines += [f"  {line}" for line in gain_lines(shares)]
     return "\n".join([*lines, *([_TWO_WAYS] if has_waits else [])])
+
+
+def _cpu_in_all(shares: StageShares) -> tuple[float, float]:
+    """The CPU time of JVMs in stages whose CPU time Spark counts, and that count; in seconds."""
+    known = [one for one in shares.stages if one.spark_cpu]
+    return sum(one.jvm_cpu or 0.0 for one in known), sum(one.spark_cpu or 0.0 for one in known)
 
 
 def gain_lines(shares: StageShares) -> list[str]:

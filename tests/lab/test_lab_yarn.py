@@ -254,6 +254,23 @@ def test_only_the_nodes_of_an_application_are_visited(yarn: YarnCluster, coordin
 
 
 @pytest.mark.nightly
+def test_every_map_task_of_a_job(yarn: YarnCluster, coordinator: Coordinator) -> None:
+    """20 of some seconds of CPU time in three slots, most of which start during the recording."""
+    with running(yarn.mapreduce("pi", "-Dmapreduce.job.running.map.limit=3", "20", "120000000")) as app:
+        result = coordinator.run("-t", "job:8m", "--wait", "2m", "-j", app.id, *CLUSTER, timeout=540)
+        counted = re.search(r"CPU time spent \(ms\)=(\d+)", app.last_words())
+    found = processes(result)
+    assert {one["labels"]["task"] for one in found if "task" in one["labels"]} >= {
+        f"m_{number:06}" for number in range(20)
+    }
+    assert not [one for one in labels(result) if "Localizer" in one]
+    recordings = [one for host in result.run["hosts"] for one in host["recordings"]]
+    sampled = sum(one["totals"]["cpu"] for one in recordings if "task" in one["process"]["labels"])
+    assert counted and sampled / 1e6 >= 0.8 * int(counted[1]), (sampled, counted)
+    assert sum(one["joined"] > 0 for one in recordings) >= 15 and result.run["sampling"]["duration"] < 480
+
+
+@pytest.mark.nightly
 def test_map_tasks(yarn: YarnCluster, coordinator: Coordinator) -> None:
     with running(yarn.mapreduce("pi", "2", "2000000000")) as app:
         base = f"/proxy/{app.id}/ws/v1/mapreduce/jobs/{app.id.replace('application', 'job')}"

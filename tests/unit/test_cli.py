@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -60,6 +61,8 @@ def test_the_reference_page_has_every_help_text():
         (["-j", "java", "-e", ",".join(f"a.B.c{n}" for n in range(17))], "at most 16"),
         (["-j", "java", "-t", "10q"], "'10q' is not a time from 0.1 to 86400 seconds, such as 10, 10s, 1.5m"),
         (["-j", "java", "-t", "2d"], "from 0.1 to 86400 seconds"),
+        (["-j", "java", "-t", "job:2d"], "or job, or job:8h"),
+        (["-j", "java", "-t", "jobs"], "'jobs' is not a time"),
         (["-j", "java", "--alloc-interval", "512q"], "a size such as 4096, 512k"),
         (["-j", "java", "--alloc-interval", "4095"], "from 4k to 1024g"),
         (["-j", "java", "--wall-interval", "999us"], "from 1ms to 1000s"),
@@ -119,6 +122,38 @@ def test_a_moment_is_a_time_ago():
 )
 def test_events_as_they_are_asked_for(words, events):
     assert sampling(parse(["-j", "java", *words])).events == events
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds", "members"),
+    [
+        ([], 5.0, {"joins": True, "until_over": False, "wait": 0.0}),
+        (["-t", "1m", "--no-join"], 60.0, {"joins": False, "until_over": False, "wait": 0.0}),
+        (["-t", "job"], 4 * 3600.0, {"joins": True, "until_over": True, "wait": 0.0}),
+        (["-t", "job:8h", "--wait"], 8 * 3600.0, {"joins": True, "until_over": True, "wait": 3600.0}),
+        (["--wait", "2h", "-t", "60"], 60.0, {"joins": True, "until_over": False, "wait": 7200.0}),
+        (["-t", "job", "-t", "60"], 60.0, {"joins": True, "until_over": False, "wait": 0.0}),
+    ],
+)
+def test_how_long_a_recording_lasts_and_who_joins_it(words, seconds, members):
+    options = parse(["-j", "java", *words])
+    found = chosen.joining(options, chosen.selector(options))
+    assert sampling(options).duration == seconds
+    assert {name: found[name] for name in members} == members
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["-j", "java", "--wait", "--no-join"], "--no-join is given"),
+        (["-j", "12", "--wait"], "-j pid:12 names some that are there"),
+        (["-j", "grep x | grep y", "--wait"], "names some that are there"),
+    ],
+)
+def test_only_what_may_join_is_waited_for(words, says):
+    options = parse(words)
+    with pytest.raises(UsageError, match=re.escape(says)):
+        chosen.joining(options, chosen.selector(options))
 
 
 def test_times_of_samples_are_recorded_unless_they_are_not_wanted():

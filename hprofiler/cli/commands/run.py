@@ -30,6 +30,7 @@ def record(
 ) -> int:
     """Record, show progress, print the result; returns the exit code."""
     chosen.print_cautions(sampling)
+    chosen.print_limits(options)
     user_rules()  # a wrong file would be noticed after the recording
     archive = _archive(options)
     request = run_request(options, sampling, located, selector)
@@ -102,6 +103,7 @@ def run_request(
         keep_empty=bool(options.output),
         spark=chosen.spark_source(options, located),
         slices=getattr(options, "slices", "none") != "none",
+        **chosen.joining(options, selector),
     )
 
 

@@ -5,27 +5,32 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import time
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from hprofiler.agent.bootstrap import AgentBinaries
 from hprofiler.base import resources
 from hprofiler.base.bounded_json import members
-from hprofiler.base.errors import UsageError
+from hprofiler.base.errors import NotYet, UsageError
 from hprofiler.base.paths import at_home, is_file, is_there
 from hprofiler.cli.options import audit as audited
 from hprofiler.cli.options import yarn as yarn_options
+from hprofiler.cli.options.safety import MOST_HOSTS
 from hprofiler.cli.options.sampling import chosen_events, refuse_unused
 from hprofiler.cli.options.target import Wanted, wanted
 from hprofiler.cli.terminal import prompt as asking
 from hprofiler.cli.terminal.lines import say
+from hprofiler.collect.following import WITHOUT_JOINING
 from hprofiler.collect.limits import AGENT_CPU, Care
 from hprofiler.collect.visit_group import Reach
 from hprofiler.kubernetes import Access
 from hprofiler.model import Sampling, Selector
 from hprofiler.model.event_names import caution_of
+from hprofiler.model.measures import duration
 from hprofiler.resolve import (
     KubernetesOptions,
     Located,
@@ -42,6 +47,8 @@ from hprofiler.transport.pod_exec import Debugging, ExecTransport
 
 NOTES_SHOWN = 10
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[\w.-]+:[0-9]+(?:/|$)", re.IGNORECASE)
+_LOOK_SECONDS = 2.0
+"""How often a target that is not there yet is looked for."""
 _BEFORE_AND_AFTER = 300
 """Seconds that a debug container lives longer than the recording."""
 # Other events are mostly of JVMs.
@@ -90,7 +97,7 @@ def target(options: argparse.Namespace) -> Located:
         pods=meant.pods,
         kubernetes=_pods(options, limit),
     )
-    located = _locate(targets)
+    located = _locate(targets, getattr(options, "wait", 0.0))
     if meant.note:
         located = replace(located, notes=(*located.notes, meant.note))
     count = len(located.hosts)
@@ -104,15 +111,51 @@ def target(options: argparse.Namespace) -> Located:
     return located
 
 
-def _locate(targets: TargetOptions) -> Located:
-    """Resolve; asks the user if there are very many containers."""
+def _locate(targets: TargetOptions, wait: float) -> Located:
+    """Resolve, and wait so many seconds for the target; asks the user if there are very many containers."""
     try:
-        return resolve(targets)
+        return _when_there(targets, wait)
     except TooMany as much:
         if not asking.can_ask() or not asking.agrees(f"{much.reason}. Profile all of them?"):
             raise
         yarn = replace(targets.yarn, limit=None)
         return resolve(replace(targets, yarn=yarn, kubernetes=replace(targets.kubernetes, limit=None)))
+
+
+def _when_there(targets: TargetOptions, wait: float) -> Located:
+    until = time.monotonic() + wait
+    waits = False
+    while True:
+        try:
+            return resolve(targets)
+        except NotYet as error:
+            if time.monotonic() > until:
+                if wait:
+                    error.remedy = f"it was waited for {duration(wait)}; --wait takes a longer time"
+                raise
+            if not waits:
+                say("note: ", f"{error.reason}; waiting for it for up to {duration(wait)}", sys.stderr)
+                waits = True
+        time.sleep(_LOOK_SECONDS)
+
+
+def joining(options: argparse.Namespace, selector: Selector) -> dict[str, Any]:
+    """The members of a `RunRequest` about processes that start later. UsageError for contradictions."""
+    joins = not getattr(options, "no_join", True)
+    wait, until_over = getattr(options, "wait", 0.0), getattr(options, "until_job", False)
+    if wait and not joins:
+        raise UsageError(
+            "--wait waits for processes that join, but --no-join is given", "leave one of them out"
+        )
+    if wait and selector.kind in WITHOUT_JOINING:
+        reason = f"--wait is for processes that start later, but -j {selector.text} names some that are there"
+        raise UsageError(reason, "use a selector other than process ids or a pipe")
+    return {
+        "joins": joins,
+        "until_over": until_over,
+        "wait": wait,
+        "most_hosts": getattr(options, "max_hosts", MOST_HOSTS),
+    }
 
 
 def _pods(options: argparse.Namespace, limit: int | None = None) -> KubernetesOptions:
@@ -143,6 +186,15 @@ def print_cautions(sampling: Sampling) -> None:
     for caution in map(caution_of, () if by_others else sampling.events):
         if caution:
             say("note: ", f"{caution.text}; {caution.remedy}", sys.stderr)
+
+
+def print_limits(options: argparse.Namespace) -> None:
+    """Print on stderr how long a run may take whose end is not its time."""
+    if getattr(options, "wait", 0.0):
+        print(f"note: waiting for the first process for at most {duration(options.wait)}", file=sys.stderr)
+    if getattr(options, "until_job", False):
+        limit = f"for at most {duration(options.duration)} (-t job:TIME sets another limit)"
+        print(f"note: recording until the job ends, {limit}", file=sys.stderr)
 
 
 def sampling(options: argparse.Namespace) -> Sampling:
@@ -231,7 +283,10 @@ def debugging(options: argparse.Namespace) -> Debugging | None:
     """Settings of debug containers; they live a little longer than the recording."""
     if options.debug_container is None:
         return None
-    return Debugging(options.debug_container, int(getattr(options, "duration", 0)) + _BEFORE_AND_AFTER)
+    return Debugging(
+        options.debug_container,
+        int(getattr(options, "duration", 0) + getattr(options, "wait", 0)) + _BEFORE_AND_AFTER,
+    )
 
 
 def _binaries(options: argparse.Namespace) -> AgentBinaries:

@@ -14,6 +14,11 @@ from hprofiler.model.event_names import IN_WORDS, OWN, known_as, unknown
 
 ENGINES = ("auto", "async-profiler", "perf", "pyspy")
 MOST_EVENTS = 16
+JOB = "job"
+LIMIT = 4 * 3600.0
+"""Seconds after which a recording until the job's end is over."""
+WAIT = 3600.0
+"""Seconds for which the first process is waited for."""
 PRESETS = ("ipc", "topdown", "cache", "memory", "energy")
 MOST_COUNTERS = 32
 _INTERVALS_OF = {
@@ -43,6 +48,24 @@ class _EventsAction(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
+class _DurationAction(argparse.Action):
+    """`-t 60`, `-t job` or `-t job:8h`: the time, and whether it is a limit until the job ends."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        text = str(values)
+        namespace.until_job = text.partition(":")[0] == JOB
+        try:
+            namespace.duration = LIMIT if text == JOB else numbers.seconds(text.removeprefix(f"{JOB}:"))
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentError(self, f"{error}; or job, or job:8h") from error
+
+
 def add_to(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("recording")
     group.add_argument(
@@ -56,11 +79,29 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "-t",
         "--duration",
-        type=numbers.seconds,
+        action=_DurationAction,
         default=5.0,
         metavar="TIME",
-        help="how long to record: 30 (seconds), 30s, 5m or 1h (default 5)",
+        help="how long to record: 30 (seconds), 30s, 5m or 1h (default 5); job: until the job ends, for at "
+        "most 4 hours; job:8h: for at most 8 hours (docs/whole-job.md)",
     )
+    group.add_argument(
+        "--wait",
+        nargs="?",
+        type=numbers.seconds,
+        const=WAIT,
+        default=0.0,
+        metavar="TIME",
+        help="if there is no process, application or pod yet, wait for the first one: for at most an hour, "
+        "or for TIME",
+    )
+    group.add_argument(
+        "--no-join",
+        action="store_true",
+        help="record only the processes that are there at the beginning; without it, those that start "
+        "during the recording join it",
+    )
+    group.set_defaults(until_job=False)
     group.add_argument(
         "-e",
         "--event",

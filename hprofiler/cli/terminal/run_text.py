@@ -11,6 +11,7 @@ from hprofiler.analysis.coverage import times_in_words
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.heaviest import heaviest
 from hprofiler.analysis.machines import THRESHOLDS
+from hprofiler.analysis.presence import presences
 from hprofiler.analysis.result import EventAnalysis
 from hprofiler.analysis.words import SEE_WHAT_IS_THERE, and_more, percent, plain
 from hprofiler.app.run import RunResult, failures
@@ -20,9 +21,10 @@ from hprofiler.base.text_table import table_lines
 from hprofiler.cli.terminal import lines
 from hprofiler.cli.terminal.ledger import host_records, print_degraded, print_failures, print_reasons
 from hprofiler.cli.terminal.lines import say
-from hprofiler.model import HostRecord, Recording, Selector
+from hprofiler.model import HostRecord, Selector
 from hprofiler.model.measures import amount, in_words, measure_of, named_by, no_samples
 from hprofiler.report.counters import counters_text
+from hprofiler.report.joined import joined_text
 from hprofiler.report.machines import machines_record, machines_text
 from hprofiler.report.spark.record import findings_record
 from hprofiler.report.stages import stages_record, stages_text
@@ -45,6 +47,8 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
         _print_nothing(result, selector)
         return
     print(f"recorded {result.report.coverage}{' before the interrupt' if result.interrupted else ''}")
+    if joined := joined_text(result.results):
+        print(joined)
     times = times_in_words(result.report.analysis.facts)
     if len(times) > 1:  # several hosts, whose clocks may differ
         print("; ".join(times))
@@ -204,13 +208,13 @@ def _spark_record(facts: RunFacts) -> dict[str, object] | None:
 
 def _process_records(result: RunResult) -> list[dict[str, object]]:
     """The recorded processes, once each."""
-    recordings: dict[tuple[str, int], Recording] = {}
-    for host in result.results:
-        for recording in host.recordings:
-            recordings.setdefault((host.name, recording.process.pid), recording)
     return [
-        {"host": host, **members(recording.process, "pid", "label", "labels")}
-        for (host, _), recording in recordings.items()
+        {
+            "host": one.host,
+            **members(one.process, "pid", "label", "labels"),
+            **members(one, "joined", "ended", "ended_by"),
+        }
+        for one in presences(result.results)
     ]
 
 

@@ -215,20 +215,26 @@ class YarnCluster:
 
 
 class Application:
-    """An application that was accepted. The client's further output is discarded."""
+    """An application that was accepted. What its client says further is kept in a file."""
 
     def __init__(self, cluster: YarnCluster, identity: str, client: subprocess.Popen[str]) -> None:
         self.cluster = cluster
         self.id = identity
         self.client = client
-        self._drain = subprocess.Popen(
-            ["cat"], stdin=client.stdout, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        self._said = cluster.lab.folder / f"{identity}.out"
+        with self._said.open("wb") as out:
+            self._drain = subprocess.Popen(["cat"], stdin=client.stdout, stdout=out)
 
     @property
     def state(self) -> str:
         found = self.cluster.rest(f"/ws/v1/cluster/apps/{self.id}") or {}
         return str(found.get("app", {}).get("state", ""))
+
+    def last_words(self) -> str:
+        """What its client said until its end, which is waited for."""
+        self.client.wait(UP_SECONDS)
+        self._drain.wait(30)
+        return self._said.read_text(errors="replace")
 
     def wait_until_busy(self, executors: int = 3) -> None:
         """Wait until `executors` Spark executors have a task."""

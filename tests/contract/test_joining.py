@@ -1,0 +1,59 @@
+"""Short-lived JVMs on this machine: each is recorded by a run that was there before it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tests.burners.burner import Burner
+from tests.contract import real
+
+pytestmark = pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not()))
+WORD = f"joinme{os.getpid()}"
+SECONDS = 5
+HPROFILER = [sys.executable, "-m", "hprofiler"]
+
+
+def test_jvms_of_five_seconds_are_recorded_until_the_last_of_them_has_ended(tmp_path):
+    """The run waits for the first one. The second one starts beside it, the third after it."""
+    command = [
+        *HPROFILER,
+        "-j",
+        f"text:{WORD}",
+        "--wait",
+        "100",
+        "-t",
+        "job:100",
+        "--json",
+        "-o",
+        tmp_path / "run",
+    ]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    burnt = {}
+
+    def burn(before: float) -> None:
+        threading.Event().wait(before)
+        burner = Burner(seconds=SECONDS, extra=[WORD])
+        assert burner.process.wait(60) == 0
+        burnt[burner.pid] = burner
+
+    assert run.stderr is not None
+    while ": recording" not in run.stderr.readline():
+        pass
+    threads = [threading.Thread(target=burn, args=(before,)) for before in (0.0, 2.0, SECONDS + 2.0)]
+    for thread in threads:
+        thread.start()
+    out, err = run.communicate(timeout=120)
+    for thread in threads:
+        thread.join()
+    assert run.returncode == 0, err
+    result = json.loads(out)
+    assert {one["pid"] for one in result["processes"]} == set(burnt), result["processes"]
+    for one in result["processes"]:
+        assert one["ended_by"] == "process" and one["ended"] - one["joined"] > SECONDS - 2.0, one
+    assert result["interrupted"] is False
