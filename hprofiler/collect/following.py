@@ -36,9 +36,9 @@ class Following:
     """How a target is followed while it is recorded.
 
     `look` asks what the target has now, and may raise HprofilerError; None: its hosts are fixed. With
-    `until_over` the recording ends with the job. If there is no process yet, it waits `wait` seconds for the
-    first one, from which its time counts. At most `most_hosts` are visited. `containers` is filled with the
-    ids of those that were visited.
+    `until_over` the recording ends with the job, without it only if the job is over for good. If there is no
+    process yet, it waits `wait` seconds for the first one, from which its time counts. At most `most_hosts`
+    are visited. `containers` is filled with the ids of those that were visited.
     """
 
     look: Callable[[], Present] | None = None
@@ -69,7 +69,7 @@ class Follower:
         self._by_name = {visit.host.name: visit for visit in visits}
         self._question: Future[Present] | None = None
         self._next_question = 0.0
-        self._over = False
+        self._over_since = 0.0
         self._first = self._last = 0.0
         for visit in visits:
             following.containers.update(visit.host.containers)
@@ -107,7 +107,8 @@ class Follower:
                 _log.exception("asking the target again")
 
     def _take(self, present: Present) -> None:
-        self._over = present.over
+        is_over = present.over if self._following.until_over else present.for_good
+        self._over_since = (self._over_since or self._gate.seconds) if is_over else 0.0
         for host in present.hosts:
             visit = self._by_name.get(host.name)
             if visit is None or (visit.ended and host.inside and host.containers != visit.host.containers):
@@ -133,10 +134,11 @@ class Follower:
         now = self._gate.seconds
         if not self._first and any(visit.joining.began for visit in self.visits):
             self._first = self._last = now
-        if any(visit.joining.running and not visit.ended for visit in self.visits):
+        running = any(visit.joining.running and not visit.ended for visit in self.visits)
+        if running:
             self._last = now
         following = self._following
-        over = following.until_over and self._over
+        over = self._over_since > 0 and (not running or now > self._over_since + ASK_SECONDS)
         if following.wait:
             over = over or now > (self._first + self._seconds if self._first else following.wait)
         if following.until_over and following.look is None and (self._first or not following.wait):

@@ -60,10 +60,12 @@ class Host:
 
 @dataclass(frozen=True)
 class Present:
-    """What a target has now: its hosts, and whether its job is `over`."""
+    """What a target has now: its hosts, and whether its job is `over`; `for_good` if nothing of it can come
+    any more."""
 
     hosts: Sequence[Host]
     over: bool = False
+    for_good: bool = False
 
 
 @dataclass(frozen=True)

@@ -57,11 +57,11 @@ class _Looking:
         """The job is over when its workload says so. Where none does, when all pods have ended at two looks:
         between two pods of a workload there may be none."""
         pods = self._lister.pods()
-        over = self._lister.over()
-        if over is None:
-            has_ended = not pods.running and all(one.status is Status.IDLE for one in pods.idle)
-            over, self._had_ended = has_ended and self._had_ended, has_ended
-        return Present(_hosts(pods, self._via, self._host_map), over)
+        says = self._lister.over()
+        has_ended = not pods.running and all(one.status is Status.IDLE for one in pods.idle)
+        over = has_ended and self._had_ended if says is None else says
+        self._had_ended = has_ended
+        return Present(_hosts(pods, self._via, self._host_map), over, for_good=says is True)
 
 
 def _hosts(pods: Pods, via: str, host_map: Mapping[str, HostEntry]) -> list[Host]:

@@ -108,8 +108,9 @@ def _manager(options: YarnOptions) -> ResourceManager:
 def _present(manager: ResourceManager, asked: str, host_map: Mapping[str, HostEntry]) -> Present:
     """The hosts of the applications now. Those that a filter matches may be others than before."""
     applications = _running_now(manager, asked)
-    over = not applications and (not is_application_id(asked) or has_ended(manager, asked))
-    return Present(_hosts(_found(manager, applications, host_map), host_map), over)
+    one = is_application_id(asked)
+    over = not applications and (not one or has_ended(manager, asked))
+    return Present(_hosts(_found(manager, applications, host_map), host_map), over, for_good=over and one)
 
 
 def _running_now(manager: ResourceManager, asked: str) -> list[Application]:
