@@ -8,6 +8,7 @@ use crate::profile::{Error, Result};
 const BLOCK_BYTES: usize = 1 << 20;
 /// Longer than any line a tool writes; a text without line ends must not fill the memory.
 const MOST_BYTES: usize = 1 << 20;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 pub(crate) struct Lines<R> {
     text: BufReader<R>,
@@ -33,7 +34,7 @@ impl<R: Read> Lines<R> {
         self.number
     }
 
-    /// The next line without its end.
+    /// The next line without its end; of the first without a byte order mark, too.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>> {
         self.text.consume(std::mem::take(&mut self.used));
         self.split.clear();
@@ -52,7 +53,7 @@ impl<R: Read> Lines<R> {
             match end {
                 Some(end) if self.split.is_empty() => {
                     self.used = end + 1;
-                    return Ok(Some(&self.text.buffer()[..end]));
+                    return Ok(Some(without_mark(&self.text.buffer()[..end], self.number)));
                 }
                 None if block.is_empty() && self.split.is_empty() => {
                     self.number -= 1;
@@ -64,10 +65,15 @@ impl<R: Read> Lines<R> {
             self.split.extend_from_slice(&block[..part]);
             self.text.consume(part + usize::from(end.is_some()));
             if last {
-                return Ok(Some(&self.split));
+                return Ok(Some(without_mark(&self.split, self.number)));
             }
         }
     }
+}
+
+fn without_mark(line: &[u8], number: u64) -> &[u8] {
+    let rest = line.strip_prefix(BYTE_ORDER_MARK);
+    rest.filter(|_| number == 1).unwrap_or(line)
 }
 
 #[cfg(test)]
@@ -84,6 +90,14 @@ mod tests {
         }
         assert_eq!(lines.next().unwrap(), None);
         assert_eq!(lines.number(), 5);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        let mut lines = Lines::new("\u{feff}a\n\u{feff}b".as_bytes());
+        for expected in ["a", "\u{feff}b"] {
+            assert_eq!(lines.next().unwrap(), Some(expected.as_bytes()));
+        }
     }
 
     #[test]

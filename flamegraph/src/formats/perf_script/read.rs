@@ -43,6 +43,8 @@ pub(crate) fn detect(head: &[u8]) -> bool {
 const MESSAGES: &[&[u8]] = &[
     b"WARNING: ",
     b"Warning:",
+    b"check /proc/sys/kernel/kptr_restrict",
+    b"Samples in kernel ",
     b"Was the 'perf record' command",
     b"[ perf record: ",
     b"Processed ",
