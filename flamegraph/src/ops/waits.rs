@@ -352,7 +352,7 @@ impl Waits {
 pub(super) fn waits_idly(stack: &[WaitFrame]) -> bool {
     let Some(java) = stack.iter().position(|frame| frame.java) else {
         // A JVM without symbols may be anywhere: what tells is that the C library waits.
-        let waits = stack.iter().any(|frame| frame.wait.is_some());
+        let waits = stack.iter().any(|frame| frame.wait.is_some()) || waits_unnamed(stack);
         let of_jvm =
             |frame: &WaitFrame| frame.attendant || frame.of_jvm && (!frame.stripped_jvm || waits);
         return stack.iter().any(of_jvm);
@@ -365,6 +365,13 @@ pub(super) fn waits_idly(stack: &[WaitFrame]) -> bool {
     let waits = waiting.any(|frame| frame.wait.is_some() || frame.idle)
         || callers.iter().any(|frame| frame.python_waits);
     waits && !native.iter().any(|frame| frame.monitor) && is_idle(callers)
+}
+
+/// Whether a JVM without symbols waits in a C library without symbols. There all that the JVM calls has a name, unless it
+/// jumps to another function, as `sem_wait` does where it waits; variants for a processor, as of `memcpy`, call nothing.
+fn waits_unnamed(native: &[WaitFrame]) -> bool {
+    let end = native.iter().position(|frame| !frame.stripped_libc);
+    end.is_some_and(|end| end > 1 && native[end].stripped_jvm)
 }
 
 impl crate::profile::Profile {
@@ -535,6 +542,9 @@ mod tests {
         }
         assert!(wrong.is_empty() && tried > 100, "{}", wrong.join("\n"));
         let running = "java/util/concurrent/LinkedBlockingQueue.poll < com/acme/Worker.run < java/lang/Thread.run";
-        assert!(!waits_idly(&stack_of(running)), "it may run");
+        let copying = "[libc.so.6] < [libjvm.so] < [libjvm.so] < [libc.so.6] < [libc.so.6]";
+        for stack in [running, copying] {
+            assert!(!waits_idly(&stack_of(stack)), "{stack} may run");
+        }
     }
 }
