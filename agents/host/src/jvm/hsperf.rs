@@ -14,6 +14,8 @@ const LIMIT: u64 = 4 << 20;
 const MAX_ENTRIES: u32 = 20_000;
 /// A JVM has at most three collectors.
 const MAX_COLLECTORS: usize = 8;
+/// How names of ParallelGC's young collector begin, up to JDK 10 and since.
+const PARALLEL: [&str; 2] = ["PSScavenge", "Parallel young"];
 
 pub fn is_data(path: &str) -> bool {
     let mut parts = path.rsplit('/');
@@ -89,13 +91,18 @@ pub fn numbers<const N: usize>(
         .then(|| values.map(Option::unwrap_or_default))
 }
 
-/// How often the collectors have run, by the file that the JVM publishes. None: it does not say.
-pub fn collections(published: &File) -> Option<u64> {
+/// How often the collectors have run, by the file that the JVM publishes. None: it does not say. `young_first`: a full
+/// collection of ParallelGC begins with a young one, and is not counted again.
+pub fn collections(published: &File, young_first: bool) -> Option<u64> {
     let size = published.metadata().ok()?.len().min(LIMIT);
     let mut bytes = vec![0; size as usize];
     published.read_exact_at(&mut bytes, 0).ok()?;
+    let name = text_entry(&bytes, "sun.gc.collector.0.name").unwrap_or_default();
+    let is_parallel = PARALLEL.iter().any(|begin| name.starts_with(begin));
     let run = |number| long_entry(&bytes, &format!("sun.gc.collector.{number}.invocations"));
-    let run: Vec<u64> = (0..MAX_COLLECTORS).filter_map(run).collect();
+    let counted =
+        (0..MAX_COLLECTORS).filter(|&number| number != 1 || !(young_first && is_parallel));
+    let run: Vec<u64> = counted.filter_map(run).collect();
     (!run.is_empty()).then(|| run.into_iter().fold(0, u64::saturating_add))
 }
 
@@ -219,8 +226,17 @@ pub mod tests {
             ("sun.gc.collector.0.invocations", &7u64.to_ne_bytes()),
             ("sun.gc.collector.2.invocations", &3u64.to_ne_bytes()),
         ]);
-        assert_eq!(collections(&file), Some(10));
-        assert_eq!(collections(&published(&[]).0), None);
+        assert_eq!(collections(&file, true), Some(10));
+        assert_eq!(collections(&published(&[]).0, true), None);
+        let (file, _) = published(&[
+            ("sun.gc.collector.0.name", b"PSScavenge"),
+            ("sun.gc.collector.0.invocations", &7u64.to_ne_bytes()),
+            ("sun.gc.collector.1.invocations", &3u64.to_ne_bytes()),
+        ]);
+        assert_eq!(
+            [true, false].map(|young_first| collections(&file, young_first)),
+            [Some(7), Some(10)]
+        );
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub const NAME: &str = "async-profiler";
 
 /// JDKs whose sampler misses large objects (JDK-8356372).
 const MISSES_LARGE: std::ops::Range<u32> = 11..25;
+/// The last JDK for which it is known that a full collection of ParallelGC begins with a young one; in JDK 25 none does.
+const YOUNG_FIRST: u32 = 21;
 
 /// What is known about a JVM before it is touched. The thread has the JVM's user and namespaces from then on.
 pub struct Looked<'a> {
@@ -47,6 +49,7 @@ pub struct Looked<'a> {
     debug_info: bool,
     /// Whether its sampler misses objects outside of TLABs.
     misses_large: bool,
+    young_first: bool,
 }
 
 /// Check everything that can be seen from outside. Err: the JVM cannot be recorded.
@@ -87,8 +90,9 @@ fn look<'a>(
     refuse_disabled(target.pid, &options)?;
     let is_set = |flag| last_set(&options, flag) == Some(true);
     let version = hsperf::jvm_version(named, findings.library.as_deref(), data);
-    let misses_large = version.as_deref().and_then(events::feature);
-    let misses_large = misses_large.is_some_and(|feature| MISSES_LARGE.contains(&feature));
+    let feature = version.as_deref().and_then(events::feature);
+    let misses_large = feature.is_some_and(|feature| MISSES_LARGE.contains(&feature));
+    let young_first = feature.is_some_and(|feature| feature <= YOUNG_FIRST);
     let (events, unable) = events::of_jvm(events, version.as_deref());
     left_out.extend(unable);
     let names = ThreadNames::wanted(shared, findings, &namespaces.named, version.as_deref());
@@ -104,6 +108,7 @@ fn look<'a>(
             frame_pointers: is_set("PreserveFramePointer"),
             debug_info: is_set("DebugNonSafepoints"),
             misses_large,
+            young_first,
         }),
     }
 }
@@ -125,6 +130,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         None
     });
     let (debug_info, misses_large) = (looked.debug_info, looked.misses_large);
+    let young_first = looked.young_first;
     let plan = Plan::new(events, intervals, job.duration(), findings.kernel);
     let Some(entered) = entered else {
         let filtered = looked.agent_filtered;
@@ -136,6 +142,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     Ok(Prepared::Ready(Box::new(AsyncProfiler {
         published: pauses.as_ref().and_then(PauseLog::published),
         collections: None,
+        young_first,
         used: plan.choices[0].clone(),
         plan,
         jvm: Jvm::new(target, looked.namespaces, entered, musl, shared, names),
@@ -199,6 +206,7 @@ struct AsyncProfiler {
     published: Option<File>,
     /// How often its collectors had run at the start; how often they have run since, once it is stopped.
     collections: Option<u64>,
+    young_first: bool,
     debug_info: bool,
     misses_large: bool,
     /// What uses the profiler's only `event=`; the first choice until one has worked.
@@ -208,13 +216,19 @@ struct AsyncProfiler {
     seconds: f64,
 }
 
+impl AsyncProfiler {
+    fn collections_so_far(&self) -> Option<u64> {
+        hsperf::collections(self.published.as_ref()?, self.young_first)
+    }
+}
+
 impl Engine for AsyncProfiler {
     fn target(&self) -> &Target {
         &self.jvm.target
     }
 
     fn start(&mut self) -> Result<Started, Failure> {
-        self.collections = self.published.as_ref().and_then(hsperf::collections);
+        self.collections = self.collections_so_far();
         let (choice, refused) = match self.jvm.start(&self.plan) {
             Err(failure)
                 if failure.code == Code::NoDebugSymbols && self.plan.leave_out("alloc") =>
@@ -245,7 +259,7 @@ impl Engine for AsyncProfiler {
     fn stop(&mut self) -> Result<Stopped, Failure> {
         self.seconds = self.begin.elapsed().as_secs_f64();
         let stopped = self.jvm.stop(self.plan.time_limit())?;
-        let now = self.published.as_ref().and_then(hsperf::collections);
+        let now = self.collections_so_far();
         let before = self.collections.take();
         self.collections = now
             .zip(before)
