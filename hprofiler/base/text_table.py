@@ -47,5 +47,5 @@ def table_lines(
         force_jupyter=False,  # it would show the table in the notebook
     )
     with console.capture() as captured:
-        console.print(Padding(table, (0, 0, 0, indent)))
+        console.print(Padding(table, (0, 0, 0, indent), expand=False))
     return [line.rstrip() for line in captured.get().splitlines()]
