@@ -13,6 +13,7 @@ from hprofiler.collect import following
 from hprofiler.collect.following import Following
 from hprofiler.collect.limits import Care
 from hprofiler.model import Present, Sampling, Status
+from hprofiler.report.joined import joined_text
 
 PRELUDE = """
 def appears(*pids):
@@ -53,6 +54,9 @@ def test_a_process_that_starts_later_joins(fleet):
     first, second = presences([result])
     assert (first.process.pid, first.joined, first.ended_by) == (7, 0.0, "run")
     assert (second.process.pid, second.ended_by) == (8, "process") and 0 < second.joined < 60
+    first_line, _, row = joined_text([result]).splitlines()
+    assert first_line == "1 of 2 processes joined during the recording:"
+    assert row.split()[-5:] == ["it", "ended", "M", "(pid", "8)"]
     assert second.ended == pytest.approx(second.joined + 0.1)
     assert lines(result) == {7: (Status.OK, "failed"), 8: (Status.OK, "cut-short")}
 

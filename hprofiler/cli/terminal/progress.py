@@ -116,6 +116,7 @@ class LiveDisplay:
 
     def __init__(self, progress: Progress, hosts: int, duration: float) -> None:
         self._progress = progress
+        self._hosts = hosts
         self._duration = duration
         self._stage: dict[str, str] = {}
         self._processes: dict[str, int] = {}
@@ -157,12 +158,13 @@ class LiveDisplay:
             wanted: sum(s not in STAGES or order(s) >= order(wanted) for s in stages)
             for wanted in ("wait", "done")
         }
+        total = max(self._hosts, len(stages))  # hosts may join
         busy = sorted({f"{WORDS[s]} {stages.count(s)}" for s in stages if s in STAGES[:4]})
-        self._progress.update(self._ready, completed=past["wait"], note=", ".join(busy))
+        self._progress.update(self._ready, completed=past["wait"], total=total, note=", ".join(busy))
         self._progress.update(
             self._record, note=f"s on {counted(sum(self._processes.values()), 'processes')}"
         )
-        self._progress.update(self._collect, completed=past["done"])
+        self._progress.update(self._collect, completed=past["done"], total=total)
 
     def _tick(self) -> None:
         """Move the time bar once a second."""
