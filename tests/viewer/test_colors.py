@@ -164,6 +164,9 @@ def test_kinds_of_waits_are_told_apart(
     colors = [hexadecimal(*one) for one in themes[theme]["waits"]]
     assert len(colors) == 11
     assert least(colors, sight) >= apart
+    # All but idle threads and what is too small stand out; in light mode they are pale for their names.
+    ground, enough = (("#ffffff", 1.7), ("#15181c", 3))[theme]
+    assert min(contrast(one, ground) for one in colors[:9]) >= enough
 
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])

@@ -116,6 +116,17 @@ def test_values_are_read_by_keys(viewer: Viewer, page: Path) -> None:
     assert viewer.texts(".readout")[1] == "1970-01-02 00:00, m: 1 %"
 
 
+def test_a_chart_is_drawn_where_it_has_no_room(viewer: Viewer, page: Path) -> None:
+    """As for a moment while a page is laid out for paper."""
+    metrics = {"width": 70, "height": 844, "deviceScaleFactor": 1, "mobile": False}
+    viewer.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        viewer.open(page)
+        viewer.until("return [...document.querySelectorAll('.picture')].every((one) => one.firstChild)")
+    finally:
+        viewer.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 @pytest.mark.parametrize("width", [400, 1300])
 def test_it_is_never_wider_than_the_window(viewer: Viewer, page: Path, tmp_path: Path, width: int) -> None:
     """Columns that have no room are left out, with a button that shows them; one log is real."""

@@ -7,17 +7,17 @@ const SHADE_STEP = 1.1;
 /** Hue, saturation, lightness. @typedef {[number, number, number]} Color */
 /** By kind of waiting (`doing_kinds` of the rules): on light and on dark ground. @type {Record<string, [light: Color, dark: Color]>} */
 export const WAIT_COLORS = {
-  running: [[140, 32, 52], [134, 72, 25]],
-  lock: [[12, 92, 64], [356, 71, 44]],
-  sleep: [[236, 85, 85], [227, 46, 30]],
-  disk: [[38, 95, 60], [20, 90, 21]],
-  network: [[213, 90, 62], [201, 62, 37]],
-  jvm: [[281, 32, 60], [270, 57, 43]],
-  queue: [[197, 29, 67], [180, 45, 29]],
-  thread: [[40, 80, 86], [15, 28, 23]],
-  other: [[55, 3, 57], [56, 8, 40]],
+  running: [[140, 32, 52], [138, 68, 36]],
+  lock: [[12, 91, 64], [359, 95, 66]],
+  sleep: [[236, 85, 85], [229, 53, 68]],
+  disk: [[38, 94, 49], [28, 95, 42]],
+  network: [[213, 90, 62], [199, 43, 47]],
+  jvm: [[281, 32, 60], [265, 95, 68]],
+  queue: [[197, 29, 67], [179, 46, 40]],
+  thread: [[39, 74, 68], [30, 24, 57]],
+  other: [[55, 3, 57], [58, 4, 50]],
   idle: [[206, 2, 96], [220, 10, 20]],
-  small: [[38, 0, 76], [48, 0, 31]],
+  small: [[43, 0, 77], [51, 10, 27]],
 };
 
 /**

@@ -71,7 +71,8 @@ function secondText(second, step) {
  */
 export function momentTicks(first, last, most) {
   const seconds = (last - first) / 1000;
-  const step = TIME_STEPS.find((one) => one >= MINUTE && seconds / one <= most) ?? Math.ceil(seconds / most / DAY) * DAY;
+  const shown = Math.max(1, most);
+  const step = TIME_STEPS.find((one) => one >= MINUTE && seconds / one <= shown) ?? Math.ceil(seconds / shown / DAY) * DAY;
   /** @type {[number, string][]} */
   const ticks = [];
   let day = "";

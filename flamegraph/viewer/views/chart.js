@@ -9,8 +9,8 @@ import { chartFrame, drawn, momentText, momentTicks, NO_TEXT } from "./axes.js";
 
 const [CHART_ROOM, TOP_ROOM, FOOT] = [260, 12, 26];
 const [DAY_LENGTH, WIDEST_DAY, TICK_ROOM] = [86_400_000, 72, 96];
-/** Series beyond these have one colour. */
-const MOST_COLORS = 8;
+/** Series beyond these have one colour; if there are more than so many, their noise is not drawn. */
+const [MOST_COLORS, MOST_NOISES] = [8, 3];
 
 export class LineChart {
   /**
@@ -161,7 +161,8 @@ export class LineChart {
     } else {
       const upper = noisy.map(([at, , , , high]) => /** @type {[number, number]} */ ([at, high]));
       const lower = noisy.map(([at, , , low]) => /** @type {[number, number]} */ ([at, low])).reverse();
-      if (noisy.length > 1) group.append(drawn("path", { class: "band", d: `${path([...upper, ...lower])}Z` }));
+      // The noise of many series is one grey: it is read by pointing at them.
+      if (noisy.length > 1 && this.block.series.length <= MOST_NOISES) group.append(drawn("path", { class: "band", d: `${path([...upper, ...lower])}Z` }));
       group.append(drawn("path", { class: "line", d: path(marks.map(([at, value]) => [at, value])) }));
     }
     if (level) group.append(drawn("path", { class: "line level", d: `M${x(marks[0][0])},${y(level[0])}H${width - 2}` }));
