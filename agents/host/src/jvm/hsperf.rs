@@ -14,7 +14,7 @@ const LIMIT: u64 = 4 << 20;
 const MAX_ENTRIES: u32 = 20_000;
 /// A JVM has at most three collectors.
 const MAX_COLLECTORS: usize = 8;
-/// How names of ParallelGC's young collector begin, up to JDK 10 and since.
+/// How names of ParallelGC's young collector begin, up to JDK 11 and in later ones.
 const PARALLEL: [&str; 2] = ["PSScavenge", "Parallel young"];
 
 pub fn is_data(path: &str) -> bool {
