@@ -446,7 +446,7 @@ def test_a_pod_that_is_deleted_under_ssh_keeps_what_was_sampled(kube: KubeCluste
     one = pods.container(pods.burner("gamma", 0.5))
     kube.create(pods.pod("brief", one, node="host1", terminationGracePeriodSeconds=60))
     kube.wait_until_running("brief")
-    running = start("-t", "200", "-f", "300", "-j", "k8s:pod/brief", "--via", "ssh", *ROOT)
+    running = start("-t", "job:200", "-f", "300", "-j", "k8s:pod/brief", "--via", "ssh", *ROOT)
     running.wait_until_recording(1)
     burn_a_while(kube, "brief")
     kube.ask("DELETE", f"{PODS}/brief")
