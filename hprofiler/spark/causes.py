@@ -165,10 +165,18 @@ def _exception(text: str) -> Cause:
 def _line(text: str) -> str:
     """On one line, without secrets."""
     kept = text[: 2 * _LONGEST_MESSAGE]  # more than is shown, for a secret whose mark comes after it
-    kept = (kept.rpartition(" ")[0] or kept) if kept != text else text
+    before, _, word = kept.rpartition(" ") if kept != text else (kept, "", "")
+    if kept != text:
+        # Of a word that is cut, the mark of a secret may be missing.
+        kept = f"{before}…" if "://" in word else f"{kept}…"
     lines = [_masked(line.strip()) for line in _SQL_STATE.sub("", kept).split("\n")]
     shown = printable(" ".join(line for line in lines if line.strip("^")))
     return shown if len(shown) <= _LONGEST_MESSAGE else f"{shown[:_LONGEST_MESSAGE]}…"
+
+
+def without_secrets(message: str) -> str:
+    """A message of Spark as it is, with secrets masked."""
+    return "\n".join(map(_masked, message.split("\n")))
 
 
 def _masked(line: str) -> str:

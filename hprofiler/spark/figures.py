@@ -30,6 +30,7 @@ from hprofiler.spark.application import (
     TaskTable,
     task_cpus,
 )
+from hprofiler.spark.causes import without_secrets
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _MOST_GAPS = 10
@@ -416,7 +417,7 @@ def stage_record(one: StageFigures) -> dict[str, Any]:
         **_known(submissionTime=stage.start and moment(stage.start)),
         **_known(firstTaskLaunchedTime=first and moment(first)),
         **_known(completionTime=stage.end and moment(stage.end)),
-        **_known(failureReason=stage.failure),
+        **_known(failureReason=without_secrets(stage.failure)),
         "executorDeserializeTime": sums["executorDeserializeTime"],
         "executorDeserializeCpuTime": sums["executorDeserializeCpuTime"],
         "executorRunTime": sums["executorRunTime"],

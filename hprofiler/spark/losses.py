@@ -22,11 +22,14 @@ _REASONS = {
     "sigkill": rf"{_EXIT}137\b|SIGKILL|\bsignal 9\b",
     "sigterm": rf"{_EXIT}143\b|SIGTERM|\bsignal 15\b",
     "idle": r"explicit termination request|killed by driver",
-    "heartbeat": r"heartbeat",
+    # Spark's own exit code where it cannot reach the driver is 56.
+    "heartbeat": rf"heartbeat|{_EXIT}56\b",
     "driver-end": r"driver (?:has )?(?:exited|stopped|shut|disconnected)|command exited with code 0|"
     r"SparkContext was shut down|application (?:has )?(?:finished|ended)",
     "host-lost": r"lost\W{1,3}node|node\b.{0,80}\b(?:lost|unhealthy)|host .{0,80}(?:lost|removed)|"
     r"(?:worker|slave) (?:lost|removed|shutting down)",
+    "evicted": r"\bevict|low on resource",
+    "crash": rf"{_EXIT}(?:134|139)\b|SIGSEGV|SIGABRT|\bsignal (?:6|11)\b",
     "exit": rf"{_EXIT}[1-9-]\d*",
     "disconnected": r"disassociated|disconnected|connection|RPC",
 }
@@ -34,7 +37,7 @@ _PATTERNS = {code: re.compile(pattern, re.IGNORECASE) for code, pattern in _REAS
 CODES = (*_REASONS, "unknown")
 """jvm: it reached a limit of the JVM other than its heap's. heap: it was full. memory: outside of the heap.
 sigkill, sigterm: nobody says who sent the signal. idle: dynamic allocation, or another wish of the driver.
-exit: it ended itself, with another code."""
+evicted: by Kubernetes. crash: of the JVM itself. exit: it ended itself, with another code."""
 _STOPPING = 15_000  # milliseconds
 _OF_STOPPING = {"unknown", "disconnected", "exit", "sigterm", "idle"}
 """What is said of executors that are stopped with the application, when nothing runs any more."""

@@ -162,8 +162,11 @@ def run_of(source: str, application: Application, found: Figures, by: str) -> Si
     """An application as a run. Raises SparkError if it has no stage, or its size is unknown."""
     if not found.elapsed:
         raise SparkError(f"{source}: no stage ran", "leave it out")
-    starts = [one.stage.start for one in found.stages if one.stage.start]
-    n = _size(application, by, min(starts), min(starts) + found.elapsed)
+    start = min(one.stage.start for one in found.stages if one.stage.start)
+    elapsed = found.elapsed
+    if 0 < application.start < application.end:
+        start, elapsed = application.start, application.end - application.start
+    n = _size(application, by, start, start + elapsed)
     if not n:
         remedy = "try --by executors, a property of Spark whose value is a number, or leave the run out"
         raise SparkError(f"{source}: its size by {by} is unknown", remedy)
@@ -171,7 +174,7 @@ def run_of(source: str, application: Application, found: Figures, by: str) -> Si
     return SizedRun(
         source,
         n,
-        found.elapsed,
+        elapsed,
         sums["executorRunTime"],
         sums["executorCpuTime"],
         sums["jvmGCTime"],

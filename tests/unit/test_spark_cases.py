@@ -122,6 +122,9 @@ REASONS = {
     "Container released on a *lost* node": "host-lost",
     "worker lost: Not receiving heartbeat for 60 seconds": "heartbeat",
     "Command exited with code 1": "exit",
+    "Command exited with code 139": "crash",
+    "Executor exited with status 56": "heartbeat",
+    "exit code -1; brief reason: Evicted; The node was low on resource: ephemeral-storage": "evicted",
     "Remote RPC client disassociated. Likely due to containers exceeding thresholds, or …": "disconnected",
     "": "unknown",
 }

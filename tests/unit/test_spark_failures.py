@@ -140,6 +140,7 @@ def test_the_cause_in_a_message(message: str, cause: str) -> None:
         (f"a.B: x{_STACK * 3000}Caused by: c.D: full{_STACK}", "c.D: full"),
         (f"a.B: {'x ' * 485}u=https://kim:{'s' * 60}@host", f"a.B: {'x ' * 485}u=https://***"),
         (f"a.B: {'x ' * 495}token=hunter2 y", f"a.B: {'x ' * 495}token=****"),
+        (f"a.B: cannot parse {'AbC+/' * 600}=", f"a.B: cannot parse {'AbC+/' * 100}"),
     ],
 )  # fmt: skip
 def test_a_long_message_takes_little_time_and_is_cut(message: str, cause: str) -> None:

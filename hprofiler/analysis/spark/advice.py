@@ -123,10 +123,11 @@ class Advice:
             return
         if (
             operator.files
+            and operator.size
             and operator.files >= _MANY_FILES
-            and (operator.size or 0) / operator.files < _SMALL_FILE
+            and operator.size / operator.files < _SMALL_FILE
         ):
-            evidence = {"files": operator.files, "bytes": operator.size or 0, "threshold": _SMALL_FILE}
+            evidence = {"files": operator.files, "bytes": operator.size, "threshold": _SMALL_FILE}
             code = "small-files-written" if operator.kind == WRITE else "small-files-read"
             yield code, evidence, self._part(query, [operator])
         if operator.kind in JOINS:
@@ -218,8 +219,16 @@ class Advice:
         yield "filter-keeps-little", evidence, self._part(query, [scan, operator])
 
     def _of_exchange(self, operator: Operator, query: QueryOperators) -> Iterator[_Evidence]:
-        written = query.metric(operator.node, "shuffle bytes written", "data size") or 0
         for stage in self._readers(operator, query):
+            # A stage may read several shuffles: it is spoken of once.
+            read = {
+                one.node: query.metric(one.node, "shuffle bytes written", "data size") or 0
+                for one in query.all
+                if one.kind == EXCHANGE and stage in self._readers(one, query)
+            }
+            if operator.node != min(read):
+                continue
+            written = sum(read.values())
             cost = self._costs.get(stage, StageCost())
             good = max(self._slots, written // _GOOD_PARTITION)
             if cost.tasks < _MANY_TASKS or cost.tasks <= 2 * good or written / cost.tasks >= _SMALL_PARTITION:

@@ -11,8 +11,10 @@ from hprofiler.spark.application import Application
 from hprofiler.spark.figures import Figures, StageFigures, Work
 from hprofiler.spark.log.sql import SqlExecution
 
-_BATCH = re.compile(r"(?P<name>.*)\n(?P<ids>id = .*\nrunId = .*)\nbatch = .*", re.DOTALL)
-"""How Spark describes a micro-batch of a streaming query."""
+_BATCH = re.compile(
+    r"(?P<name>.*)(?:\n|<br/>)(?P<ids>id = .*(?:\n|<br/>)runId = .*)(?:\n|<br/>)batch = .*", re.DOTALL
+)
+"""How Spark describes a micro-batch of a streaming query: Spark 2 for its page."""
 _CONNECT = "Spark Connect"
 """Behind it is the session's id, and the plan as the client sent it."""
 
@@ -167,7 +169,7 @@ def kind_of(description: str) -> str:
     if description.startswith(f"{_CONNECT} - session_id"):
         return _CONNECT
     found = _BATCH.fullmatch(description)
-    return f"{found['name']}\n{found['ids']}" if found else description
+    return f"{found['name']}\n{found['ids']}".replace("<br/>", "\n") if found else description
 
 
 def batches_of(description: str) -> str | None:

@@ -100,6 +100,8 @@ LOSSES = {
     "heartbeat": "without a heartbeat",
     "driver-end": "with the driver",
     "host-lost": "with their host",
+    "evicted": "by eviction from their node",
+    "crash": "as their JVM crashed",
     "exit": "by an exit code of their own",
     "disconnected": "without a connection",
     "unknown": "for no known reason",

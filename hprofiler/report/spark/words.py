@@ -169,6 +169,10 @@ REMEDIES = {
     "spark.storage.decommission.shuffleBlocks.enabled",
     "lost/jvm": "give the JVM more of what it lacked, by its message: -XX:MaxDirectMemorySize, metaspace, "
     "threads",
+    "lost/evicted": "see what their nodes lacked, by the reason: memory, or local disk for shuffle files and "
+    "spills",
+    "lost/crash": "look for hs_err_pid files, and at native code (libraries, compression, GPU)",
+    "lost/exit": "look into the executors’ own logs: they ended by themselves",
     "lost/sigkill": "see who sent the signal: the log of the host’s kernel (dmesg: out of memory), and of "
     "the NodeManager or kubelet",
     "lost/sigterm": "see who stopped them: the log of the NodeManager or kubelet, and of the cluster’s "

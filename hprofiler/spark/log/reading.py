@@ -275,7 +275,7 @@ class EventReader:
         for stage in application.stages.values():
             if stage.status == "COMPLETE" and len(stage.tasks) < stage.num_tasks:
                 missing[stage.key] = stage.num_tasks - len(stage.tasks)
-            elif stage.end:
+            elif stage.end and not stage.failure:  # killed tasks of others may not have ended yet
                 lost = stage.tasks.column("status").count(RUNNING)
                 missing.update({stage.key: lost} if lost else {})
         if missing:
