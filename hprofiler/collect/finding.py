@@ -18,6 +18,8 @@ _HELPERS = frozenset(
     {"org.apache.hadoop.yarn.server.nodemanager.containermanager.localizer.ContainerLocalizer"}
 )
 """Main classes of what YARN runs in a job's containers for itself."""
+_MOST_CONTAINERS = 9000
+"""An agent takes 10,000. The oldest ones have ended."""
 _SHOWN = 3
 _JAVA = re.compile(r"(?:\S*/)?java\b")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
@@ -36,11 +38,12 @@ class Search:
     def request(self, own: str | None, pids: Sequence[int] | None = None) -> Find:
         """What the agent is asked for; `own` is the container that it is in, `pids` the result of a pipe."""
         selector = self.selector
+        newest = list(self._host.containers)[-_MOST_CONTAINERS:]
         query = None if selector.kind == "containers" else selector.query
         return Find(
             selector=query if pids is None else {"kind": "pids", "pids": pids},
             native=selector.native,
-            containers=[*self._host.containers, *(f"{one}*" for one in self._host.prefixes)] or None,
+            containers=[*newest, *(f"{one}*" for one in self._host.prefixes)] or None,
             own=own,
             owners=self.contained.owners(),
             manager_port=self.contained.manager_port(),
