@@ -108,6 +108,12 @@ class Viewer:
             with contextlib.suppress(StaleElementReferenceException):  # drawn anew while it is read
                 return plain(self.element(id).text)
 
+    def click_anew(self, id: str) -> None:
+        """Click an element that may be drawn anew meanwhile."""
+        while True:
+            with contextlib.suppress(StaleElementReferenceException):
+                return self.element(id).click()
+
     def focused(self) -> str:
         """The id of what has the focus, in one go: a head drawn anew is another element of that id."""
         return str(self.driver.execute_script("return document.activeElement.id"))

@@ -86,7 +86,7 @@ def names(viewer: Viewer, id: str, column: int) -> list[str]:
 
 def sorted_by(viewer: Viewer, id: str, key: str) -> str:
     """Clicks a head; how its column is sorted then."""
-    viewer.element(f"{id}-sort-{key}").click()
+    viewer.click_anew(f"{id}-sort-{key}")
     return str(
         viewer.driver.execute_script(
             "return document.getElementById(arguments[0]).closest('th').getAttribute('aria-sort')",

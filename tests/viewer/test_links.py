@@ -131,7 +131,7 @@ def test_a_link_keeps_how_many_rows_are_shown(viewer: Viewer, wide_page: Path) -
     assert "rows=200" in viewer.state()
     viewer.open(wide_page, viewer.state().lstrip("#"))
     assert len(table(viewer, "methods")) == 200
-    viewer.element("methods-sort-name").click()
+    viewer.click_anew("methods-sort-name")
     assert "rows=" not in viewer.state() and len(table(viewer, "methods")) == 100
     viewer.follow("view=methods&rows=999999999")
     assert len(viewer.all("#methods-body tr")) == 5000
