@@ -11,7 +11,7 @@ from functools import cached_property
 from hprofiler.analysis.spark.findings import Judged
 from hprofiler.analysis.trust import Untrusted, untrusted
 from hprofiler.base.time_range import TimeRange
-from hprofiler.model import HERE, HostRecord, Note, Outcome, Process, Recording
+from hprofiler.model import HERE, PARENT, SCRIPT, STARTED, HostRecord, Note, Outcome, Process, Recording
 from hprofiler.runfolder import RunRecord
 from hprofiler.spark.facts import SparkFacts
 from hprofiler.spark.replay.schedule import Replay
@@ -35,7 +35,8 @@ class RunFacts:
     """The run: what was asked for and when (`record`), and how it went on each host.
 
     `event` is the one that is looked at, the first of `events` at the beginning. `roots` are the frames
-    at which the job's own stacks begin (`root_patterns`); with `trimmed` only those are looked at. `inside`:
+    at which the job's own stacks begin (`root_patterns`), `program_roots` those of its Python program; with
+    `trimmed` only those are looked at. `inside`:
     `hosts` are containers. `recorded` is how many processes have each event.
     `start` is when the first samples can have been taken, in microseconds since 1970; None if no times are
     known. With `time` only samples of that range are looked at. `spark` is what Spark knows of its stages,
@@ -48,6 +49,7 @@ class RunFacts:
     duration: float
     hosts: tuple[HostRecord, ...]
     roots: tuple[str, ...]
+    program_roots: tuple[str, ...] = ()
     trimmed: bool = False
     inside: bool = False
     recorded: Mapping[str, int] = field(default_factory=dict)
@@ -147,6 +149,7 @@ def read_facts(record: RunRecord) -> RunFacts:
         record.sampling.duration,
         record.hosts,
         roots=tuple(filter(None, record.roots)) or ANY_ROOT,
+        program_roots=tuple(filter(None, record.program_roots)),
         inside=any(host.inside for host in record.hosts),
         recorded={event: sum(len(_only(host, event).recorded) for host in record.hosts) for event in events},
         start=record.start,
@@ -160,6 +163,11 @@ def labels_of(host: HostRecord, process: Process) -> dict[str, str]:
     labels = {key[:_LONGEST_LABEL]: value[:_LONGEST_LABEL] for key, value in given}
     labels.setdefault("user", process.user[:_LONGEST_LABEL])
     return {key: value for key, value in labels.items() if key and value}
+
+
+def is_program(process: Process) -> bool:
+    """Whether it came along with a driver as its Python program; workers have no script of their own."""
+    return STARTED in process.labels or (PARENT in process.labels and SCRIPT in process.labels)
 
 
 def root_patterns(roots: Sequence[str]) -> list[str]:

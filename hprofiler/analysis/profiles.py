@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from hprofiler._flamegraph import Profile
-from hprofiler.analysis.facts import RunFacts, root_patterns
+from hprofiler.analysis.facts import RunFacts, is_program, root_patterns
 from hprofiler.analysis.outliers import Comparison
 from hprofiler.analysis.stages import divided
 from hprofiler.base.paths import is_file, is_there
@@ -60,6 +60,7 @@ class Reader:
         self._names = names
         self._taker = taker
         self._roots = root_patterns(facts.roots) if facts.trimmed else []
+        self._program_roots = root_patterns(facts.program_roots) if facts.trimmed else []
 
     def read_host(self, host: HostRecord) -> HostProfile | None:
         """The host's processes as one profile; None when there is none."""
@@ -76,8 +77,9 @@ class Reader:
     def _added(self, merged: HostProfile | None, host: HostRecord, recording: Recording) -> HostProfile:
         profile = shown_threads = self._read(host, recording, self._names.threads or self._taker is not None)
         shown, compared = profile.total(), self.comparison.whole(profile)
-        if self._roots:
-            profile = shown_threads = profile.below(self._roots)
+        roots = self._program_roots if is_program(recording.process) else self._roots
+        if roots := roots or self._roots:
+            profile = shown_threads = profile.below(roots)
         profile = shown_threads.without_times()  # sums have none
         if not self._names.threads and self._taker is not None:
             profile = profile.without_threads()

@@ -239,6 +239,7 @@ def _record(request: RunRequest, results: Sequence[HostRecord], started: datetim
         notes=tuple(request.located.notes),
         selector=request.selector.text,
         roots=request.selector.roots,
+        program_roots=request.selector.program_roots,
         sampling=sampling,
         care=asdict(request.care),
         started=started.isoformat(timespec="seconds"),

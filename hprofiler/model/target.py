@@ -23,6 +23,8 @@ PARENT = "parent"
 """Label of a process that was found because it descends from a JVM: the pid of that JVM."""
 STARTED = "started"
 """Label of a process that was found because it has started a JVM: the pid of that JVM."""
+SCRIPT = "script"
+"""Label of a Python program: the file, or the module, that it runs."""
 HERE = "localhost"
 """The address of this machine, which is reached without SSH."""
 
@@ -91,7 +93,8 @@ class Selector:
     With `native`, processes other than JVMs may match too. `roots` are the frames at which the job's own
     stacks start; none if they are not known. `slices` are rules for names of threads. `children` are rules
     for processes that match too if they descend from a JVM that matches, `starters` for one that has started
-    such a JVM. If `name` is given, only JVMs (or others) match that have it in their names.
+    such a JVM. `program_roots` are the roots of those of them that are the job's program. If `name` is given,
+    only JVMs (or others) match that have it in their names.
     """
 
     text: str
@@ -99,6 +102,7 @@ class Selector:
     query: Mapping[str, Any]
     native: bool = False
     roots: tuple[str, ...] = ()
+    program_roots: tuple[str, ...] = ()
     slices: tuple[SliceRule, ...] = ()
     children: tuple[Mapping[str, Any], ...] = ()
     starters: tuple[Mapping[str, Any], ...] = ()

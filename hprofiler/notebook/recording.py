@@ -182,6 +182,7 @@ def _with_workers(selector: Selector, session: Session, words: Sequence[str]) ->
         selector,
         text=session.name or selector.text,
         roots=driver.roots,
+        program_roots=driver.program_roots,
         children=driver.children,
         starters=driver.starters,
     )

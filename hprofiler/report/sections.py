@@ -370,7 +370,7 @@ def _facts(analysis: AnalysisResult) -> list[tuple[str, str, list[str]]]:
         ("Target", "text", [facts.target]),
         ("Selector", "code", [facts.record.selector]),
         ("Requested", "text", [f"{events} {how_long}, engine {facts.record.sampling.engine}"]),
-        ("Trimmed to", "code", list(facts.roots) if facts.trimmed else []),
+        ("Trimmed to", "code", [*facts.roots, *facts.program_roots] if facts.trimmed else []),
         ("Recorded", "text", [analysis.coverage]),
         ("Times", "text", times_in_words(facts)),
         ("Recorded with", "text", [_commonest(facts, lambda one: f"{one.engine} {one.source}")]),

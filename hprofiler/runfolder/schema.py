@@ -79,7 +79,8 @@ class Coverage:
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The typed content of run.json. `roots` are the frames at which the job's own stacks start."""
+    """The typed content of run.json. `roots` are the frames at which the job's own stacks start, and
+    `program_roots` those of its Python program."""
 
     format: int = FORMAT
     hprofiler: str = ""
@@ -88,6 +89,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     selector: str = ""
     roots: Annotated[tuple[str, ...], msgspec.Meta(max_length=100)] = ()
+    program_roots: Annotated[tuple[str, ...], msgspec.Meta(max_length=100)] = ()
     sampling: Sampling = msgspec.field(default_factory=lambda: Sampling(("cpu",), 0, 0.0))
     care: Mapping[str, bool | float] = {}
     started: str = ""

@@ -18,7 +18,18 @@ from hprofiler.model import SliceRule
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 MAX_FILE_BYTES = 64 * 1024
-FILE_KEYS = ("name", "summary", "any", "labels", "process_label", "roots", "slices", "children", "starters")
+FILE_KEYS = (
+    "name",
+    "summary",
+    "any",
+    "labels",
+    "process_label",
+    "roots",
+    "slices",
+    "children",
+    "programs",
+    "starters",
+)
 CAPTURE_KEYS = ("from", "name", "regex")
 SLICE_KEYS = ("prefix", "regex", "name")
 MAX_SLICES = 8
@@ -45,8 +56,9 @@ class NamedSelector:
     """A selector with a name: `query` is the protocol's rule, `source` the file it was read from.
 
     `roots` are the frames at which the job's own stacks start: whole names, `*` is any text. `slices` are
-    rules for names of threads, `children` the selectors of processes that come along with their parents, and
-    `starters` those of the process that has started a JVM, with what the JVM's arguments have then.
+    rules for names of threads, `children` the selectors of processes that come along with their parents,
+    `programs` those of such that are the job's program, with roots of their own, and `starters` those of the
+    program where it has started a JVM, with what the JVM's arguments have then.
     """
 
     name: str
@@ -56,6 +68,7 @@ class NamedSelector:
     roots: tuple[str, ...] = ()
     slices: tuple[SliceRule, ...] = ()
     children: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
     starters: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -83,9 +96,10 @@ def read_selector_file(path: Path) -> NamedSelector:
         query["process_label"] = _template(keys["process_label"], query["labels"])
     roots = tuple(keys["roots"].texts()) if "roots" in keys else ()
     slices = _slices(keys["slices"], _main_classes(query["any"])) if "slices" in keys else ()
-    children = tuple(keys["children"].texts()) if "children" in keys else ()
+    children, programs = (tuple(keys[key].texts()) if key in keys else () for key in ("children", "programs"))
     starters = keys["starters"].regexes() if "starters" in keys else {}
-    return NamedSelector(name, keys["summary"].text(), query, path, roots, slices, children, starters)
+    summary = keys["summary"].text()
+    return NamedSelector(name, summary, query, path, roots, slices, children, programs, starters)
 
 
 def _alternative(node: _Node) -> dict[str, Any]:

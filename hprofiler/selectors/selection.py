@@ -91,29 +91,29 @@ def _rules(
     named: Mapping[str, NamedSelector],
 ) -> Selector:
     """A selector with what is known of the processes that it may match, and their relatives."""
-    children = {name: _relative(one, "children", name, named) for one in selectors for name in one.children}
-    starters = {name: _relative(one, "starters", name, named) for one in selectors for name in one.starters}
-    if kind == "containers":
-        # A task of any kind may have started Python.
-        children = {name: child for name, child in children.items() if name not in starters}
-        starters = {}
-    # Where a program begins, its workers begin, too, outside of the job's own code.
-    workers = (child for name, child in children.items() if name not in starters)
-    roots = dict.fromkeys(root for one in (*selectors, *workers) for root in one.roots)
+
+    def relatives(key: str) -> dict[str, NamedSelector]:
+        return {name: _relative(one, key, name, named) for one in selectors for name in getattr(one, key)}
+
+    children, programs, starters = (relatives(key) for key in ("children", "programs", "starters"))
     return Selector(
         text,
         kind,
         query,
-        roots=tuple(roots),
+        roots=_roots(*selectors, *children.values()),
+        program_roots=_roots(*programs.values(), *starters.values()),
         slices=tuple(rule for one in selectors for rule in one.slices),
-        children=tuple(child.query for child in children.values()),
+        children=tuple(child.query for child in (*children.values(), *programs.values())),
         starters=tuple(
             {"rule": starters[name].query, "arguments": arguments}
             for one in selectors
             for name, arguments in one.starters.items()
-            if name in starters
         ),
     )
+
+
+def _roots(*selectors: NamedSelector) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(root for one in selectors for root in one.roots))
 
 
 def _relative(

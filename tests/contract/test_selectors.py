@@ -60,7 +60,7 @@ CASES = [
 
 
 def test_every_shipped_selector_has_a_case() -> None:
-    assert {case.selector for case in CASES} - {None} == set(shipped()) - {"java"}
+    assert {case.selector for case in CASES} - {None} == set(shipped()) - {"java", "pyspark-program"}
 
 
 def test_a_python_worker_is_labelled_with_its_executor(agent, tmp_path):
@@ -75,24 +75,32 @@ def test_a_python_worker_is_labelled_with_its_executor(agent, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("selector", "name", "parent", "worker"),
+    ("selector", "name", "parent", "worker", "label"),
     [
         (
             "dask-worker",
             "python3",
             "/opt/bin/dask worker tcp://h:1",
             "{} -c 'from multiprocessing.spawn import x'",
+            "dask worker",
         ),
-        ("ray-worker", "/opt/ray/raylet", "--x", "(exec -a ray::resize {})"),
+        ("ray-worker", "/opt/ray/raylet", "--x", "(exec -a ray::resize {})", "ray worker"),
+        (
+            "pyspark-program",
+            "java",
+            "org.apache.spark.deploy.SparkSubmit etl.py",
+            "{} /opt/etl.py",
+            "python etl.py",
+        ),
     ],
 )
-def test_workers_are_known_by_their_parents(agent, tmp_path, selector, name, parent, worker):
+def test_processes_are_known_by_their_parents(agent, tmp_path, selector, name, parent, worker, label):
     program = tmp_path / "python3"
     shutil.copy(stubs() / "program", program)
     command = shlex.quote(f"{worker.format(program)}; exit $?")
     with ready(["bash", "-c", f"exec -a {name} bash -c {command} x {parent}"]) as shell:
         found = agent.find(**shipped()[selector])["processes"]
-    assert [one["label"] for one in found if one["ppid"] == shell.pid] == [selector.replace("-", " ")]
+    assert [one["label"] for one in found if one["ppid"] == shell.pid] == [label]
 
 
 def test_each_process_is_found_by_its_own_selector_and_java_alone(agent, tmp_path):

@@ -160,12 +160,13 @@ def test_rules_of_all_shipped_selectors() -> None:
 
 def test_children_come_along(tmp_path: Path) -> None:
     workers = load_selectors([SHIPPED])["pyspark-worker"].query
-    for chosen in (parse_selector("spark-executor", [SHIPPED]), job_selector("application_1_1", [SHIPPED])):
-        assert (chosen.children, chosen.starters) == ((workers,), ())
-    python = load_selectors([SHIPPED])["python"]
-    driver = parse_selector("spark-driver", [SHIPPED])
-    assert driver.children == (workers, python.query) and driver.starters[0]["rule"] == python.query
-    assert not set(python.roots) & set(driver.roots)
+    executor = parse_selector("spark-executor", [SHIPPED])
+    assert (executor.children, executor.starters, executor.program_roots) == ((workers,), (), ())
+    python, program = (load_selectors([SHIPPED])[name] for name in ("python", "pyspark-program"))
+    # The driver of an application in containers may be a client, and its program a notebook.
+    for driver in (parse_selector("spark-driver", [SHIPPED]), job_selector("application_1_1", [SHIPPED])):
+        assert driver.children == (workers, program.query) and driver.starters[0]["rule"] == python.query
+        assert set(driver.program_roots) == set(python.roots) and not set(python.roots) & set(driver.roots)
     file = tmp_path / "x.yaml"
     file.write_text("name: x\nsummary: S\nany: [{main_class: [X]}]\nchildren: [nobody]\n", encoding="utf-8")
     with pytest.raises(SelectorError, match="children: no selector is named 'nobody'"):

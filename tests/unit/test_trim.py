@@ -10,7 +10,7 @@ from hprofiler.report import make_report
 from hprofiler.selectors.selection import job_selector, load_selectors, parse_selector
 from tests.unit.command import ROOT
 from tests.viewer.block import facts, summaries, words
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost, changed, make_run
 
 SHIPPED = ROOT / "selectors"
 TASK = "org/apache/spark/executor/Executor$TaskRunner.run"
@@ -48,6 +48,27 @@ def test_pictures_are_trimmed_to_the_roots(tmp_path):
         assert "trimmed to the job&#39;s own frames, 25.0 % left out" in told, picture
     assert "25.0 % left out" in words(summaries(report.page)["cpu"]["chips"])
     assert facts(report.page)["Trimmed to"] == TASK
+
+
+def test_the_python_program_of_a_driver_has_roots_of_its_own(tmp_path):
+    """A worker's stacks begin with modules, too, which are not the job's code."""
+    begins, worker = "<module> (pyspark/daemon.py)", "process (pyspark/worker.py)"
+    stacks = {
+        1: STACKS,
+        2: f"{begins};{worker};price (etl.py) 30\n{begins};manager (pyspark/daemon.py) 5\n",
+        3: "start (native);<module> (etl.py);collect (pyspark/sql/dataframe.py) 40\nstart (native) 2\n",
+    }
+    roots = [TASK, worker]
+    folder = make_run(tmp_path, [MadeHost("one", stacks)], roots=roots, program_roots=["<module> (*)"])
+    with changed(folder) as run:
+        for recording in run["hosts"][0]["recordings"][1:]:
+            recording["process"]["labels"] = {"parent": "1", "program": "Etl"}
+        recording["process"]["labels"]["script"] = "etl.py"
+    page = make_report(folder.path, trim=True).page
+    trimmed = (folder.path / "hosts/one/cpu.folded").read_text().splitlines()
+    assert "<module> (etl.py);collect (pyspark/sql/dataframe.py) 40" in trimmed and len(trimmed) == 4
+    assert f"{worker};price (etl.py) 30" in trimmed
+    assert facts(page)["Trimmed to"] == " ".join([*roots, "<module> (*)"])
 
 
 def test_frames_that_are_roots():
