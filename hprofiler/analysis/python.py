@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from hprofiler.analysis.facts import ASYNC_PROFILER, RunFacts
 from hprofiler.analysis.metrics import PythonWorkers
@@ -40,7 +41,8 @@ def python_not_recorded(facts: RunFacts, python: Mapping[tuple[str, int], Python
     some = "Python workers" if recorded else counted(workers, "Python workers")
     text = f"{some} used {missing:.1f} s of CPU and were not recorded"
     text = f"{text}; what is recorded used {recorded_seconds:.1f} s."
-    if facts.record.sampling.engine == ASYNC_PROFILER:
-        return [says("python-not-recorded", f"{text} Leave out --engine {ASYNC_PROFILER}.")]
     remedy = "Record while they run, with -j spark-driver or spark-executor."
-    return [says("python-not-recorded", f"{text} {remedy}")]
+    if facts.record.sampling.engine == ASYNC_PROFILER:
+        remedy = f"Leave out --engine {ASYNC_PROFILER}."
+    figures = {"seconds": missing, "recorded_seconds": recorded_seconds}
+    return [replace(says("python-not-recorded", f"{text} {remedy}"), parameters=figures)]

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -136,7 +136,8 @@ class Finding:
 
     The part "method" is that method's name without the package, and "share" its share. `with_calls` says that
     the share is that of all it calls, too; `row` is the name in tables if it is a wait's. A `caveat` says
-    what is wrong with other figures; it is always shown.
+    what is wrong with other figures; it is always shown. `parameters` are figures of the sentence, for
+    programs.
     """
 
     code: str
@@ -146,6 +147,7 @@ class Finding:
     with_calls: bool = False
     caveat: bool = False
     row: str | None = None
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def listed(self) -> str | None:

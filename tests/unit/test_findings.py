@@ -251,9 +251,11 @@ def test_python_workers_that_were_not_recorded(tmp_path, engine, of_worker, told
     ]
     metrics = Metrics(1.0, (10**15, 10**6, 10**6), {"ticks_per_second": 100}, tuple(series))
     write_metrics(folder.metrics_path("h"), metrics)
-    found = {one.code: one.text for one in of(folder)}
-    text = found.get("python-not-recorded")
-    assert text is None if told is None else text is not None and text.startswith(told), found
+    found = [one for one in of(folder) if one.code == "python-not-recorded"]
+    assert [one.text.startswith(str(told)) for one in found] == [True] * (told is not None)
+    figures = (told or "").split()
+    seconds = [float(figures[at - 1]) for at, word in enumerate(figures) if word in ("s", "s.")]
+    assert [list(one.parameters.values()) for one in found] == ([seconds] if told else [])
 
 
 def test_live_objects_that_may_be_garbage_or_were_cut(tmp_path):

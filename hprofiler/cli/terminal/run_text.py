@@ -233,7 +233,13 @@ def _event_record(event: EventAnalysis) -> dict[str, object]:
         "unit": unit,
         "left_out": event.left_out,
         "findings": [
-            {"code": one.code, "text": plain(one.text), "method": one.method, "host": one.host}
+            {
+                "code": one.code,
+                "parameters": one.parameters,
+                "text": plain(one.text),
+                "method": one.method,
+                "host": one.host,
+            }
             for one in event.findings
         ],
         "self_only": event.self_only,
