@@ -6,7 +6,7 @@ import gzip
 import io
 import json
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import cramjam
@@ -258,6 +258,54 @@ def test_time_of_python_workers(tmp_path: Path, updates: tuple[str | None, ...],
     )
     (stage,) = application.stages.values()
     assert list(stage.tasks.column("python_time")) == [time]
+
+
+def tasks_of_two_slots(clock: Callable[[int], int]) -> Iterator[bytes]:
+    """Eight tasks of 3 s and more; `clock` is what the driver's shows at a time."""
+    moments = []
+    for slot in range(2):
+        end = 1000
+        for number in range(4):
+            tid, begin, end = 4 * slot + number, end, end + 3000 + 250 * slot
+            moments += [(begin, 1, tid, end), (end, 0, tid, begin)]
+    yield event("ApplicationStart", App_Name="job", App_ID="app-1", Timestamp=clock(500))
+    stage = {"Number of Tasks": 8, "Submission Time": clock(900)}
+    yield stage_event("StageSubmitted", **stage)
+    for moment, begins, tid, other in sorted(moments):
+        times = {"Launch Time": clock(moment if begins else other)}
+        times["Finish Time"] = 0 if begins else clock(moment)
+        metrics = {"Executor Run Time": 3000 + 250 * (tid // 4), "Executor CPU Time": 10**9}
+        yield task_event("TaskStart" if begins else "TaskEnd", tid, metrics=metrics, **times)
+    yield stage_event("StageCompleted", **stage, **{"Completion Time": clock(15_000)})
+    yield event("ApplicationEnd", Timestamp=clock(16_000))
+
+
+def hour_later(moment: int) -> int:
+    return moment + 3_600_000 * (moment > 6000)
+
+
+def hangs(moment: int) -> int:
+    """What ends while the driver hangs ends afterwards."""
+    return max(moment, 3_606_000) if moment > 6000 else moment
+
+
+def test_a_clock_that_is_set_forward(tmp_path: Path) -> None:
+    right = read(tmp_path, *tasks_of_two_slots(lambda moment: moment + 3_600_000))
+    moved = read(tmp_path, *tasks_of_two_slots(hour_later))
+    assert notes(moved) == {"clock-forward": 3600} and not notes(right)
+    assert (moved.start, moved.end) == (right.start, right.end)
+    assert (moved.executors, moved.jobs) == (right.executors, right.jobs)
+    (stage,), (same,) = moved.stages.values(), right.stages.values()
+    assert (stage.start, stage.end, list(stage.tasks.rows())) == (
+        same.start,
+        same.end,
+        list(same.tasks.rows()),
+    )
+
+
+def test_a_driver_that_hangs(tmp_path: Path) -> None:
+    application = read(tmp_path, *tasks_of_two_slots(hangs))
+    assert notes(application) == {} and max(application.stages[0, 0].tasks.column("duration")) > 3_500_000
 
 
 @pytest.mark.parametrize(

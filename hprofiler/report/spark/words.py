@@ -12,6 +12,8 @@ NOTES = {
     "without-times": "{count:,} ended tasks have no launch or end time: times and bounds are without them",
     "clock-back": "{count:,} tasks, stages or jobs end before they start, or wait longer than they ran, as "
     "after a clock was set: such times are cut, and others may be wrong",
+    "clock-forward": "the driver’s clock was set forward by {count:,} s while tasks ran: times before that "
+    "are shown as if it had been right",
     "repaired": "{count:,} lines have bytes that are not UTF-8, or too large numbers: these were replaced",
     "damaged": "{count:,} damaged lines were skipped ({detail})",
     "too-long": "{count:,} lines are longer than {detail} and were skipped",

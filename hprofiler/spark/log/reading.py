@@ -37,7 +37,7 @@ from hprofiler.spark.application import (
 )
 from hprofiler.spark.causes import EXECUTOR_LOST, MASK, Cause, cause_of
 from hprofiler.spark.facts import LARGEST, SparkError
-from hprofiler.spark.log import events, sql
+from hprofiler.spark.log import clock, events, sql
 from hprofiler.spark.log.codecs import Decoded
 from hprofiler.spark.log.files import LogFile, gaps
 from hprofiler.spark.log.sql import SqlLog, python_time
@@ -128,6 +128,7 @@ class EventReader:
         self._started = False
         # By task id: the stage, and the beginning of the row of a task that has not ended.
         self._running: dict[int, tuple[Stage, tuple[int, ...]]] = {}
+        self._gap = 0, 0  # the longest time without any event while tasks ran
         self._jobs_of_stage: dict[int, tuple[int, ...]] = {}
         self._stage_ids = 0
         self._pending: dict[int, Stage] = {}
@@ -210,6 +211,11 @@ class EventReader:
         application.sql = self._sql.finish()
         application.unplanned = self._sql.unplanned
         application.streams = self._streams.queries
+        since, until = self._gap
+        by = clock.set_forward(application, since, until)
+        if by:
+            self._count("clock-forward", round(by / 1000))
+            clock.set_right(application, since, by)
         application.notes = list(self._notes())
         return application
 
@@ -382,7 +388,10 @@ class EventReader:
         return start
 
     def _seen(self, moment: int) -> None:
-        if moment > self._application.last_event:
+        last = self._application.last_event
+        if moment > last:
+            if moment - last > self._gap[1] - self._gap[0] and self._running:
+                self._gap = last, moment
             self._application.last_event = moment
 
     # Jobs and stages
