@@ -177,7 +177,7 @@ def lines_of(status: Status, ended: Ended | None, recorded: bool = True) -> list
         (Status.DEGRADED, Ended.PROCESS, True, None),
         (Status.DEGRADED, None, False, None),
         (Status.OK, Ended.CUT, False, None),
-        (Status.OK, Ended.PROCESS, False, None),
+        (Status.OK, Ended.PROCESS, True, None),
         (Status.FAILED, Ended.PROCESS, True, None),
     ],
 )
