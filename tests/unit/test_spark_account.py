@@ -156,6 +156,13 @@ def test_few_tasks_that_failed_or_were_tried_again(tries: list[Task], expected: 
     assert {code: time for code, time in parts(found).items() if code in GROUPS["narrow"]} == expected
 
 
+def test_a_stage_whose_tasks_were_all_killed() -> None:
+    made = Made(a=12)
+    made.job(0, 0, 1000, (0,))
+    made.stage(0, 0, 1000, [(0, time, {"status": KILLED}) for time in (*[400] * 11, 1000)])
+    assert parts(of(made, 1000)) == {"repeated": 400, "tail": 600}
+
+
 def test_a_stage_that_is_repeated_for_few_of_its_tasks() -> None:
     made = Made(a=12)
     made.job(0, 0, 1000, (0,))

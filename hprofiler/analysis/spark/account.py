@@ -244,8 +244,12 @@ def _of_stages(
             times[one],
             number_of_tasks(stages[one]),
             slots[one],
-            code == "tail" and max(stages[one].duration) <= _EVEN * median(stages[one].duration),
+            code == "tail" and _is_even(stages[one]),
         )
         for one in longest
     )
     return Part(code, time, sum(map(bool, times)), tuple(found))
+
+
+def _is_even(stage: ReplayStage) -> bool:
+    return bool(stage.duration) and max(stage.duration) <= _EVEN * median(stage.duration)
