@@ -10,6 +10,7 @@ import pytest
 
 from hprofiler.analysis.spark.account import GROUPS, Account, account
 from hprofiler.analysis.spark.findings import account_findings, judge
+from hprofiler.analysis.spark.sweep import Late
 from hprofiler.analysis.spark.words import finding_text, sentence
 from hprofiler.app.spark_source import read_source
 from hprofiler.report.spark.account import account_part, account_record, remedy_of, what_if_line
@@ -393,6 +394,17 @@ def test_executors_that_come_late() -> None:
         "would save 90 s at most"
     )
     assert "initialExecutors" in remedy_of(first)
+
+
+def test_executors_that_come_late_for_another_stage() -> None:
+    """A long task has the only slot for 100 s."""
+    made = Made(a=1)
+    made.executor("b", 9, added=100_000)
+    made.job(0, 0, 100_000, (0,))
+    made.job(1, 0, 110_000, (1,))
+    made.stage(0, 0, 100_000, [(0, 100_000)])
+    made.stage(1, 0, 110_000, [(100_000, 10_000)] * 9, job=1)
+    assert of(made, 110_000).late == Late(100_000, 100_000, 10)
 
 
 @pytest.mark.parametrize(("every", "tasks"), [(3000, 72), (60_000, 1)])

@@ -146,7 +146,7 @@ class Sweep:
                 self._gap_queries[query] = self._gap_queries.get(query, 0) + time
             self._count_slots("no-stage", slots, 0, time)
             return
-        if code == "work" and slots < self._later_slots and since < self._tasks.last_launch[number]:
+        if code == "work" and slots < self._later_slots and since < self._tasks.newest_launch:
             self._count_late(slots, total, time)
         if code == "work":
             self._running.work(time)
@@ -300,13 +300,14 @@ class _Running:
 class _Tasks:
     """Begins and ends of all tasks, also of those that failed. The columns of a stage are read when its first
     task can have begun, and kept until its last one has ended. `last_launch` is when the last task of each
-    stage that was read began for the first time."""
+    stage that was read began for the first time, `newest_launch` the last of them all."""
 
     def __init__(self, stages: Sequence[ReplayStage], until: int) -> None:
         self._stages, self._until = stages, until
         self._waiting = sorted(range(len(stages)), key=lambda number: -_begin(stages[number]))
         self._next: list[tuple[int, Iterator[int]]] = []
         self.last_launch = array("q", bytes(8 * len(stages)))
+        self.newest_launch = 0
 
     def before(self, moment: int) -> Iterator[int]:
         """Those before a moment that were not asked for yet, by time: as numbers of that, the stage, and what
@@ -343,6 +344,7 @@ class _Tasks:
                         last_launch = launch
         first_tries = (min(one)[0] for one in tries.values() if one)
         self.last_launch[number] = max(last_launch, max(first_tries, default=0))
+        self.newest_launch = max(self.newest_launch, self.last_launch[number])
         repeats = [one for of_partition in tries.values() for one in _repeats(of_partition)]
         self._add(begins, number, _BEGINS)
         self._add(ends, number, _ENDS)

@@ -18,6 +18,8 @@ _MOMENTS = ("launch", "finish", "getting_result")
 def set_forward(application: Application, since: int, until: int) -> int:
     """By how many milliseconds the clock was set forward between two moments, of which the log has none in
     between. 0 if tasks do not show it."""
+    if until - since < _LEAST:
+        return 0
     tasks = []
     for stage in application.stages.values():
         if stage.start <= since and (stage.end >= until or not stage.end):
