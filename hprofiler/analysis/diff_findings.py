@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hprofiler._flamegraph import Profile, frame_category
 from hprofiler.analysis.diff import UNLIKE_CODE, Changes, MethodChange, Moved
 from hprofiler.analysis.diff_sides import Side
+from hprofiler.analysis.families import FAMILIES
 from hprofiler.analysis.findings import MOST, shown
 from hprofiler.analysis.subject import Finding, Part, says
 from hprofiler.analysis.trust import DEBUG_FLAGS
@@ -22,6 +23,8 @@ SELF_ONLY = "self-only"
 """Stacks are broken: there are no totals."""
 # Least change of the shares of unchanged methods that is worth a sentence.
 _FACTOR = 0.05
+# Well-known code is named first where it changed so many times as much as any method.
+_FAR_MORE = 1.25
 # Most candidates whose stacks are looked at, and most frames of a side; smaller ones do not count.
 _CANDIDATES = 50
 # A method with more of both sides is above nearly all: the innermost of these says what the others do.
@@ -72,7 +75,30 @@ def _changed(changes: Changes) -> list[Finding]:
     found = stacks.explained()
     usual = changes.unchanged.usual
     factor = stacks.factor if usual == 1 and found else usual
-    return [*([_sentence(changes, one) for one in found] or [_nothing(changes)]), *shares_moved(factor)]
+    sentences = [_sentence(changes, one) for one in found] or [_nothing(changes)]
+    most = max((abs(one.moved.change) for one in found), default=0.0)
+    return [*_known_code(changes, most), *sentences, *shares_moved(factor)]
+
+
+def _known_code(changes: Changes, most: float) -> list[Finding]:
+    """Well-known code that changed by far more than any method: it is many, or their totals are not known.
+
+    `most` is the largest change of a method that is named.
+    """
+    usual = 1.0 if changes.absolute else changes.unchanged.usual
+    known = [(FAMILIES[code], moved) for code, moved in changes.categories if code in FAMILIES]
+    if not known or changes.unlike_code:
+        return []
+    family, moved = max(known, key=lambda one: abs(one[1].after - one[1].before * usual))
+    beside_others = abs(moved.after - moved.before * usual)
+    if not moved.beyond or beside_others <= (moved.noise or 0.0) or abs(moved.change) <= _FAR_MORE * most:
+        return []
+    size = f"{points_of(changes, abs(moved.change))}{'' if changes.absolute else ' points'}"
+    of = "" if changes.absolute else f" of {changes.share_of}"
+    share = f"from {_amount(changes, moved.before)} to {_amount(changes, moved.after)}"
+    takes = f" takes {size} {'more' if moved.change > 0 else 'less'}{of}: "
+    doing = f"{family.doing[0].upper()}{family.doing[1:]}"
+    return [says("known-code", f"{doing}{takes}", ("share", share), ".")]
 
 
 def shares_moved(factor: float) -> list[Finding]:

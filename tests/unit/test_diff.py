@@ -300,6 +300,19 @@ def test_what_explains_a_change_is_named_first(tmp_path, old, new, says):
     assert len(texts) == len(says) + ("jit" in old), texts
 
 
+def test_well_known_code_is_named_first_where_no_method_has_all_of_it(tmp_path):
+    """Callers may be wrong, so that the total of what all of it is below is not known."""
+    parts = "".join(
+        f"main;java/util/regex/Pattern${name}.match 700\n" for name in ("Start", "Slice", "CharProperty")
+    )
+    sides = [run_of(tmp_path / name, service(**BASE) + more) for name, more in (("a", ""), ("b", parts))]
+    first = findings_of_changes(compare(*sides))[0]
+    assert (
+        first.text
+        == "Matching regular expressions takes 35.7 points more of CPU time: from 0\u202f% to 35.7\u202f%."
+    )
+
+
 def test_terminal_page_and_json_say_the_same(tmp_path):
     sides = [run_of(tmp_path / name, service(**costs)) for name, costs in (("a", COMPILED), ("b", ONCE))]
     done = diff(*sides, "--json", "-o", tmp_path / "x.html")
