@@ -159,6 +159,7 @@ def test_a_job_of_jvms_and_python_is_one_picture(
     }
     assert engines == {
         **dict.fromkeys(("driver", "executor 1", "executor 2"), "async-profiler"),
+        "python python_udf.py of driver": "pyspy",
         **dict.fromkeys(("python of executor 1", "python of executor 2"), "pyspy"),
     }, result
     spent = {one["method"]: one["total"] for one in event["hottest"]}
