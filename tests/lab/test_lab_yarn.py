@@ -215,6 +215,18 @@ def test_each_stage_has_its_own_method(yarn: YarnCluster, coordinator: Coordinat
     assert json.loads(result.out)["spark"]["application"] == app.id
 
 
+@pytest.mark.nightly
+def test_executors_of_dynamic_allocation_join(yarn: YarnCluster, coordinator: Coordinator) -> None:
+    """Their samples are divided by stages too, and their CPU time is that which Spark counts."""
+    with running(yarn.growing()) as app:
+        app.wait_until_busy(1)
+        result = coordinator.run("-f", "300", "-t", "75", "-j", app.id, *CLUSTER, "--json")
+    found = stages.divided(result)
+    joined = {one["label"] for one in json.loads(result.out)["processes"] if one["joined"]}
+    assert joined == {"executor 2", "executor 3"}, result.out
+    assert found.right > stages.LEAST and found.wrong_share < 0.02 and 0.9 < found.cpu_ratio < 1.1, found
+
+
 # Other jobs
 
 

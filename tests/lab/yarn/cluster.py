@@ -91,14 +91,17 @@ class YarnCluster:
         user: str = "yarn",
         job: str = "SparkBurn",
         cores: int = 1,
+        more: dict[str, str] | None = None,
     ) -> Application:
-        """Submit one of the lab's own jobs with these arguments, from the coordinator's machine."""
+        """Submit one of the lab's own jobs with these arguments and `more` settings, from the coordinator's
+        machine."""
         settings = {
             "spark.executor.instances": str(executors),
             "spark.executor.cores": str(cores),
             "spark.executor.heartbeatInterval": "2s",
             "spark.submit.deployMode": mode,
             "spark.yarn.queue": queue,
+            **(more or {}),
         }
         program = ["--class", job, str(self.software.jobs), *arguments]
         return self._spark_submit(self.software.spark, settings, program, user)
@@ -107,6 +110,19 @@ class YarnCluster:
         """Submit the job whose stages have tasks of 200 ms and a method each."""
         arguments = [how, "600", "30", str(stages.TASK_MILLISECONDS)]
         return self.spark(*arguments, job="SparkStages", cores=stages.HOW[how])
+
+    def growing(self) -> Application:
+        """The same, with an executor more every 15 s while tasks wait, up to three."""
+        allocation = {
+            "enabled": "true",
+            "shuffleTracking.enabled": "true",
+            "maxExecutors": "3",
+            "schedulerBacklogTimeout": "15s",
+            "sustainedSchedulerBacklogTimeout": "15s",
+        }
+        more = {f"spark.dynamicAllocation.{name}": value for name, value in allocation.items()}
+        arguments = ["turns", "600", "60", str(stages.TASK_MILLISECONDS)]
+        return self.spark(*arguments, job="SparkStages", executors=1, more=more)
 
     def client(self, home: Path) -> tuple[dict[str, str], dict[str, str]]:
         """The settings and the environment of a driver beside the coordinator, by the PySpark at `home`."""
