@@ -98,7 +98,7 @@ class RecordingVisit(Visit):
         self.outcomes += doubts(self.host.name, found)
         self._why_idle = idle_reason(found, self.host, self.search.selector)
         if not found.processes and not self._follows:
-            self._be_idle(session)
+            self._give_up(session)
             return None
         self._ledger.found(found.processes)
         try:
@@ -125,8 +125,7 @@ class RecordingVisit(Visit):
             self._note(outcome)
         self.processes = len(ready)
         if not ready and not self._follows:
-            self._end(session)
-            self.report("done", "nothing was recorded")
+            self._give_up(session)
             return None
         return session
 
@@ -141,9 +140,13 @@ class RecordingVisit(Visit):
             self._note(outcome)
         return cleared, engines
 
-    def _be_idle(self, session: AgentSession) -> None:
+    def _give_up(self, session: AgentSession) -> None:
+        """End without a recording."""
         self._end(session)
-        self.report("idle", self._why_idle)
+        if self._ledger.processes:
+            self.report("done", "nothing was recorded")
+        else:
+            self.report("idle", self._why_idle)
 
     def _note_cpu_without_effect(self) -> None:
         if self.facts and self._care.agent_cpu > self.facts.cpus > 0:
@@ -167,7 +170,7 @@ class RecordingVisit(Visit):
         self.enter("wait")
         late = self._gate.wait(self.processes > 0)
         if not self._gate.found:
-            self._be_idle(session)
+            self._give_up(session)
             return False
         if self._follows:
             self.joining.follow(session)

@@ -135,6 +135,14 @@ def test_where_nothing_is_found_the_run_ends_unless_it_waits(fleet):
     assert lines(result) == {8: (Status.OK, "failed")}
 
 
+def test_where_nothing_can_be_recorded_the_run_ends_and_says_why(fleet):
+    refused = "read(); outcome(7, 'failed', stage='prepare', reason='no'); say('ready', processes=[]); read()"
+    hosts = fleet(one=f"hello(); found(7); {refused}")
+    (result,) = hosts.collect(following=Following()).values()
+    assert lines(result) == {7: (Status.FAILED, "failed")}
+    assert (hosts.progress[-1].stage, hosts.progress[-1].detail) == ("done", "nothing was recorded")
+
+
 def test_a_job_on_hosts_is_over_when_its_last_process_has_been_gone_for_a_while(fleet, monkeypatch):
     monkeypatch.setattr(following, "QUIET_SECONDS", 0.3)
     body = f"{PRELUDE}hello(); found(7); prepared(7); followed(); recording(7); ended(7); read(); end()"
