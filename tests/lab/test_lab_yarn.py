@@ -164,7 +164,7 @@ def test_an_executor_that_is_killed_and_its_successor(
     """The driver requests another executor, which joins the recording."""
     found = processes(coordinator.run("ps", "-j", job.id, "--match", "spark-executor", *CLUSTER, "--json"))
     victim, new = found[0], str(1 + max(int(one["labels"]["executor"]) for one in found))
-    recording = coordinator.start("-t", "45", "-j", job.id, *CLUSTER)
+    recording = coordinator.start("-t", "80", "-j", job.id, *CLUSTER)
     recording.wait_until_recording(3 if len({one["host"] for one in found}) == 3 else 2)
     yarn.lab.hosts[victim["host"]].run(["kill", "-9", str(victim["pid"])])
     result = recording.result()
@@ -220,7 +220,7 @@ def test_executors_of_dynamic_allocation_join(yarn: YarnCluster, coordinator: Co
     """Their samples are divided by stages too, and their CPU time is that which Spark counts."""
     with running(yarn.growing()) as app:
         app.wait_until_busy(1)
-        result = coordinator.run("-f", "300", "-t", "75", "-j", app.id, *CLUSTER, "--json")
+        result = coordinator.run("-f", "300", "-t", "90", "-j", app.id, *CLUSTER, "--json")
     found = stages.divided(result)
     joined = {one["label"] for one in json.loads(result.out)["processes"] if one["joined"]}
     assert joined == {"executor 2", "executor 3"}, result.out

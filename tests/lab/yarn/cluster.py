@@ -121,7 +121,7 @@ class YarnCluster:
             "sustainedSchedulerBacklogTimeout": "15s",
         }
         more = {f"spark.dynamicAllocation.{name}": value for name, value in allocation.items()}
-        arguments = ["turns", "600", "60", str(stages.TASK_MILLISECONDS)]
+        arguments = ["turns", "600", "300", str(stages.TASK_MILLISECONDS)]
         return self.spark(*arguments, job="SparkStages", executors=1, more=more)
 
     def client(self, home: Path) -> tuple[dict[str, str], dict[str, str]]:
