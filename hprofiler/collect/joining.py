@@ -79,13 +79,16 @@ class Joining:
         if seconds:
             self._ledger.joined(pid, seconds)
 
-    def is_late(self, outcome: ProcessOutcome) -> bool:
-        """Whether it is of a process that was to join after the end: then it has no part in the run."""
-        if outcome.pid is not None:
-            self.running.discard(outcome.pid)
-            if outcome.code == _OVER:
-                self._ledger.forget(outcome.pid)
-        return outcome.code == _OVER
+    def ended(self, outcome: ProcessOutcome) -> bool:
+        """The recording of a process is over. False for one that was to join after the end: it has no part in
+        the run."""
+        if outcome.pid is None:
+            return True
+        self.running.discard(outcome.pid)
+        if outcome.code != _OVER:
+            return True
+        self._ledger.forget(outcome.pid)
+        return False
 
     def missed(self) -> list[Outcome]:
         """Outcomes of containers in which nothing was found in all the time."""

@@ -206,8 +206,9 @@ class RecordingVisit(Visit):
                 self._fetching.pauses(event, self._ledger)
             elif isinstance(event, MetricsMessage):
                 self._fetching.metrics(event)
-            elif isinstance(event, ProcessOutcome) and not self.joining.is_late(event):
-                self._note(self._reconnect.explained(event))
+            elif isinstance(event, ProcessOutcome):
+                if self.joining.ended(event):
+                    self._note(self._reconnect.explained(event))
             elif isinstance(event, Done):
                 self.note_left(event.left)
                 self.outcomes += self._reconnect.lines()
