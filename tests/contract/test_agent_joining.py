@@ -94,7 +94,7 @@ def assert_recorded(result: Result, pid: int, burnt: float) -> None:
     methods = ("Burner.hotAlpha", "Burner.warm", "Burner.cool")
     stacks = result.of(pid).stacks(value=1)
     nanos = sum(n for stack, n in stacks if any(frame.startswith(methods) for frame in stack))
-    assert nanos > 0.85 * burnt, (nanos, burnt, outcome)
+    assert nanos > 0.85 * burnt, (nanos, burnt, result.of(pid).head(), outcome["reason"], stacks[:20])
 
 
 def test_short_jvms_are_recorded_from_soon_after_their_start_to_their_end(agent, launch, word):
@@ -126,7 +126,8 @@ def test_a_short_jvm_by_perf(agent, launch, word):
     burnt = jvm.lives_on()
     agent.outcome(pid)
     head = agent.stop().of(pid).head()
-    assert head["cpu_seconds"] > 0.8 * burnt / 1e9, head
+    # The CPU time of its last second is that of the samples at least.
+    assert head["cpu_seconds"] > 0.5 * burnt / 1e9, head
 
 
 def test_a_short_jvm_whose_container_is_gone(agent, launch, word):

@@ -144,6 +144,12 @@ impl Finding {
             || self.is_wanted(process) && self.is_in_container(process)
     }
 
+    /// Whether what is found of others may depend on this process: as their ancestor, or by its claim of a container.
+    pub fn matters(&self, process: &Seen) -> bool {
+        let claims = self.containers.is_some() && self.is_in_container(process);
+        process.jvm.is_some() || claims || self.may_find(process)
+    }
+
     fn is_in_container(&self, process: &Seen) -> bool {
         let alone = std::slice::from_ref(process);
         self.containers.is_none() || self.memberships(alone).iter().any(Option::is_some)

@@ -1,22 +1,24 @@
 //! Processes that appear during a recording.
 //!
 //! A look reads only what is new. Whether a process is meant may depend on others (claims of containers, parents), so
-//! as soon as there is a candidate, all processes are searched as for a `find`.
+//! as soon as there is a candidate, all that may matter are read, and searched as for a `find`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::iter::successors;
 use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::discovery::find::{Finding, Matches};
-use crate::discovery::scan::{self, Scanned, Seen};
+use crate::discovery::scan::{self, Scanned, Seen, MOST_PARENTS};
 use crate::jvm::young::age;
 use crate::os::proc::{pids, stat};
 use crate::os::threads::STACK;
 
 const EVERY: Duration = Duration::from_millis(500);
-/// How many times as long as the last look took the agent rests before the next one.
-const REST: u32 = 20;
+/// The agent rests before the next look, this many times as long as the last one took, but not for longer than this.
+const REST: u32 = 4;
+const LONGEST_REST: Duration = Duration::from_secs(2);
 /// Before that a process may be a copy of its parent that is about to execute another program.
 const NEWBORN: Duration = Duration::from_millis(100);
 /// Before that a process may still become what is meant: a JVM maps its library, a script executes a program.
@@ -44,7 +46,7 @@ impl Follower {
                 if let Some(matches) = looks.look() {
                     send(matches);
                 }
-                let rest = (began.elapsed() * REST).max(EVERY);
+                let rest = (began.elapsed() * REST).clamp(EVERY, LONGEST_REST);
                 if ended.recv_timeout(rest) != Err(RecvTimeoutError::Timeout) {
                     return;
                 }
@@ -64,6 +66,16 @@ struct Known {
     identity: Option<(u64, String)>,
     /// Until when it is read by each look. None: it is not read again.
     young: Option<Instant>,
+    /// Whether what is found of others may depend on it.
+    matters: bool,
+}
+
+impl Known {
+    /// How long it is still read.
+    fn left(&self) -> Duration {
+        let left = |until: Instant| until.saturating_duration_since(Instant::now());
+        self.young.map_or(Duration::ZERO, left)
+    }
 }
 
 struct Looks {
@@ -102,9 +114,9 @@ impl Looks {
         }
         let scanned = scan::some(new.clone(), &self.excluded);
         let all = scanned.seen.iter().chain(&scanned.own);
-        let candidates: HashSet<i32> = all
+        let candidates: HashMap<i32, i32> = all
             .filter(|process| self.is_candidate(process))
-            .map(|process| process.pid)
+            .map(|process| (process.pid, process.ppid))
             .collect();
         self.remember(&new, &scanned, &candidates);
         let first = !std::mem::replace(&mut self.begun, true);
@@ -113,9 +125,27 @@ impl Looks {
         }
         let all = match first {
             true => scanned,
-            false => scan::processes(&self.excluded),
+            false => scan::some(self.that_matter(candidates), &self.excluded),
         };
-        Some(self.find(all))
+        let found = self.find(all);
+        for process in &found.processes {
+            if let Some(known) = self.known.get_mut(&process.pid) {
+                known.young = None;
+            }
+        }
+        Some(found)
+    }
+
+    /// The candidates, their ancestors, and others that matter.
+    fn that_matter(&self, candidates: HashMap<i32, i32>) -> Vec<i32> {
+        let known = self.known.iter().filter(|(_, known)| known.matters);
+        let mut pids: BTreeSet<i32> = known.map(|(pid, _)| *pid).collect();
+        for (pid, parent) in candidates {
+            let parents = successors(Some(parent), |pid| Some(stat::of(*pid)?.ppid));
+            pids.extend(parents.take(MOST_PARENTS).filter(|pid| *pid > 0));
+            pids.insert(pid);
+        }
+        pids.into_iter().collect()
     }
 
     /// Settled processes that have executed another program, or whose pids belong to others now.
@@ -137,32 +167,31 @@ impl Looks {
         !is_unready(process) && self.finding.may_find(process)
     }
 
-    fn remember(&mut self, new: &[i32], scanned: &Scanned, candidates: &HashSet<i32>) {
-        let now = Instant::now();
-        let mut ages = BTreeMap::new();
-        for process in scanned.seen.iter().chain(&scanned.own) {
-            // A JVM that is not meant does not change.
-            let settled =
-                process.jvm.is_some() && !is_unready(process) && !candidates.contains(&process.pid);
-            let age = age(process.start_time);
-            ages.insert(process.pid, if settled { SETTLED } else { age });
-        }
+    fn remember(&mut self, new: &[i32], scanned: &Scanned, candidates: &HashMap<i32, i32>) {
+        let seen = scanned.seen.iter().chain(&scanned.own);
+        let seen: HashMap<i32, &Seen> = seen.map(|process| (process.pid, process)).collect();
         for pid in new {
-            let identity = ages.get(pid).and_then(|_| stat::identity(*pid));
+            let seen = seen.get(pid);
+            let identity = seen.and_then(|_| stat::identity(*pid));
             let before = self.known.remove(pid);
-            let same = before.filter(|before| before.identity == identity);
-            let left = match ages.get(pid) {
-                Some(age) => SETTLED.saturating_sub(*age),
-                None if self.begun => SETTLED,
-                None => Duration::ZERO,
+            // A JVM that is not meant does not change.
+            let is_other_jvm =
+                |it: &&Seen| it.jvm.is_some() && !is_unready(it) && !candidates.contains_key(pid);
+            let left = match (seen, &before) {
+                (Some(it), _) if is_other_jvm(it) => Duration::ZERO,
+                (_, Some(before)) if before.identity == identity => before.left(),
+                // It has executed another program.
+                (_, Some(_)) => SETTLED,
+                (Some(it), None) => SETTLED.saturating_sub(age(it.start_time)),
+                (None, None) if self.begun => SETTLED,
+                (None, None) => Duration::ZERO,
             };
-            // What has executed another program is young again.
-            let until = match same {
-                Some(Known { young: until, .. }) => until,
-                None => Some(now + left),
+            let known = Known {
+                identity,
+                young: (!left.is_zero()).then(|| Instant::now() + left),
+                matters: seen.is_some_and(|it| self.finding.matters(it)),
             };
-            let young = until.filter(|until| *until > now);
-            self.known.insert(*pid, Known { identity, young });
+            self.known.insert(*pid, known);
         }
     }
 
@@ -188,4 +217,64 @@ fn is_unready(process: &Seen) -> bool {
     let age = age(process.start_time);
     let is_launcher = process.jvm.is_none() && process.program == "java";
     age < NEWBORN || is_launcher && age < SETTLED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    /// Looks until a look finds something, or until `enough`.
+    fn look(looks: &mut Looks, enough: impl Fn(&Looks) -> bool) -> Option<Matches> {
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            assert!(Instant::now() < until);
+            let found = looks.look();
+            if found.is_some() || enough(looks) {
+                return found;
+            }
+        }
+    }
+
+    fn looks_for(regex: &str) -> Looks {
+        let request =
+            format!(r#"{{"selector":{{"kind":"regex","regex":"^{regex}$"}},"native":true}}"#);
+        let finding = Finding::new(serde_json::from_str(&request).unwrap()).unwrap();
+        Looks::new(finding, HashSet::new())
+    }
+
+    fn is_found(found: Option<Matches>, child: &mut Child) {
+        let pid = child.id() as i32;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let found = found.unwrap().processes;
+        assert!(found.iter().map(|it| it.pid).eq([pid]));
+    }
+
+    #[test]
+    fn a_process_is_found_once_it_is_no_copy_of_its_parent() {
+        let mut looks = looks_for("sleep 61[.]717");
+        assert!(looks.look().is_none());
+        let mut child = Command::new("sleep").arg("61.717").spawn().unwrap();
+        let found = look(&mut looks, |_| false);
+        assert!(found.as_ref().unwrap().searched < looks.known.len());
+        assert!(looks.look().is_none(), "it is not young any more");
+        is_found(found, &mut child);
+        looks.look();
+        assert!(!looks.known.contains_key(&(child.id() as i32)));
+    }
+
+    #[test]
+    fn a_process_that_executes_another_program_late_is_read_again() {
+        let mut looks = looks_for("sleep 61[.]718");
+        let mut script = Command::new("sh");
+        script.args(["-c", "read line; exec sleep 61.718"]);
+        let mut child = script.stdin(Stdio::piped()).spawn().unwrap();
+        let pid = child.id() as i32;
+        let is_settled = |looks: &Looks| looks.known[&pid].young.is_none();
+        assert!(look(&mut looks, is_settled).is_none());
+        drop(child.stdin.take());
+        let found = look(&mut looks, |_| false);
+        is_found(found, &mut child);
+    }
 }

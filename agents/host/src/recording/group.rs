@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::engine::api::{Job, Libraries, Shared};
-use crate::metrics::{Chosen as Measured, MetricsLog};
+use crate::metrics::MetricsLog;
 use crate::recording::member::{Member, Phase};
 use crate::recording::process::{Finished, Order, Report};
 use crate::recording::span::Span;
@@ -230,15 +230,8 @@ impl Recordings {
             Report::Started { engine, sources } => {
                 member.phase = Phase::Running;
                 member.limit = (self.step == Step::Record).then_some(last_limit);
-                let published = member.published.take();
                 if let Some(metrics) = &self.metrics {
-                    metrics.add(Measured {
-                        pid,
-                        start_time: member.start_time,
-                        published,
-                    });
-                } else {
-                    member.published = published;
+                    metrics.add(member.measured());
                 }
                 sink.send_event(&Event::Started {
                     pid,
@@ -317,13 +310,8 @@ impl Recordings {
         }
         let members = self.members.iter_mut();
         let running = members.filter(|member| member.phase == Phase::Running);
-        let measured = running.map(|member| Measured {
-            pid: member.pid,
-            start_time: member.start_time,
-            published: member.published.take(),
-        });
         self.metrics = Some(MetricsLog::begin(
-            measured.collect(),
+            running.map(Member::measured).collect(),
             sampling.counters.clone(),
             self.span.left(),
             self.shared.clock_offset,

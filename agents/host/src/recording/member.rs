@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use crate::engine::api::Job;
+use crate::metrics::Chosen;
 use crate::os::threads::{self, STACK};
 use crate::recording::process::{self, Finished, Order, Report};
 use crate::wire::outcome::Stage;
@@ -28,7 +29,7 @@ pub struct Member {
     /// Whether its thread has ended.
     pub ended: bool,
     /// The file of a JVM's performance data.
-    pub published: Option<File>,
+    published: Option<File>,
     /// Whether it starts as soon as it is ready.
     joins: bool,
     orders: Sender<Order>,
@@ -87,6 +88,15 @@ impl Member {
             false => (Phase::Ready, None),
         };
         self.published = published;
+    }
+
+    /// Whose metrics are read, with the file that its JVM publishes.
+    pub fn measured(&mut self) -> Chosen {
+        Chosen {
+            pid: self.pid,
+            start_time: self.start_time,
+            published: self.published.take(),
+        }
     }
 
     pub fn over(&mut self) {

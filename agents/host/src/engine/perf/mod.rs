@@ -68,7 +68,7 @@ pub fn prepare(job: &Job, target: Target, findings: Arc<Findings>) -> Result<Pre
     if events.is_empty() {
         return Err(Failure::all(refused));
     }
-    let mut command = Command::new(perf, target.pid, rights.kernel, sampling);
+    let mut command = Command::new(perf, target.pid, rights.kernel, sampling, job.duration());
     let (events, impossible) = command.possible(events, target.status.threads, &shared.perf)?;
     refused.extend(impossible);
     if events.is_empty() {

@@ -108,8 +108,8 @@ pub struct Command {
 }
 
 impl Command {
-    /// `kernel`: whether the kernel may be sampled.
-    pub fn new(perf: Perf, pid: i32, kernel: bool, sampling: &Sampling) -> Self {
+    /// `kernel`: whether the kernel may be sampled. `duration`: seconds.
+    pub fn new(perf: Perf, pid: i32, kernel: bool, sampling: &Sampling, duration: f64) -> Self {
         let most = kernel_setting("perf_event_max_sample_rate").unwrap_or(i32::MAX);
         let frequency = sampling.frequency.min(most.max(1) as u32);
         let bursts = sampling.events.iter().any(|event| event != "cpu");
@@ -119,7 +119,7 @@ impl Command {
             kernel,
             asked_frequency: sampling.frequency,
             frequency,
-            seconds: sampling.duration.ceil() as u64 + LEASE,
+            seconds: duration.ceil() as u64 + LEASE,
             pages: pages(frequency, bursts),
             says_begin: false,
         }
@@ -319,7 +319,7 @@ mod tests {
         let events = sampling.events.iter().map(|name| Event::new(name).unwrap());
         let events = events.collect();
         (
-            Command::new(Perf::at(path.to_owned()), 1, true, &sampling),
+            Command::new(Perf::at(path.to_owned()), 1, true, &sampling, 1.0),
             events,
         )
     }
