@@ -102,7 +102,7 @@ def test_a_worker_counts_for_the_stage_of_its_task(job, tmp_path):
     counts = samples_of(Profile.read(run / "cluster" / "cpu.pb.gz"), FIRST, SECOND)
     spent = {one["name"]: one["python_cpu_seconds"] for one in event["slices"]["stages"]}
     share = counts[FIRST] / sum(counts.values())
-    assert share > 0.6 and sum(counts.values()) > 500, counts
+    assert share > 0.6 and sum(counts.values()) > 150, counts  # 1000 on an idle machine
     assert spent["stage 0.0"] / sum(spent.values()) == pytest.approx(share, abs=0.02), (spent, counts)
     seconds = sum(counts.values()) / event["totals"]["samples"] * event["totals"]["cpu"] / 1e9
     assert sum(spent.values()) > 0.95 * seconds, "the others are of several stages"
