@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hprofiler.spark.application import Application
+from hprofiler.spark.application import FAILED, RUNNING, Application
 from hprofiler.spark.causes import is_shut_down
 
 _EXIT = r"\bexit(?:ed)?\b\D{0,30}?"
@@ -62,7 +62,21 @@ def losses(application: Application) -> dict[str, str]:
             code = loss_code(one.reason)
             with_application = one.removed > stopping and code in _OF_STOPPING
             found[one.id] = "driver-end" if with_application else code
+    if application.properties.get("spark.dynamicAllocation.enabled") == "true":
+        asked = {id_ for id_, code in found.items() if code == "sigterm"}
+        found.update(dict.fromkeys(asked - _lost_with_tasks(application, asked), "idle"))
     return found
+
+
+def _lost_with_tasks(application: Application, ids: set[str]) -> set[str]:
+    """Those of executors that ran a task when they ended."""
+    numbers = {number: id_ for number, id_ in enumerate(application.executor_ids) if id_ in ids}
+    busy: set[str] = set()
+    for stage in application.stages.values() if numbers else ():
+        for executor, status in stage.tasks.columns("executor", "status"):
+            if status in (FAILED, RUNNING) and executor in numbers:
+                busy.add(numbers[executor])
+    return busy
 
 
 def loss_code(reason: str) -> str:

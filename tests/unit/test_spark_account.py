@@ -280,6 +280,29 @@ def test_why_the_last_task_of_a_stage_runs_alone(
     assert said in sentence(found)
 
 
+def test_a_stage_that_mostly_has_one_task_is_spoken_of_once() -> None:
+    """A tail of 4 s is less than the work of other stages, but most of its stage."""
+    made = Made(a=8)
+    made.job(0, 0, 11_000, (0, 1, 2))
+    for number, start in ((0, 0), (1, 3000)):
+        made.stage(number, start, start + 3000, [(start, 3000)] * 8)
+    made.stage(2, 6000, 11_000, [*[(6000, 1000)] * 7, (6000, 5000)])
+    made.application.end = START + 11_000
+    found = judge(made.application, Replay(made.application)).findings
+    assert sentence(found).startswith("Stage 2.0 takes 45% of the time, 80% of that with few tasks;")
+    assert "narrow" not in {one.code for one in found}
+
+
+def test_what_to_do_says_what_is_set_already() -> None:
+    made = Made(a=8)
+    made.job(0, 0, 10_000, (0,))
+    made.stage(0, 0, 10_000, [*[(0, 1000)] * 7, (0, 10_000)])
+    judged = judge(made.application, Replay(made.application))
+    settings = {"spark.speculation": "true", "spark.app.name": "x"}
+    text = account_part(judged.account, judged.findings, settings).text
+    assert text.count("(already set: spark.speculation=true)") == 1
+
+
 def test_damaged_applications() -> None:
     """Without a stage, without executors, with an end before the start, of which nothing has a time."""
     assert parts(of(Made(), 1000)) == {"before-first-stage": 1000}
@@ -291,7 +314,7 @@ def test_damaged_applications() -> None:
     nothing = Made()
     nothing.application.start = 0
     found = account(nothing.application, Replay(nothing.application))
-    assert parts(found) == {} and not account_part(found, ()).title
+    assert parts(found) == {} and not account_part(found, (), {}).title
 
 
 def test_the_record_and_the_table_have_all_of_it() -> None:
@@ -302,7 +325,7 @@ def test_the_record_and_the_table_have_all_of_it() -> None:
     record = account_record(judged.account)
     assert record["total"] == sum(record["groups"].values()) == sum(part["time"] for part in record["parts"])
     assert [part["name"] for part in record["parts"]] == [code for codes in GROUPS.values() for code in codes]
-    text = account_part(judged.account, judged.findings).text
+    text = account_part(judged.account, judged.findings, {}).text
     assert "90.0%  many tasks: not timed by Spark" in text and "10.0%  no stage, before" in text
 
 

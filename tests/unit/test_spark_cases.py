@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from hprofiler.analysis.spark.findings import judge
-from hprofiler.spark.application import Application, Executor, task_slots
+from hprofiler.spark.application import FAILED, SUCCESS, Application, Executor, task_slots
 from hprofiler.spark.figures import figures
 from hprofiler.spark.log.files import local_files
 from hprofiler.spark.log.reading import read_application
 from hprofiler.spark.losses import loss_code, losses
 from hprofiler.spark.memory import application_memory
 from hprofiler.spark.replay.schedule import Replay
+from tests.unit.spark_application import START, Made
 
 CASES = Path(__file__).with_name("spark") / "cases"
 
@@ -164,3 +165,14 @@ def test_databricks_names_its_own_version(tmp_path: Path) -> None:
     lines = ({"Event": "DBCEventLoggingListenerMetadata"}, environment)
     log.write_text("\n".join(map(json.dumps, lines)))
     assert read_application(local_files(log)).version == "15.4.x-scala2.12"
+
+
+@pytest.mark.parametrize(("status", "code"), [(SUCCESS, "idle"), (FAILED, "sigterm")])
+def test_dynamic_allocation_ends_executors_that_are_idle(status: int, code: str) -> None:
+    made = Made(a=2)
+    made.executor("b", 2, removed=5000)
+    made.application.executors["b"].reason = "Container exited with exit code 143"
+    made.application.properties["spark.dynamicAllocation.enabled"] = "true"
+    made.stage(0, 0, 60_000, [(0, 60_000), (0, 4000, {"executor": 1, "status": status})])
+    made.application.end = START + 60_000
+    assert losses(made.application) == {"b": code}

@@ -109,9 +109,13 @@ def ranked(
     much = sorted(
         (one for one in waste if made.share(one.seconds * 1000) >= _PART), key=lambda one: -one.seconds
     )
-    rest = [*parts[len(largest) :], *(one for one in waste if one not in much), *advice]
     caveats = [one for one in stage if one.code == "replay-error"]
     own = [one for one in stage if one not in caveats]
+    others = parts[len(largest) :]
+    if own and own[0].parameters.get("few", 0.0) >= _MOSTLY:
+        # That it mostly had few tasks is said with the stage.
+        others = [one for one in others if not _names(one, own[0].parameters["stage"])]
+    rest = [*others, *(one for one in waste if one not in much), *advice]
     first = [*much, *own]
     if largest and own and own[0].code == "stage-share" and _names(largest[0], own[0].parameters["stage"]):
         # It is that stage that the largest part is about.
@@ -192,6 +196,7 @@ def spark_findings(
             "does": does,
             "share": made.share(time),
             "cpu": made.did(place).get("cpu", 0.0),
+            "few": 1 - made.work[place] / time,
         }
         stands_out.append(SparkFinding("stage-share", parameters, time / 1000))
         said = {one.parameters.get("what") for one in stands_out}

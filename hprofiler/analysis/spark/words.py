@@ -134,7 +134,10 @@ def finding_text(finding: SparkFinding) -> str:
         shown["stage"] = whole_stage_name(shown["stage"], shown["attempts"])
     if finding.code == "stage-share":
         shown["stage"] = _named(shown["stage"], shown["does"])
-        shown["on_cpu"] = f", {shown['cpu']:.0%} of that on a CPU" if shown["cpu"] >= _MOSTLY else ""
+        most = f", {shown['few']:.0%} of that with few tasks" if shown["few"] >= _MOSTLY else ""
+        shown["on_cpu"] = most or (
+            f", {shown['cpu']:.0%} of that on a CPU" if shown["cpu"] >= _MOSTLY else ""
+        )
     if finding.code == "data-skew":
         shown["what"] = "records of the median" if shown["records"] else "median"
     elif "what" in shown:

@@ -77,7 +77,7 @@ def print_answer(
     else:
         parts = answer_parts(judged, found, recorded)
         first, *others = (part.text for part in parts)
-        account = account_part(judged.account, judged.findings).text
+        account = account_part(judged.account, judged.findings, judged.application.properties).text
         stages = stage_part(found, judged.plans.operations).text
         top = ["\n".join(head), account, what_if_line(judged.what_if).text]
         print("\n\n".join(filter(None, [*top, first, stages, *others])))

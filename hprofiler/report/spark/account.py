@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hprofiler.analysis.spark.account import GROUPS, Account, Part, StageTime
@@ -23,8 +24,8 @@ _NAMED = 2
 _MOSTLY = 0.5
 
 
-def account_part(made: Account, findings: Sequence[SparkFinding]) -> blocks.Part:
-    """The account, from the application's start to its end."""
+def account_part(made: Account, findings: Sequence[SparkFinding], settings: Mapping[str, str]) -> blocks.Part:
+    """The account, from the application's start to its end. `settings` are those of the application."""
     if not made.total:
         return blocks.Part()
     worth = [part for part in made.parts if made.share(part.time) >= _WORTH]
@@ -39,7 +40,8 @@ def account_part(made: Account, findings: Sequence[SparkFinding]) -> blocks.Part
         Column("part", number=False),
     )
     table = Table("account", columns, rows, in_terminal=("time", "share", "part", "most of it"))
-    todo = [f"{_subject(one)}: {remedy}" for one in findings if (remedy := remedy_of(one))]
+    remedies = ((_subject(one), remedy_of(one)) for one in findings)
+    todo = [f"{subject}: {remedy}{_set_already(remedy, settings)}" for subject, remedy in remedies if remedy]
     more = [Lines(["what to do:"]), Lines(todo, 4, True)] if todo else []
     about = "Every moment from the application’s start to its end is in one part."
     return blocks.Part(
@@ -118,6 +120,13 @@ def _gap(gap: Gap) -> str:
 
 def _stage(one: StageTime) -> str:
     return f"{duration(one.time / 1e3)} {whole_stage_name(one.stage, one.attempts)}"
+
+
+def _set_already(remedy: str, settings: Mapping[str, str]) -> str:
+    """Which of the settings that a remedy names the application has; Spark itself knows more."""
+    named = dict.fromkeys(re.findall(r"spark(?:\.\w+)+", remedy))
+    known = [f"{name}={settings[name]}" for name in named if name in settings]
+    return f" (already set: {', '.join(known)})" if known else ""
 
 
 def _subject(finding: SparkFinding) -> str:

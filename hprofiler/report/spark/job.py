@@ -76,7 +76,7 @@ def page_parts(judged: Judged, found: Figures, recorded: Recorded | None = None)
     """The parts below the headline of a page."""
     application = judged.application
     stages = stage_part(found, judged.plans.operations, _belongs(application, found))
-    first = account_part(judged.account, judged.findings)
+    first = account_part(judged.account, judged.findings, judged.application.properties)
     what_if = what_if_part(judged.what_if)
     over_time = timeline_part(application, judged.plans.operations)
     parts = [first, what_if, over_time, stages, *answer_parts(judged, found, recorded)]

@@ -143,8 +143,8 @@ REMEDIES = {
     "global sort or window without PARTITION BY; or use fewer slots",
     "narrow/few-tasks": "give the stage more partitions (spark.sql.shuffle.partitions, repartition, smaller "
     "input splits); or use fewer slots",
-    "narrow/tail": "spread the data of the slow tasks: salt or broadcast skewed keys, "
-    "spark.sql.adaptive.skewJoin.enabled, more partitions; if only a host is slow, spark.speculation",
+    "narrow/tail": "spread the data of the slow tasks: more partitions, salted keys, in a join a broadcast "
+    "or spark.sql.adaptive.skewJoin.enabled; if only a host is slow, spark.speculation",
     "narrow/retries": "see below why tasks failed, and mend that: all others waited for their next tries. "
     "More partitions or salted keys do not help",
     "narrow/tail/even": "its tasks take about equally long, and the last of them run alone: use as many "
@@ -198,7 +198,8 @@ REMEDIES = {
     "or use fewer slots",
     "slow-host": "look at that host (hprofiler run on it), or take it out of the cluster; spark.speculation "
     "starts copies of its tasks elsewhere",
-    "data-skew": "salt or broadcast the keys that most rows have, or spark.sql.adaptive.skewJoin.enabled",
+    "data-skew": "salt the keys that most rows have; in a join, broadcast the other side, or "
+    "spark.sql.adaptive.skewJoin.enabled",
     "data-skew/input": "one part of the input is much larger: split it (a file that is not compressed by "
     "gzip, smaller row groups, spark.sql.files.maxPartitionBytes), or repartition after it was read",
     "one-partition/input": "one part holds all of the input: split it (a file that is not compressed by "
