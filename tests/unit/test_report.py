@@ -12,7 +12,7 @@ from hprofiler.model import Status
 from hprofiler.report import make_report
 from hprofiler.runfolder import Coverage
 from tests.viewer.block import described, words
-from tests.viewer.made_run import MadeHost, make_run, spark_run
+from tests.viewer.made_run import FREQUENCY, MadeHost, changed, make_run, spark_run
 
 TWO = [
     ("big", {1: "a;hot 270\na;cold 30\n"}),
@@ -126,3 +126,25 @@ def test_without_a_sample_the_page_gives_the_reasons_and_no_picture_is_made(tmp_
     assert "Nothing was recorded" in page and "wrong \\u003ckey>" in page and "ssh-keygen -R a" in page
     assert '"columns":[]' in page and "application/octet-stream" not in page
     assert not folder.cluster_dir.exists()
+
+
+def test_cpu_seconds_of_several_engines_are_those_recorded(tmp_path):
+    """Each has as many samples as its CPU time has at one frequency; a second is that many of them."""
+    folder = make_run(tmp_path / "run", [MadeHost("h", {1: "a;hot 300\n", 2: "a (a.py) 300\n"})])
+    with changed(folder) as run:
+        jvm, python = run["hosts"][0]["recordings"]
+        jvm["engine"], python["engine"] = "async-profiler", "pyspy"
+        # It took more samples than its CPU time has, which the page must not count as time.
+        python["totals"]["samples"] *= 3
+    (event,) = described(make_report(folder.path).page)["events"]
+    assert event["second"]["per"] == 1e9 / FREQUENCY
+
+
+def test_the_page_of_one_pid_is_called_after_its_process(tmp_path):
+    titles = {
+        described(make_report(make_run(tmp_path / name, [MadeHost("h", pids, label="Etl")], name).path).page)[
+            "title"
+        ]
+        for name, pids in (("pid:1", {1: "a 9\n"}), ("java", {1: "a 9\n", 2: "a 9\n"}))
+    }
+    assert titles == {"Etl", "java"}
