@@ -3,8 +3,7 @@
 //! A look reads only what is new. Whether a process is meant may depend on others (claims of containers, parents), so
 //! as soon as there is a candidate, all that may matter are read, and searched as for a `find`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::iter::successors;
+use std::collections::HashSet;
 use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -62,6 +61,7 @@ impl Follower {
 
 /// What is known of a process.
 struct Known {
+    pid: i32,
     /// When it started, and its program. None: it has no command line, like a thread of the kernel.
     identity: Option<(u64, String)>,
     /// Until when it is read by each look. None: it is not read again.
@@ -81,7 +81,8 @@ impl Known {
 struct Looks {
     finding: Finding,
     excluded: HashSet<i32>,
-    known: BTreeMap<i32, Known>,
+    /// By pid.
+    known: Vec<Known>,
     /// The first pid to be checked by the next look.
     next: i32,
     begun: bool,
@@ -92,32 +93,33 @@ impl Looks {
         Self {
             finding,
             excluded,
-            known: BTreeMap::new(),
+            known: Vec::new(),
             next: 0,
             begun: false,
         }
     }
 
+    fn place(&self, pid: i32) -> Result<usize, usize> {
+        self.known.binary_search_by_key(&pid, |known| known.pid)
+    }
+
     /// None: there is no candidate.
     fn look(&mut self) -> Option<Matches> {
-        let there: HashSet<i32> = pids().into_iter().collect();
-        self.known.retain(|pid, _| there.contains(pid));
-        let is_new = |pid: &i32| match self.known.get(pid) {
-            Some(known) => known.young.is_some(),
-            None => true,
-        };
-        let mut new: Vec<i32> = there.into_iter().filter(is_new).collect();
-        new.extend(self.changed());
+        let mut new = pids();
         new.sort_unstable();
+        self.known
+            .retain(|known| new.binary_search(&known.pid).is_ok());
+        let changed = self.changed();
+        new.retain(|pid| match self.place(*pid) {
+            Ok(place) => self.known[place].young.is_some() || changed.contains(pid),
+            Err(_) => true,
+        });
         if new.is_empty() {
             return None;
         }
         let scanned = scan::some(new.clone(), &self.excluded);
-        let all = scanned.seen.iter().chain(&scanned.own);
-        let candidates: HashMap<i32, i32> = all
-            .filter(|process| self.is_candidate(process))
-            .map(|process| (process.pid, process.ppid))
-            .collect();
+        let mut candidates: Vec<&Seen> = scanned.seen.iter().chain(&scanned.own).collect();
+        candidates.retain(|process| self.is_candidate(process));
         self.remember(&new, &scanned, &candidates);
         let first = !std::mem::replace(&mut self.begun, true);
         if candidates.is_empty() {
@@ -125,41 +127,55 @@ impl Looks {
         }
         let all = match first {
             true => scanned,
-            false => scan::some(self.that_matter(candidates), &self.excluded),
+            false => scan::some(self.that_matter(&candidates), &self.excluded),
         };
         let found = self.find(all);
         for process in &found.processes {
-            if let Some(known) = self.known.get_mut(&process.pid) {
-                known.young = None;
+            if let Ok(place) = self.place(process.pid) {
+                self.known[place].young = None;
             }
         }
         Some(found)
     }
 
     /// The candidates, their ancestors, and others that matter.
-    fn that_matter(&self, candidates: HashMap<i32, i32>) -> Vec<i32> {
-        let known = self.known.iter().filter(|(_, known)| known.matters);
-        let mut pids: BTreeSet<i32> = known.map(|(pid, _)| *pid).collect();
-        for (pid, parent) in candidates {
-            let parents = successors(Some(parent), |pid| Some(stat::of(*pid)?.ppid));
-            pids.extend(parents.take(MOST_PARENTS).filter(|pid| *pid > 0));
-            pids.insert(pid);
+    fn that_matter(&self, candidates: &[&Seen]) -> Vec<i32> {
+        let known = self.known.iter().filter(|known| known.matters);
+        let mut pids: Vec<i32> = known.map(|known| known.pid).collect();
+        for process in candidates {
+            pids.push(process.pid);
+            let mut pid = process.ppid;
+            for _ in 0..MOST_PARENTS {
+                pids.push(pid);
+                pid = stat::of(pid).map_or(0, |stat| stat.ppid);
+            }
         }
-        pids.into_iter().collect()
+        pids.retain(|pid| *pid > 0);
+        pids.sort_unstable();
+        pids.dedup();
+        pids
     }
 
     /// Settled processes that have executed another program, or whose pids belong to others now.
     fn changed(&mut self) -> Vec<i32> {
-        let known = self
+        let (before, from) = self
             .known
-            .range(self.next..)
-            .chain(self.known.range(..self.next));
-        let settled = known.filter(|(_, known)| known.young.is_none() && known.identity.is_some());
-        let mut checked = settled.take(CHECKED + 1);
-        let first = checked.by_ref().take(CHECKED);
-        let changed = first.filter(|(pid, known)| stat::identity(**pid) != known.identity);
-        let changed = changed.map(|(pid, _)| *pid).collect();
-        self.next = checked.next().map_or(0, |(pid, _)| *pid);
+            .split_at(self.known.partition_point(|known| known.pid < self.next));
+        let (mut changed, mut checked) = (Vec::new(), 0);
+        self.next = 0;
+        for known in from.iter().chain(before) {
+            if known.young.is_some() || known.identity.is_none() {
+                continue;
+            }
+            if checked == CHECKED {
+                self.next = known.pid;
+                break;
+            }
+            checked += 1;
+            if stat::identity(known.pid) != known.identity {
+                changed.push(known.pid);
+            }
+        }
         changed
     }
 
@@ -167,16 +183,20 @@ impl Looks {
         !is_unready(process) && self.finding.may_find(process)
     }
 
-    fn remember(&mut self, new: &[i32], scanned: &Scanned, candidates: &HashMap<i32, i32>) {
-        let seen = scanned.seen.iter().chain(&scanned.own);
-        let seen: HashMap<i32, &Seen> = seen.map(|process| (process.pid, process)).collect();
-        for pid in new {
-            let seen = seen.get(pid);
-            let identity = seen.and_then(|_| stat::identity(*pid));
-            let before = self.known.remove(pid);
+    fn remember(&mut self, new: &[i32], scanned: &Scanned, candidates: &[&Seen]) {
+        for &pid in new {
+            let mut seen = scanned.own.iter();
+            let seen = match scanned.seen.binary_search_by_key(&pid, |it| it.pid) {
+                Ok(place) => Some(&scanned.seen[place]),
+                Err(_) => seen.find(|it| it.pid == pid),
+            };
+            let identity = seen.and_then(|_| stat::identity(pid));
+            let before = self.place(pid).map(|place| self.known.remove(place)).ok();
             // A JVM that is not meant does not change.
-            let is_other_jvm =
-                |it: &&Seen| it.jvm.is_some() && !is_unready(it) && !candidates.contains_key(pid);
+            let is_other_jvm = |it: &Seen| {
+                let is_candidate = candidates.iter().any(|one| one.pid == pid);
+                it.jvm.is_some() && !is_unready(it) && !is_candidate
+            };
             let left = match (seen, &before) {
                 (Some(it), _) if is_other_jvm(it) => Duration::ZERO,
                 (_, Some(before)) if before.identity == identity => before.left(),
@@ -187,11 +207,13 @@ impl Looks {
                 (None, None) => Duration::ZERO,
             };
             let known = Known {
+                pid,
                 identity,
                 young: (!left.is_zero()).then(|| Instant::now() + left),
                 matters: seen.is_some_and(|it| self.finding.matters(it)),
             };
-            self.known.insert(*pid, known);
+            let place = self.known.partition_point(|known| known.pid < pid);
+            self.known.insert(place, known);
         }
     }
 
@@ -261,7 +283,7 @@ mod tests {
         assert!(looks.look().is_none(), "it is not young any more");
         is_found(found, &mut child);
         looks.look();
-        assert!(!looks.known.contains_key(&(child.id() as i32)));
+        assert!(looks.place(child.id() as i32).is_err());
     }
 
     #[test]
@@ -271,7 +293,7 @@ mod tests {
         script.args(["-c", "read line; exec sleep 61.718"]);
         let mut child = script.stdin(Stdio::piped()).spawn().unwrap();
         let pid = child.id() as i32;
-        let is_settled = |looks: &Looks| looks.known[&pid].young.is_none();
+        let is_settled = |looks: &Looks| looks.known[looks.place(pid).unwrap()].young.is_none();
         assert!(look(&mut looks, is_settled).is_none());
         drop(child.stdin.take());
         let found = look(&mut looks, |_| false);

@@ -1,6 +1,6 @@
 //! Processes that appear during a recording: each is named once, and may join.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::Session;
@@ -30,33 +30,37 @@ pub(super) enum Follow {
 /// What the session has named.
 #[derive(Default)]
 pub(super) struct Named {
-    /// By pid; of those that are not JVMs what their forks have in common with them.
-    processes: HashMap<i32, Option<u64>>,
+    processes: HashSet<i32>,
+    /// What those that are not JVMs have in common with their forks, by pid.
+    programs: Vec<(i32, u64)>,
     ignored: HashSet<i32>,
 }
 
 impl Named {
     pub fn add(&mut self, processes: &[Process], ignored: &[Ignored]) {
-        let named = processes.iter().map(|it| (it.pid, program(it)));
-        self.processes.extend(named);
+        self.processes.extend(processes.iter().map(|it| it.pid));
+        let programs = processes.iter();
+        let programs = programs.filter_map(|it| Some((it.pid, program(it)?)));
+        self.programs.extend(programs);
         self.ignored.extend(ignored.iter().map(|it| it.pid));
     }
 
     /// Keep only what is new. What was forked by a process is recorded with it.
     fn keep_new(&self, matches: &mut Matches) {
         let is_fork = |process: &Process| {
-            let parent = self.processes.get(&process.ppid).copied().flatten();
-            parent.is_some() && parent == program(process)
+            let mut programs = self.programs.iter();
+            let parent = programs.find(|(pid, _)| *pid == process.ppid);
+            parent.is_some_and(|(_, parent)| Some(*parent) == program(process))
         };
         let named = &self.processes;
         matches
             .processes
-            .retain(|it| !named.contains_key(&it.pid) && !is_fork(it));
+            .retain(|it| !named.contains(&it.pid) && !is_fork(it));
         let room = MOST.saturating_sub(named.len());
         matches.processes.truncate(room);
         matches
             .ignored
-            .retain(|it| !self.ignored.contains(&it.pid) && !named.contains_key(&it.pid));
+            .retain(|it| !self.ignored.contains(&it.pid) && !named.contains(&it.pid));
         let room = MOST_IGNORED.saturating_sub(self.ignored.len());
         matches.ignored.truncate(room);
     }
