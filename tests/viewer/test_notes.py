@@ -18,7 +18,7 @@ def test_a_note_travels_in_the_address(viewer: Viewer, timed_page: Path) -> None
     viewer.until("return document.getElementById('note').open")
     title = viewer.text("note-title")
     viewer.press("too slow <b>", Keys.ENTER)
-    viewer.until("return !document.getElementById('note').open")
+    viewer.until_text("notes", "too slow")  # the dialog is closed before its note is listed
     assert viewer.text("notes") == f"{title.removeprefix('Note on ')} 100 %too slow <b>×"
     viewer.follow(viewer.state().lstrip("#") + "%0A0.5-1 a pause%0Anothing%0A9-1 x")
     assert len(viewer.all("#notes li")) == 2
