@@ -222,8 +222,9 @@ def test_executors_of_dynamic_allocation_join(yarn: YarnCluster, coordinator: Co
         app.wait_until_busy(1)
         result = coordinator.run("-f", "300", "-t", "90", "-j", app.id, *CLUSTER, "--json")
     found = stages.divided(result)
-    joined = {one["label"] for one in json.loads(result.out)["processes"] if one["joined"]}
-    assert joined == {"executor 2", "executor 3"}, result.out
+    joined = {one["label"]: one["joined"] for one in json.loads(result.out)["processes"]}
+    assert joined.keys() == {"driver", *(f"executor {number}" for number in (1, 2, 3))}
+    assert joined["executor 1"] == 0 < joined["executor 3"], joined
     assert found.right > stages.LEAST and found.wrong_share < 0.02 and 0.9 < found.cpu_ratio < 1.1, found
 
 
