@@ -36,7 +36,7 @@ ALLOWED = {
     "report": (BASE | {"analysis", "archive", "spark", "runfolder", "_flamegraph"}, set()),
     "spark_jobs": ({"model", "archive", "_flamegraph"}, {"pyarrow", "pyspark"}),
     "app": (
-        BASE | {"resolve", "collect", "spark", "runfolder", "report", "archive"},
+        BASE | {"resolve", "collect", "spark", "runfolder", "analysis", "report", "archive", "_flamegraph"},
         {"msgspec", "fsspec"},
     ),
 }

@@ -7,9 +7,8 @@ piece of generated code. What is left of the time of their stage's tasks is thei
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-
-import msgspec
 
 from hprofiler.analysis.spark.plans import (
     BROADCAST,
@@ -58,7 +57,8 @@ _PARTLY_TIMED = (WRITE, SHUFFLED_JOIN)
 _MILLISECONDS = {"timing": 1.0, "nsTiming": 1e-6}
 
 
-class Operator(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Operator:
     """`node` is its number in the plan, -1 for several nodes whose time is not known one by one. `time` is
     the time of tasks in milliseconds, or that of the driver if no task measured it; `timed` says whether that
     is all of it. Rows, bytes and files are None where Spark does not count them."""
