@@ -374,6 +374,13 @@ class Profile:
 
         They are taken one by one: a generator never has more than one in memory. None at all is an error.
         """
+    @staticmethod
+    def of_parts(parts: Sequence[Profile], *, rows: int) -> Profile:
+        """The sum of the parts of one recording that follow one another.
+
+        Their times have at most `rows` rows, and are None if those of a part are not known. ValueError for no
+        parts, or if their values differ.
+        """
     def total(self, value: _Value = 0) -> int:
         """The sum of one value over all stacks."""
     def node_count(self) -> int:

@@ -12,8 +12,8 @@ mod source;
 mod symbols;
 
 pub use formats::{
-    perf_data, read, read_file, read_jfr, Format, PerfOptions, ReadOptions, Recording, Sampled,
-    MOST_LIVE,
+    perf_data, read, read_file, read_jfr, read_jfr_part, Format, PerfOptions, ReadOptions,
+    Recording, Sampled, Settings, MOST_LIVE,
 };
 pub use ops::{
     category_label, category_patterns, frame_category, read_all, read_mean, smaller_frames, Change,
@@ -22,8 +22,8 @@ pub use ops::{
     Work, WorkTable, BROKEN_STACKS, DOING, DOING_KINDS,
 };
 pub use profile::{
-    band_of, Error, Kind, Labels, LeftOut, Limits, Merger, Profile, Result, Row, Slice, SliceOf,
-    ThreadId, Times, TimesBuilder, ValueType, BUCKET,
+    band_of, of_parts, Error, Kind, Labels, LeftOut, Limits, Merger, Profile, Result, Row, Slice,
+    SliceOf, ThreadId, Times, TimesBuilder, ValueType, BUCKET,
 };
 pub use render::{svg, write, PartColumn, ViewerWriter, WriteFormat, WriteOptions};
 pub use source::write_by_thread;

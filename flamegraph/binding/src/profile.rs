@@ -89,6 +89,18 @@ impl Profile {
         merging::merged(profiles, mean)
     }
 
+    #[staticmethod]
+    #[pyo3(signature = (parts, *, rows))]
+    fn of_parts(
+        py: Python<'_>,
+        parts: Vec<PyRef<'_, Profile>>,
+        rows: Number<usize>,
+    ) -> PyResult<Profile> {
+        let parts = parts.iter().map(|part| Arc::unwrap_or_clone(part.now()));
+        let parts: Vec<_> = parts.collect();
+        detached(py, || flamegraph::of_parts(parts, rows.0)).map(Profile::new)
+    }
+
     #[getter]
     fn values(&self) -> Vec<(String, String)> {
         let pair = |value: &ValueType| (value.name.clone(), value.unit.clone());

@@ -8,6 +8,7 @@ mod frames;
 mod limits;
 mod merge;
 mod modules;
+mod parts;
 mod raw_names;
 mod tiers;
 mod times;
@@ -25,6 +26,7 @@ pub(crate) use limits::MOST_PERIOD;
 pub use merge::Merger;
 pub(crate) use merge::Nodes;
 pub(crate) use modules::{module_of, ModuleTable};
+pub use parts::of_parts;
 pub(crate) use raw_names::RawNames;
 pub(crate) use tiers::{dominant, Shares, TierTotals};
 pub use times::{band_of, LeftOut, Row, Slice, SliceOf, ThreadId, Times, TimesBuilder, BUCKET};
@@ -318,6 +320,21 @@ impl Profile {
         }
         self.absorb(other);
         Ok(())
+    }
+
+    /// Adds a part of the same recording; returns for each of its nodes the node here. The first one has its facts.
+    pub(crate) fn add_part(&mut self, part: &Profile, first: bool) -> Result<Vec<Node>> {
+        let nodes = self.graft(part)?;
+        for (column, theirs) in self.columns.iter_mut().zip(&part.columns) {
+            for (&amount, &node) in theirs.iter().zip(&nodes) {
+                column[node as usize] += amount;
+            }
+        }
+        if first {
+            self.labels = part.labels.clone();
+        }
+        self.absorb(part);
+        Ok(nodes)
     }
 
     /// Before anything is changed: a merge that fails leaves the profile as it was.

@@ -312,6 +312,13 @@ impl TimesBuilder {
         }
     }
 
+    /// For rows of one event that are of buckets already.
+    pub(crate) fn of_width(most: usize, width: u64) -> TimesBuilder {
+        let mut builder = TimesBuilder::new(most, 1);
+        builder.events[0].width = width.max(1);
+        builder
+    }
+
     /// Adds samples of one moment, in microseconds since the start. `row.bucket` is set here.
     #[inline]
     pub fn add(&mut self, event: usize, microseconds: i64, row: Row) {

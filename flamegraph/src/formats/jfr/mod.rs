@@ -27,7 +27,8 @@ mod stacks;
 mod weights;
 
 pub(crate) use read::read_input;
-pub use read::{read_jfr, Recording, Sampled, MOST_LIVE};
+pub use read::{read_jfr, read_jfr_part, Recording, Sampled, MOST_LIVE};
+pub use settings::Settings;
 
 /// What every chunk begins with.
 const MAGIC: &[u8] = b"FLR\0";

@@ -28,7 +28,7 @@ use crate::source::Input;
 
 /// Reads a recording's profile.
 pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Profile> {
-    let mut recording = read(input, options)?;
+    let mut recording = read(input, options, Settings::default())?;
     if options.times {
         let [sampled] = &mut recording.sampled[..] else {
             let values = recording.profile.value_list();
@@ -47,8 +47,12 @@ pub(crate) fn read_input(input: Input<'_>, options: &ReadOptions) -> Result<Prof
 }
 
 /// Reads a recording.
-pub(super) fn read(input: Input<'_>, options: &ReadOptions) -> Result<Recording> {
-    let mut reader = Reader::new(options);
+pub(super) fn read(
+    input: Input<'_>,
+    options: &ReadOptions,
+    settings: Settings,
+) -> Result<Recording> {
+    let mut reader = Reader::new(options, settings);
     let mut chunks = Chunks::of(input, options.limits.chunk_bytes);
     let mut spent = Vec::new();
     loop {
@@ -100,14 +104,14 @@ struct Reader<'o> {
 }
 
 impl<'o> Reader<'o> {
-    fn new(options: &'o ReadOptions) -> Reader<'o> {
+    fn new(options: &'o ReadOptions, settings: Settings) -> Reader<'o> {
         let limit = options.limits.text_bytes;
         let budget = Budget { left: limit, limit };
         Reader {
             options,
             profile: Profile::bounded(Vec::new(), options.limits.cells),
             columns: Columns::default(),
-            settings: Settings::default(),
+            settings,
             counted: Counted {
                 weights: Weights::new(options.estimate),
                 taken: AllTaken::default(),
@@ -347,6 +351,7 @@ impl<'o> Reader<'o> {
             start: self.first.map_or(0, |first| first.start),
             engine: self.settings.engine().map(str::to_string),
             live_cut: self.live_cut,
+            settings: self.settings,
         })
     }
 }
@@ -391,6 +396,8 @@ pub struct Recording {
     pub engine: Option<String>,
     /// Whether there may be more live objects than async-profiler keeps.
     pub live_cut: bool,
+    /// As they were at its end.
+    pub settings: Settings,
 }
 
 /// One thing that was sampled.
@@ -412,8 +419,15 @@ pub struct Sampled {
 /// Reads a recording of the JDK Flight Recorder's format chunk by chunk: no more than one of them is in
 /// memory. An unfinished recording is read as far as it goes. It is an error if nothing can be read.
 pub fn read_jfr(input: impl Read + Send, options: &ReadOptions) -> Result<Recording> {
-    read(
-        Input::stream(Box::new(std::io::BufReader::new(input)))?,
-        options,
-    )
+    read_jfr_part(input, options, Settings::default())
+}
+
+/// The same for chunks of a recording that follow others, with the settings that those had.
+pub fn read_jfr_part(
+    input: impl Read + Send,
+    options: &ReadOptions,
+    settings: Settings,
+) -> Result<Recording> {
+    let input = Input::stream(Box::new(std::io::BufReader::new(input)))?;
+    read(input, options, settings)
 }

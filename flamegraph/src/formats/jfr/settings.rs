@@ -26,9 +26,10 @@ const TIMED: [&str; 7] = [
 /// Events that have values of their own, whatever way they were asked for.
 const NO_COUNT: [&str; 4] = ["alloc", "live", "lock", "nativemem"];
 
-/// The settings so far. A setting is valid until a later chunk changes it.
+/// The settings of a recording so far. A setting is valid until a later chunk changes it: async-profiler writes them into
+/// the first one only.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Settings {
+pub struct Settings {
     event: Option<String>,
     interval: Option<i64>,
     wall: Option<i64>,
