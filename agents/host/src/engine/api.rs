@@ -46,6 +46,12 @@ pub trait Engine {
         true
     }
 
+    /// What was recorded since the last part, while the recording goes on. None: nothing that can be read yet, or the
+    /// engine gives all at its end.
+    fn part(&mut self) -> Result<Option<Part>, Failure> {
+        Ok(None)
+    }
+
     /// End the recording and write the rest of it.
     fn stop(&mut self) -> Result<Stopped, Failure>;
 
@@ -68,7 +74,7 @@ pub trait Engine {
     /// Ask the process, while it lives, for what only it knows. It is no longer sampled. This cannot fail.
     fn ask(&mut self) {}
 
-    /// Make profiles of the recording. Err if there is none.
+    /// Make profiles of the recording, or of what the parts did not have. Err if there is none.
     fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure>;
 
     /// The recording as it is; called after `fold` and at most once.
@@ -180,6 +186,12 @@ pub enum Stopped {
     WithTheProcess,
     /// By itself, in a process that lives.
     Early,
+}
+
+/// A part of a recording that goes on, and its end in microseconds since 1970.
+pub struct Part {
+    pub folded: Folded,
+    pub until: i64,
 }
 
 /// The profiles of a recording.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{
-    accessat, fchown, fstat, mkdirat, openat, renameat, statat, unlinkat, Access, AtFlags,
-    FileType, Gid, Mode, OFlags, Stat, Uid, CWD,
+    accessat, fallocate, fchown, fstat, mkdirat, openat, renameat, statat, unlinkat, Access,
+    AtFlags, FallocateFlags, FileType, Gid, Mode, OFlags, Stat, Uid, CWD,
 };
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -129,6 +129,20 @@ pub fn open_found(found: &OwnedFd, name: &str) -> io::Result<File> {
         Mode::empty(),
     );
     Ok(File::from(again?))
+}
+
+/// Give back the disk space of a part of a regular file, whose length stays. The file is opened anew, to write.
+pub fn punch(file: &File, from: u64, to: u64) -> io::Result<()> {
+    let own = proc::own().ok_or(io::ErrorKind::NotFound)?;
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let again = openat(
+        own,
+        format!("fd/{}", file.as_raw_fd()),
+        flags,
+        Mode::empty(),
+    )?;
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    Ok(fallocate(again, hole, from, to.saturating_sub(from))?)
 }
 
 /// The same for a file that is open already.

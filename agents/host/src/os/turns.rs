@@ -40,6 +40,13 @@ impl Turns {
         self.wait(true)
     }
 
+    /// None: all are taken, or no more are given.
+    pub fn take_now(&self) -> Option<Turn<'_>> {
+        let mut state = self.state();
+        let room = self.has_room(&mut state) && !state.over;
+        room.then(|| self.taken(state))
+    }
+
     /// Wait for a turn at the end of a recording, which is never refused.
     pub fn take_at_the_end(&self) -> Option<Turn<'_>> {
         self.wait(false)
@@ -51,24 +58,30 @@ impl Turns {
             if begins && state.over {
                 return None;
             }
-            state
-                .taken
-                .retain(|(_, since)| since.elapsed() < self.longest);
-            if state.taken.len() < self.most {
-                break;
+            if self.has_room(&mut state) {
+                return Some(self.taken(state));
             }
             let first = state.taken.iter().map(|(_, since)| since.elapsed()).max();
             let left = self.longest.saturating_sub(first.unwrap_or_default());
             let waited = self.freed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    fn has_room(&self, state: &mut State) -> bool {
+        let taken = &mut state.taken;
+        taken.retain(|(_, since)| since.elapsed() < self.longest);
+        taken.len() < self.most
+    }
+
+    fn taken(&self, mut state: MutexGuard<'_, State>) -> Turn<'_> {
         state.number += 1;
         let number = state.number;
         state.taken.push((number, Instant::now()));
-        Some(Turn {
+        Turn {
             turns: self,
             number,
-        })
+        }
     }
 
     pub fn end(&self) {

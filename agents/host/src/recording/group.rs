@@ -9,7 +9,8 @@ use crate::metrics::MetricsLog;
 use crate::recording::member::{Member, Phase};
 use crate::recording::process::{Finished, Order, Report};
 use crate::recording::span::Span;
-use crate::wire::events::{Event, Pid};
+use crate::resources::folding::Waiting;
+use crate::wire::events::{Event, Pid, ProfileHead};
 use crate::wire::outcome::{Code, Failure, Outcome, Stage};
 use crate::wire::requests::{Chosen, Prepare};
 
@@ -35,6 +36,8 @@ enum Step {
 pub trait EventSink {
     fn send_event(&mut self, event: &Event);
 
+    fn send_profiles(&mut self, profiles: Vec<(ProfileHead, Waiting)>);
+
     fn send_result(&mut self, over: Finished);
 }
 
@@ -51,6 +54,7 @@ pub struct Recordings {
     send: SendReport,
     /// Results from before the coordinator was informed that all have started.
     early: Vec<Finished>,
+    early_parts: Vec<(ProfileHead, Waiting)>,
     left: Vec<String>,
     metrics: Option<MetricsLog>,
 }
@@ -74,6 +78,7 @@ impl Recordings {
             shared,
             send: Arc::new(send),
             early: Vec::new(),
+            early_parts: Vec::new(),
             left: Vec::new(),
             metrics: None,
         };
@@ -239,6 +244,11 @@ impl Recordings {
                     sources,
                 });
             }
+            Report::Part(_) if given_up => {}
+            Report::Part(profiles) if self.step == Step::Start => {
+                self.early_parts.extend(profiles);
+            }
+            Report::Part(profiles) => sink.send_profiles(profiles),
             Report::Over(mut over) => {
                 // Results wait until all processes have started.
                 let early = member.phase == Phase::Running && self.step == Step::Start;
@@ -297,6 +307,7 @@ impl Recordings {
         sink.send_event(&Event::Recording {
             processes: running + self.early.len(),
         });
+        sink.send_profiles(std::mem::take(&mut self.early_parts));
         for result in self.early.drain(..) {
             sink.send_result(result);
         }

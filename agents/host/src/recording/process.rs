@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::mpsc::Receiver;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::engine;
-use crate::engine::api::{Engine, Folded, Job, Note, Prepared, Raw, Started, Stopped, Way};
+use crate::engine::api::{
+    Engine, EventProfile, Folded, Job, Note, Part, Prepared, Raw, Started, Stopped, Way,
+};
 use crate::jvm::pauses::PauseLog;
 use crate::jvm::preflight::{self, Findings};
 use crate::jvm::young;
@@ -21,7 +23,7 @@ use crate::recording::profile_message::{
     build_outcome, build_profile_message, cpu_seconds, left_out_note, sample_count_note,
 };
 use crate::resources::folding::Waiting;
-use crate::wire::events::{Pauses, ProfileHead, RawHead};
+use crate::wire::events::{Pauses, ProfileHead, RawHead, Samples};
 use crate::wire::outcome::{Code, Ended, Failure, Outcome, Stage, Status};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub enum Report {
         engine: &'static str,
         sources: BTreeMap<String, String>,
     },
+    /// A part of a recording that goes on.
+    Part(Vec<(ProfileHead, Waiting)>),
     /// The last one.
     Over(Box<Finished>),
 }
@@ -189,6 +193,7 @@ fn attempt(
         engine: &mut *engine,
         notes,
         ended: None,
+        given: BTreeMap::new(),
     };
     let over = unbroken(|| recording.run(way.engine, orders, send));
     let over = over.unwrap_or_else(|broken| Err(broken.at(job.chosen.pid, Stage::Record)));
@@ -223,6 +228,8 @@ struct Recording<'a> {
     pauses: Option<PauseLog>,
     notes: Vec<Note>,
     ended: Option<Ended>,
+    /// Of each event the samples so far, and the CPU time of the process.
+    given: BTreeMap<String, (Samples, f64)>,
 }
 
 impl Recording<'_> {
@@ -251,17 +258,79 @@ impl Recording<'_> {
             sources: started.sources,
         });
         let duration = self.job.duration();
-        match clock.wait(self.engine, duration, &mut self.pauses, orders) {
-            End::Over => {}
-            End::TooMuch(why) => {
-                let cut = Note::degraded(format!("ended after {:.1} s", clock.seconds))
-                    .coded(Code::CutShort);
-                self.notes.insert(0, cut.because(why));
-                self.ended = Some(Ended::Cut);
+        let every = self.job.shared.sampling.part.map(Duration::from_secs_f64);
+        let mut due = every.map(|every| began + every);
+        loop {
+            match clock.wait(self.engine, duration, due, &mut self.pauses, orders) {
+                End::Over => break,
+                End::Part => {
+                    if self.give_part(engine, &mut clock, send) {
+                        due = every.map(|every| Instant::now() + every);
+                    }
+                }
+                End::TooMuch(why) => {
+                    let cut = Note::degraded(format!("ended after {:.1} s", clock.seconds))
+                        .coded(Code::CutShort);
+                    self.notes.insert(0, cut.because(why));
+                    self.ended = Some(Ended::Cut);
+                    break;
+                }
+                End::Unwanted => return Err(unwanted(pid)),
             }
-            End::Unwanted => return Err(unwanted(pid)),
         }
         self.result(engine, clock)
+    }
+
+    /// Send what was recorded since the last part. False: others are folded, or results wait to be received. What cannot
+    /// be read now is read with the next part, or at the end, which says what is wrong with it.
+    fn give_part(&mut self, engine: &'static str, clock: &mut Clock, send: &SendReport) -> bool {
+        let shared = &self.job.shared;
+        let Some(_one_at_a_time) = shared.folding.turn_now() else {
+            return false;
+        };
+        let Ok(Some(Part { folded, until })) = self.engine.part() else {
+            return true;
+        };
+        let of_part = clock.part(until);
+        for note in folded.notes {
+            self.note_once(note);
+        }
+        match self.messages(engine, &of_part, folded.profiles, true) {
+            Ok(profiles) => send(Report::Part(profiles)),
+            Err(lost) => self.note_once(Note::of(lost)),
+        }
+        true
+    }
+
+    /// Parts have the same notes again.
+    fn note_once(&mut self, note: Note) {
+        let about = |note: &Note| (note.code, note.parameters.get("event").cloned());
+        if !self.notes.iter().any(|known| about(known) == about(&note)) {
+            self.notes.push(note);
+        }
+    }
+
+    fn messages(
+        &mut self,
+        engine: &'static str,
+        clock: &Clock,
+        profiles: Vec<EventProfile>,
+        more: bool,
+    ) -> Result<Vec<(ProfileHead, Waiting)>, Failure> {
+        let attached = self.engine.attached();
+        let message =
+            |profile| build_profile_message(self.job, engine, clock, attached, profile, more);
+        let messages: Vec<_> = profiles
+            .into_iter()
+            .map(message)
+            .collect::<Result<_, _>>()?;
+        for (head, _) in &messages {
+            let (samples, cpu_seconds) = self.given.entry(head.event.clone()).or_default();
+            samples.expected += head.samples.expected;
+            samples.taken += head.samples.taken;
+            *cpu_seconds += head.cpu_seconds;
+        }
+        Ok(messages)
     }
 
     fn result(&mut self, engine: &'static str, mut clock: Clock) -> Result<Finished, Outcome> {
@@ -294,10 +363,12 @@ impl Recording<'_> {
             self.ended.get_or_insert(Ended::Process);
         }
         let Folded { profiles, notes } = self.engine.fold(stopped)?;
-        self.notes.extend(notes);
+        for note in notes {
+            self.note_once(note);
+        }
         self.notes.extend(profiles.iter().filter_map(left_out_note));
-        let attached = self.engine.attached();
         let sampled = cpu_seconds(&profiles);
+        let (whole, clock) = (clock, &clock.rest());
         let times = sampled / clock.cpu_seconds;
         let clock = match stopped {
             // The CPU time after the last check is missing: all of it, if there was none yet.
@@ -309,14 +380,15 @@ impl Recording<'_> {
             Stopped::Early if times > 0.0 => clock.scaled(times.min(1.0)),
             Stopped::OnRequest | Stopped::Early => clock.clone(),
         };
-        let messages = profiles
-            .into_iter()
-            .map(|profile| build_profile_message(self.job, engine, &clock, attached, profile));
-        let profiles: Vec<(ProfileHead, Waiting)> = messages.collect::<Result<_, _>>()?;
+        let profiles = self.messages(engine, &clock, profiles, false)?;
         let threads = self.engine.target().status.threads;
-        let counts = profiles
+        let several = profiles.len() > 1;
+        let counts = self
+            .given
             .iter()
-            .filter_map(|(head, _)| sample_count_note(head, profiles.len() > 1, threads));
+            .filter_map(|(event, (samples, cpu_seconds))| {
+                sample_count_note(event, *samples, *cpu_seconds, several, threads)
+            });
         self.notes.extend(counts);
         Ok(Finished {
             raw: self.raw(),
@@ -327,7 +399,7 @@ impl Recording<'_> {
             }),
             outcome: Outcome {
                 ended: self.ended,
-                seconds: self.ended.map(|_| clock.seconds),
+                seconds: self.ended.map(|_| whole.seconds),
                 ..build_outcome(self.job.chosen.pid, std::mem::take(&mut self.notes))
             },
             left: Vec::new(),

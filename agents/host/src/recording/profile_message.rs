@@ -29,6 +29,7 @@ pub fn build_profile_message(
     clock: &Clock,
     attached: Option<Duration>,
     mut recorded: EventProfile,
+    more: bool,
 ) -> Result<(ProfileHead, Waiting), Failure> {
     let profile = scale_to_cpu_time(recorded.profile, &recorded.event, clock);
     recorded.profile = profile.map_err(|error| Failure::plain(error.to_string()))?;
@@ -54,6 +55,7 @@ pub fn build_profile_message(
             taken: recorded.taken,
             lost: expected.saturating_sub(recorded.taken),
         },
+        more,
         sha256: sha256(&bytes),
         size: bytes.len(),
     };
@@ -123,23 +125,29 @@ pub fn left_out_note(recorded: &EventProfile) -> Option<Note> {
 /// A process that used this much CPU time, in seconds, must have samples, however many threads used it.
 const MUCH: f64 = 1.0;
 
-/// A note about the number of samples. `named`: there are several events. Each of `threads` may have used less CPU time
-/// than one sample stands for, so that many may be missing.
-pub fn sample_count_note(head: &ProfileHead, named: bool, threads: u64) -> Option<Note> {
+/// A note about the number of samples of an event. `named`: there are several events. Each of `threads` may have used
+/// less CPU time than one sample stands for, so that many may be missing.
+pub fn sample_count_note(
+    event: &str,
+    samples: Samples,
+    cpu_seconds: f64,
+    named: bool,
+    threads: u64,
+) -> Option<Note> {
     let Samples {
         expected, taken, ..
-    } = head.samples;
+    } = samples;
     let what = match named {
-        true => format!("{} samples", head.event),
+        true => format!("{event} samples"),
         false => "samples".to_owned(),
     };
     let few = expected >= FEW && (taken as f64) < expected as f64 * ENOUGH;
-    let by_threads = expected <= threads && (taken > 0 || head.cpu_seconds < MUCH);
+    let by_threads = expected <= threads && (taken > 0 || cpu_seconds < MUCH);
     if few && !by_threads {
         return Some(
             Note::degraded(format!("took {taken} of {expected} {what}"))
                 .coded(Code::SamplesMissing)
-                .with("event", head.event.clone())
+                .with("event", event)
                 .with("taken", taken)
                 .with("expected", expected),
         );
@@ -147,16 +155,12 @@ pub fn sample_count_note(head: &ProfileHead, named: bool, threads: u64) -> Optio
     if taken > 0 {
         return None;
     }
-    let used = format!(": the process used {:.2} s of CPU time", head.cpu_seconds);
-    let why = if head.event == "cpu" {
-        used.as_str()
-    } else {
-        ""
-    };
+    let used = format!(": the process used {cpu_seconds:.2} s of CPU time");
+    let why = if event == "cpu" { used.as_str() } else { "" };
     Some(
         Note::plain(format!("no {what}{why}"))
             .coded(Code::NoSamples)
-            .with("event", head.event.clone()),
+            .with("event", event),
     )
 }
 
@@ -220,25 +224,11 @@ mod tests {
     use super::*;
     use flamegraph::{Row, TimesBuilder};
 
-    fn head(event: &str, expected: u64, taken: u64) -> ProfileHead {
-        ProfileHead {
-            pid: 1,
-            event: event.to_owned(),
-            engine: "perf",
-            source: event.to_owned(),
-            interval: 0,
-            seconds: 1.0,
-            cpu_seconds: 0.5,
-            resident_bytes: 0,
-            attach_seconds: None,
-            callers_unsure: false,
-            samples: Samples {
-                expected,
-                taken,
-                lost: expected.saturating_sub(taken),
-            },
-            sha256: String::new(),
-            size: 0,
+    fn samples(expected: u64, taken: u64) -> Samples {
+        Samples {
+            expected,
+            taken,
+            lost: expected.saturating_sub(taken),
         }
     }
 
@@ -247,43 +237,39 @@ mod tests {
         let threads = 30;
         let missing = |text| Some((Code::SamplesMissing, text, true));
         let none = |text| Some((Code::NoSamples, text, false));
-        for (head, named, want) in [
-            (head("cpu", 100, 95), true, None),
-            (head("cpu", 10, 1), true, None),
-            (head("cpu", 30, 1), true, None),
+        for ((event, samples), named, want) in [
+            (("cpu", samples(100, 95)), true, None),
+            (("cpu", samples(10, 1)), true, None),
+            (("cpu", samples(30, 1)), true, None),
             (
-                head("cpu", 31, 1),
+                ("cpu", samples(31, 1)),
                 true,
                 missing("took 1 of 31 cpu samples"),
             ),
             (
-                head("cpu", 100, 50),
+                ("cpu", samples(100, 50)),
                 true,
                 missing("took 50 of 100 cpu samples"),
             ),
             (
-                head("cpu", 100, 50),
+                ("cpu", samples(100, 50)),
                 false,
                 missing("took 50 of 100 samples"),
             ),
-            (head("lock", 0, 0), true, none("no lock samples")),
+            (("lock", samples(0, 0)), true, none("no lock samples")),
             (
-                head("cpu", 0, 0),
+                ("cpu", samples(0, 0)),
                 false,
                 none("no samples: the process used 0.50 s of CPU time"),
             ),
         ] {
-            let note = sample_count_note(&head, named, threads);
+            let note = sample_count_note(event, samples, 0.5, named, threads);
             let got = note
                 .as_ref()
                 .map(|note| (note.code, &*note.text, note.degraded));
             assert_eq!(got, want);
         }
-        let busy = ProfileHead {
-            cpu_seconds: 3.0,
-            ..head("cpu", 30, 0)
-        };
-        let note = sample_count_note(&busy, true, threads).unwrap();
+        let note = sample_count_note("cpu", samples(30, 0), 3.0, true, threads).unwrap();
         assert!(note.degraded);
         let parameters = Parameters::from([
             ("event", "cpu".into()),

@@ -53,6 +53,12 @@ impl Folding {
         }
     }
 
+    /// A turn if there is one at once.
+    pub fn turn_now(&self) -> Option<Turn<'_>> {
+        let room = self.waiting().bytes <= self.room;
+        room.then(|| self.turns.take_now()).flatten()
+    }
+
     /// Give no more turns.
     pub fn end(&self) {
         self.turns.end();

@@ -16,8 +16,9 @@ use crate::os::files::is_ready;
 use crate::os::lease;
 use crate::recording::group::EventSink;
 use crate::recording::process::Finished;
+use crate::resources::folding::Waiting;
 use crate::session::backlog::{Backlog, Chunk};
-use crate::wire::events::Event;
+use crate::wire::events::{Event, ProfileHead};
 
 /// A pipe that polls as writable takes this much (PIPE_BUF) without blocking.
 const PIECE: usize = 4096;
@@ -223,10 +224,14 @@ impl EventSink for Output {
         self.send(event);
     }
 
-    fn send_result(&mut self, over: Finished) {
-        for (head, bytes) in over.profiles {
+    fn send_profiles(&mut self, profiles: Vec<(ProfileHead, Waiting)>) {
+        for (head, bytes) in profiles {
             self.send_with(&Event::Profile(head), Chunk::Result(bytes));
         }
+    }
+
+    fn send_result(&mut self, over: Finished) {
+        self.send_profiles(over.profiles);
         if let Some((head, raw)) = over.raw {
             self.send_with(&Event::Raw(head), Chunk::File(raw.file, raw.size));
         }

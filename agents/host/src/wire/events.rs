@@ -148,7 +148,8 @@ pub struct Pid {
     pub pid: i32,
 }
 
-/// Describes the payload that follows. `seconds`, `cpu_seconds` and `resident_bytes` are of the recording.
+/// Describes the payload that follows. `seconds`, `cpu_seconds` and `resident_bytes` are of the recording, or of this part
+/// of it if another one follows (`more`).
 #[derive(Debug, Serialize)]
 pub struct ProfileHead {
     pub pid: i32,
@@ -162,6 +163,7 @@ pub struct ProfileHead {
     pub attach_seconds: Option<f64>,
     pub callers_unsure: bool,
     pub samples: Samples,
+    pub more: bool,
     pub sha256: String,
     pub size: usize,
 }
@@ -220,7 +222,7 @@ pub enum Kind {
     Gauge,
 }
 
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Samples {
     pub expected: u64,
     pub taken: u64,

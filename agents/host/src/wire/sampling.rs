@@ -5,6 +5,8 @@ use serde::Deserialize;
 use crate::wire::outcome::Failure;
 
 const MAX_SECONDS: f64 = 86_400.0;
+/// async-profiler finishes a chunk every five seconds.
+const LEAST_PART: f64 = 5.0;
 const MAX_FREQUENCY: u32 = 10_000;
 const MAX_EVENTS: usize = 16;
 const MAX_COUNTERS: usize = 32;
@@ -38,6 +40,9 @@ pub struct Sampling {
     /// Whether it is wanted what the host did meanwhile.
     #[serde(default)]
     pub metrics: bool,
+    /// After how many seconds what was recorded so far is sent, where the engine can do that. None: all at the end.
+    #[serde(default)]
+    pub part: Option<f64>,
     /// What to count beside the metrics: presets and names of events.
     #[serde(default)]
     pub counters: Vec<String>,
@@ -61,6 +66,14 @@ impl Sampling {
             return Err(Failure::plain(format!(
                 "{} s is not between 0 and {MAX_SECONDS}",
                 self.duration
+            )));
+        }
+        if let Some(wrong) = self
+            .part
+            .filter(|part| !(LEAST_PART..=MAX_SECONDS).contains(part))
+        {
+            return Err(Failure::plain(format!(
+                "a part of {wrong} s is not between {LEAST_PART} and {MAX_SECONDS} s long"
             )));
         }
         if self.counters.len() > MAX_COUNTERS {
@@ -162,6 +175,7 @@ impl Sampling {
             thread_names: false,
             python_native: false,
             metrics: false,
+            part: None,
             counters: Vec::new(),
         }
     }

@@ -104,7 +104,7 @@ fn dry_run(job: &Job) -> CheckedProcess {
     let (mut engine, mut sources, mut outcome) = ("", BTreeMap::new(), None);
     for report in received {
         match report {
-            Report::Prepared { .. } => {}
+            Report::Prepared { .. } | Report::Part(_) => {}
             Report::Started {
                 engine: by,
                 sources: of,

@@ -19,7 +19,7 @@ use super::thread_names::ThreadNames;
 use crate::engine::api::{Note, Shared, Stopped};
 use crate::engine::kernel_events::is_tracepoint;
 use crate::jvm::attach::{Attach, Reply};
-use crate::os::files::{open_regular, read_regular, regular, write_whole};
+use crate::os::files::{open_regular, punch, read_regular, regular, write_whole};
 use crate::os::identity::Namespaces;
 use crate::os::lease::since_1970;
 use crate::os::proc::target::Target;
@@ -54,6 +54,8 @@ pub struct Jvm {
     attached: Duration,
     /// The recording, once it is over.
     recorded: Option<File>,
+    /// So many bytes at its begin are no longer on the disk.
+    forgotten: u64,
     /// The names of its threads, if they are wanted, and why they are not followed.
     names: Option<ThreadNames>,
     pub names_failure: Option<Failure>,
@@ -80,6 +82,7 @@ impl Jvm {
             logs: false,
             attached: entered.attached,
             recorded: None,
+            forgotten: 0,
             names,
             names_failure: None,
         }
@@ -168,6 +171,12 @@ impl Jvm {
             .map_or((None, None), ThreadNames::slices)
     }
 
+    /// Those of the names until now.
+    pub fn slices_so_far(&mut self, since: i64) -> Option<Arc<dyn SliceOf>> {
+        let names = self.names.as_mut()?;
+        names.slices_so_far(&self.target, &self.namespaces, &self.run, since)
+    }
+
     fn start_one_of(&mut self, plan: &Plan) -> Result<(Choice, String), Failure> {
         let until = since_1970().as_secs() + plan.seconds;
         let (name, until) = (until_file(&self.target), until.to_string());
@@ -236,8 +245,17 @@ impl Jvm {
     pub fn too_much(&self) -> Option<Failure> {
         let recording = self.recording(u64::MAX);
         let size = recording.map_or(0, |(_, size)| size);
+        let size = size.saturating_sub(self.forgotten);
         let refused = self.cap.refuse(size, &self.run.dir, &self.run.path);
         refused.err()
+    }
+
+    /// Give back the disk space of what was recorded until this place in the file.
+    pub fn forget(&mut self, file: &File, to: u64) {
+        // Where that cannot be done the file grows, up to its limit.
+        if punch(file, self.forgotten, to).is_ok() {
+            self.forgotten = to;
+        }
     }
 
     /// Keep the recording open. It may wait long to be folded, and a container that ends takes its files with it.

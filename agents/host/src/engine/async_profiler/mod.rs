@@ -1,5 +1,6 @@
 //! async-profiler: a library that is loaded into the JVM by attach, and writes one JFR recording of all events.
 
+mod chunks;
 pub mod events;
 pub mod intervals;
 pub mod jvm;
@@ -15,9 +16,11 @@ use std::time::{Duration, Instant};
 use self::intervals::{Intervals, Rate};
 use self::jvm::{start_failure, Jvm};
 use self::plan::{Choice, Plan};
+use self::results::Given;
 use self::thread_names::{unread, ThreadNames};
 use crate::engine::api::{
-    is_taken_anywhere, Engine, Folded, Job, Library, Note, Prepared, Raw, Shared, Started, Stopped,
+    is_taken_anywhere, Engine, Folded, Job, Library, Note, Part, Prepared, Raw, Shared, Started,
+    Stopped,
 };
 use crate::engine::kernel_events::may_sample_itself;
 use crate::jvm::hsperf;
@@ -152,6 +155,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
         misses_large,
         begin: Instant::now(),
         seconds: 0.0,
+        given: Given::default(),
     })))
 }
 
@@ -214,6 +218,20 @@ struct AsyncProfiler {
     /// When the profiler was started, and for how many seconds it sampled.
     begin: Instant,
     seconds: f64,
+    given: Given,
+}
+
+impl AsyncProfiler {
+    /// What the recording itself does not say.
+    fn completed(&self, mut folded: Folded) -> Result<Folded, Failure> {
+        for recorded in &mut folded.profiles {
+            recorded.callers_unsure = !self.debug_info && is_taken_anywhere(&recorded.event);
+            if self.misses_large && matches!(&*recorded.event, "alloc" | "live") {
+                folded.notes.extend(results::large_objects(recorded)?);
+            }
+        }
+        Ok(folded)
+    }
 }
 
 impl AsyncProfiler {
@@ -256,6 +274,15 @@ impl Engine for AsyncProfiler {
         self.jvm.too_much()
     }
 
+    fn part(&mut self) -> Result<Option<Part>, Failure> {
+        let slices = self.jvm.slices_so_far(self.given.until);
+        let Some(Part { folded, until }) = results::fold_part(self, slices)? else {
+            return Ok(None);
+        };
+        let folded = self.completed(folded)?;
+        Ok(Some(Part { folded, until }))
+    }
+
     fn stop(&mut self) -> Result<Stopped, Failure> {
         self.seconds = self.begin.elapsed().as_secs_f64();
         let stopped = self.jvm.stop(self.plan.time_limit())?;
@@ -279,13 +306,7 @@ impl Engine for AsyncProfiler {
 
     fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure> {
         let (slices, note) = self.jvm.slices();
-        let mut folded = results::fold(self, stopped, slices)?;
-        for recorded in &mut folded.profiles {
-            recorded.callers_unsure = !self.debug_info && is_taken_anywhere(&recorded.event);
-            if self.misses_large && matches!(&*recorded.event, "alloc" | "live") {
-                folded.notes.extend(results::large_objects(recorded)?);
-            }
-        }
+        let mut folded = self.completed(results::fold(self, stopped, slices)?)?;
         folded.notes.extend(note);
         Ok(folded)
     }

@@ -4,7 +4,7 @@
 //! The JVM's user may write anything into the log.
 
 use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 use flamegraph::{Slice, SliceOf, ThreadId};
 use regex::Regex;
@@ -65,7 +65,7 @@ struct Span {
     slice: Option<u16>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct NameLog {
     slices: Vec<String>,
     /// By Java thread id, in the order of time.
@@ -93,30 +93,67 @@ struct Poll {
     end: i64,
 }
 
-impl NameLog {
-    /// Read as far as it is whole.
-    pub fn read(log: impl Read, rules: &Rules) -> io::Result<Self> {
-        Self::read_within(MOST, log, rules)
+/// A log that the library may still write to, as far as it was read.
+#[derive(Default)]
+pub struct Following {
+    /// Where reading goes on: behind the last poll that saw new names. Later ones may be written over.
+    at: u64,
+    found: NameLog,
+    numbers: HashMap<String, u16>,
+    /// How many there are of all threads.
+    spans: usize,
+    last: Option<Poll>,
+}
+
+impl Following {
+    /// What it says now, as far as it is whole.
+    pub fn read(&mut self, mut log: impl Read + Seek, rules: &Rules) -> io::Result<NameLog> {
+        log.seek(SeekFrom::Start(self.at))?;
+        self.read_within(MOST, log, rules)
     }
 
-    fn read_within(most: Bounds, log: impl Read, rules: &Rules) -> io::Result<Self> {
+    /// Names that ended before, in microseconds since 1970, are not asked for any more.
+    pub fn forget(&mut self, before: i64) {
+        self.found.threads.retain(|_, spans| {
+            let ended = spans.partition_point(|span| span.to < before);
+            // The last one holds for a while, and until the next if that has the same name.
+            spans.drain(..ended.saturating_sub(1));
+            !spans.is_empty()
+        });
+        self.spans = self.found.threads.values().map(Vec::len).sum();
+    }
+
+    fn read_within(&mut self, most: Bounds, log: impl Read, rules: &Rules) -> io::Result<NameLog> {
         let mut reader = Reader {
-            log: BufReader::new(log.take(MOST_BYTES)),
+            log: BufReader::new(log.take(MOST_BYTES.saturating_sub(self.at))),
             rules,
             most,
-            found: Self::default(),
-            numbers: HashMap::new(),
-            spans: 0,
-            last: None,
+            read: self.at,
+            to: self,
         };
         match reader.read_all() {
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
-            _ => Ok(reader.ended()),
+            _ => Ok(self.as_it_is()),
         }
     }
 
+    fn as_it_is(&self) -> NameLog {
+        let mut log = self.found.clone();
+        log.close_all(self.last);
+        log.end = self.last.map(|last| last.end);
+        log
+    }
+}
+
+impl NameLog {
     pub fn is_empty(&self) -> bool {
         self.threads.is_empty()
+    }
+
+    fn close_all(&mut self, last: Option<Poll>) {
+        for spans in self.threads.values_mut() {
+            close(spans, last);
+        }
     }
 
     /// What is missing of a recording that was stopped at this time, in microseconds since 1970; None if its process
@@ -194,45 +231,56 @@ struct Reader<'a, R> {
     log: BufReader<R>,
     rules: &'a Rules,
     most: Bounds,
-    found: NameLog,
-    numbers: HashMap<String, u16>,
-    /// How many there are of all threads.
-    spans: usize,
-    last: Option<Poll>,
+    /// How much of the log was read.
+    read: u64,
+    to: &'a mut Following,
 }
 
 impl<R: Read> Reader<'_, R> {
     fn read_all(&mut self) -> io::Result<()> {
-        if self.bytes::<12>()? != MAGIC {
-            return Err(io::Error::other("it is not a log of threads' names"));
+        if self.read == 0 {
+            self.header()?;
         }
-        let interval = i64::from(u32::from_le_bytes(self.bytes()?).clamp(1, 10_000)) * 1000;
-        self.found.around = POLLS_AROUND * interval;
-        let mut changes = Vec::new();
+        let (mut changes, mut left_out) = (Vec::new(), 0);
         while !self.log.fill_buf()?.is_empty() {
             match self.bytes::<1>()?[0] {
                 NAME => match self.name()? {
                     change if changes.len() < self.most.spans => changes.push(change),
-                    _ => self.found.left_out += 1,
+                    _ => left_out += 1,
                 },
                 POLL => {
                     let poll = self.poll()?;
+                    let news = !changes.is_empty();
+                    self.to.found.left_out += std::mem::take(&mut left_out);
                     for (thread, slice) in changes.drain(..) {
                         self.change(thread, slice, poll);
                     }
-                    self.last = Some(poll);
+                    self.to.last = Some(poll);
+                    if news {
+                        self.to.at = self.read;
+                    }
                 }
-                FORGET => self.close_all(),
-                CROWD => self.found.crowded = true,
+                FORGET => self.to.found.close_all(self.to.last),
+                CROWD => self.to.found.crowded = true,
                 _ => break,
             }
         }
         Ok(())
     }
 
+    fn header(&mut self) -> io::Result<()> {
+        if self.bytes::<12>()? != MAGIC {
+            return Err(io::Error::other("it is not a log of threads' names"));
+        }
+        let interval = i64::from(u32::from_le_bytes(self.bytes()?).clamp(1, 10_000)) * 1000;
+        self.to.found.around = POLLS_AROUND * interval;
+        Ok(())
+    }
+
     fn bytes<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         let mut bytes = [0; N];
         self.log.read_exact(&mut bytes)?;
+        self.read += N as u64;
         Ok(bytes)
     }
 
@@ -241,20 +289,21 @@ impl<R: Read> Reader<'_, R> {
         let thread = u64::from_le_bytes(self.bytes()?);
         let mut name = vec![0; usize::from(u16::from_le_bytes(self.bytes()?))];
         self.log.read_exact(&mut name)?;
+        self.read += name.len() as u64;
         let slice = self.rules.slice(&String::from_utf8_lossy(&name));
         Ok((thread, slice.and_then(|slice| self.number(slice))))
     }
 
     fn number(&mut self, slice: String) -> Option<u16> {
-        if let Some(number) = self.numbers.get(&slice) {
+        if let Some(number) = self.to.numbers.get(&slice) {
             return Some(*number);
         }
-        let number = self.found.slices.len();
+        let number = self.to.found.slices.len();
         if number == MOST_SLICES {
             return None;
         }
-        self.found.slices.push(slice.clone());
-        self.numbers.insert(slice, number as u16);
+        self.to.found.slices.push(slice.clone());
+        self.to.numbers.insert(slice, number as u16);
         Some(number as u16)
     }
 
@@ -263,7 +312,7 @@ impl<R: Read> Reader<'_, R> {
             [self.bytes()?, self.bytes()?, self.bytes()?].map(i64::from_le_bytes);
         let lasted = end.saturating_sub(begin).max(0);
         // Time does not go back, whatever the wall clock does.
-        let earliest = self.last.map_or(i64::MIN, |last| last.end);
+        let earliest = self.to.last.map_or(i64::MIN, |last| last.end);
         let begin = (wall / 1000).max(earliest);
         Ok(Poll {
             begin,
@@ -272,35 +321,29 @@ impl<R: Read> Reader<'_, R> {
     }
 
     fn change(&mut self, thread: u64, slice: Option<u16>, poll: Poll) {
-        let threads = &mut self.found.threads;
-        if threads.len() == self.most.threads && !threads.contains_key(&thread) {
-            self.found.left_out += 1;
+        let Following {
+            found,
+            spans: all,
+            last,
+            ..
+        } = &mut *self.to;
+        let threads = &mut found.threads;
+        if threads.len() >= self.most.threads && !threads.contains_key(&thread) {
+            found.left_out += 1;
             return;
         }
         let spans = threads.entry(thread).or_default();
-        close(spans, self.last);
-        if self.spans == self.most.spans {
-            self.found.left_out += 1;
+        close(spans, *last);
+        if *all >= self.most.spans {
+            found.left_out += 1;
             return;
         }
-        self.spans += 1;
+        *all += 1;
         spans.push(Span {
             from: poll.end,
             to: i64::MAX,
             slice,
         });
-    }
-
-    fn close_all(&mut self) {
-        for spans in self.found.threads.values_mut() {
-            close(spans, self.last);
-        }
-    }
-
-    fn ended(mut self) -> NameLog {
-        self.close_all();
-        self.found.end = self.last.map(|last| last.end);
-        self.found
     }
 }
 
@@ -331,6 +374,10 @@ mod tests {
             rule(r"task (\d+)$", "task {}"),
         ];
         Rules::new(all.iter()).unwrap()
+    }
+
+    fn read(log: &[u8]) -> io::Result<NameLog> {
+        Following::default().read(io::Cursor::new(log), &rules())
     }
 
     fn header() -> Vec<u8> {
@@ -376,7 +423,7 @@ mod tests {
             [name(7, ""), poll(225)].concat(),
             poll(250),
         ];
-        let log = NameLog::read(&log.concat()[..], &rules()).unwrap();
+        let log = read(&log.concat()).unwrap();
         let stage = |name: &str, certain| Some((format!("stage {name}"), certain));
         for (millisecond, want) in [
             (40, None),
@@ -401,6 +448,29 @@ mod tests {
     }
 
     #[test]
+    fn a_log_that_grows_is_read_from_where_it_ended() {
+        let task = |stage: u32| name(7, &format!("task 1.0 in stage {stage}.0 (TID 9)"));
+        let stage = |name: &str, certain| Some((format!("stage {name}"), certain));
+        let begin = [header(), task(3), poll(100)].concat();
+        // The poll without news is written over, and the next name has no poll yet.
+        let then = [&begin[..], &poll(125), &task(4)].concat();
+        let last = [&begin[..], &poll(175), &task(4), &poll(200), &poll(225)].concat();
+        let last = [&last[..], &task(5), &poll(250)].concat();
+        let mut following = Following::default();
+        let mut log = following.read(io::Cursor::new(&then), &rules()).unwrap();
+        assert_eq!(following.at, begin.len() as u64);
+        assert_eq!(at(&log, 120), stage("3.0", true));
+        for forget in [0, 180 * MS] {
+            following.forget(forget);
+            log = following.read(io::Cursor::new(&last), &rules()).unwrap();
+            assert_eq!(at(&log, 170), stage("3.0", true));
+            assert_eq!(at(&log, 220), stage("4.0", true));
+        }
+        following.forget(1000 * MS);
+        assert_eq!((following.spans, log.slices().len()), (2, 6));
+    }
+
+    #[test]
     fn forgotten_names_are_likely_until_they_are_seen_again() {
         let task = "task 1.0 in stage 3.0 (TID 9)";
         let log = [
@@ -410,7 +480,7 @@ mod tests {
             [vec![FORGET], name(7, task), poll(150)].concat(),
             poll(175),
         ];
-        let log = NameLog::read(&log.concat()[..], &rules()).unwrap();
+        let log = read(&log.concat()).unwrap();
         let certain = [120, 140, 160].map(|millisecond| at(&log, millisecond).unwrap().1);
         assert_eq!(certain, [true, false, true]);
     }
@@ -426,19 +496,21 @@ mod tests {
             threads: 2,
             spans: 3,
         };
-        let log = NameLog::read_within(small, &polls.concat()[..], &rules()).unwrap();
+        let log = Following::default()
+            .read_within(small, &polls.concat()[..], &rules())
+            .unwrap();
         assert_eq!((log.threads.len(), log.left_out), (2, 3));
         let two = log.slice(ThreadId { native: 1, java: 2 }, 200 * MS);
         assert_eq!(two, 0, "a name does not stay because the next is left out");
         assert_eq!(log.missing(None).unwrap().parameters["names"], 3);
 
         let crowd = [header(), task(1), vec![CROWD], poll(100)].concat();
-        let log = NameLog::read(&crowd[..], &rules()).unwrap();
+        let log = read(&crowd).unwrap();
         let missing = log.missing(Some(42_100 * MS)).unwrap();
         let reason =
             "the last 41 s have no names; not more than 6144 threads are followed at a time";
         assert_eq!(missing.reason, reason);
-        let log = NameLog::read(&polls[0][..], &rules()).unwrap();
+        let log = read(&polls[0]).unwrap();
         assert!(log.missing(Some(200 * MS)).is_none());
     }
 
@@ -447,16 +519,16 @@ mod tests {
         let task = name(7, "task 1.0 in stage 3.0 (TID 9)");
         let log = [header(), task, poll(100), poll(125), poll(150)].concat();
         for size in 0..log.len() {
-            let read = NameLog::read(&log[..size], &rules()).unwrap();
+            let read = read(&log[..size]).unwrap();
             assert!(read.threads.len() <= 1);
         }
-        let cut = NameLog::read(&log[..log.len() - 1], &rules()).unwrap();
+        let cut = read(&log[..log.len() - 1]).unwrap();
         assert_eq!(at(&cut, 120), Some(("stage 3.0".to_owned(), true)));
-        assert!(NameLog::read(&b"HPROFMAP\x01\0\0\0\0\0\0\0"[..], &rules()).is_err());
+        assert!(read(b"HPROFMAP\x01\0\0\0\0\0\0\0").is_err());
         let extreme = [i64::MAX, i64::MIN, i64::MAX]
             .map(i64::to_le_bytes)
             .concat();
         let wild = [log, vec![POLL], extreme, name(7, ""), poll(1)].concat();
-        assert!(NameLog::read(&wild[..], &rules()).is_ok());
+        assert!(read(&wild).is_ok());
     }
 }

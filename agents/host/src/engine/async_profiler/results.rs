@@ -1,16 +1,18 @@
 //! Reads async-profiler's recording into one profile per event.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use flamegraph::{
-    read_jfr, Error, Limits, Profile, ReadOptions, Recording, SliceOf, Threads, ValueType,
-    MOST_LIVE,
+    read_jfr_part, Error, Limits, Profile, ReadOptions, Recording, Settings, SliceOf, Threads,
+    ValueType, MOST_LIVE,
 };
 
+use super::chunks::{self, Finished};
 use super::plan::{Choice, Plan};
 use super::AsyncProfiler;
-use crate::engine::api::{fraction, share, EventProfile, Folded, Note, Stopped};
+use crate::engine::api::{fraction, share, EventProfile, Folded, Note, Part, Stopped};
 use crate::resources::limits;
 use crate::wire::outcome::{Code, Failure};
 
@@ -34,14 +36,53 @@ const BELOW_THREADS: u32 = 2;
 /// Fewer samples of a thread prove nothing.
 const FEW: f64 = 20.0;
 
-/// `slices`: for which part of the job samples were taken.
+/// What parts of a recording were folded before it was over.
+#[derive(Default)]
+pub(super) struct Given {
+    /// Where they end in the file.
+    pub bytes: u64,
+    /// When they end, in microseconds since 1970.
+    pub until: i64,
+    seconds: f64,
+    allocations: u64,
+    settings: Settings,
+}
+
+/// Fold the chunks that were finished meanwhile. Their disk space is given back unless the file is wanted.
+pub(super) fn fold_part(
+    recorder: &mut AsyncProfiler,
+    slices: Option<Arc<dyn SliceOf>>,
+) -> Result<Option<Part>, Failure> {
+    let recording = recorder.jvm.recording(u64::MAX);
+    let (file, _) = recording.map_err(|error| Failure::plain(error.to_string()))?;
+    let from = recorder.given.bytes;
+    let finished = chunks::finished(&file, from).map_err(|error| limits::unread(&error))?;
+    let Some(Finished { to, until }) = finished else {
+        return Ok(None);
+    };
+    let recording = read(recorder, &file, (from, to), slices)?.map_err(unreadable)?;
+    let seconds = (until - recording.start / 1000).max(0) as f64 / 1e6;
+    let (plan, used) = (&recorder.plan, &recorder.used);
+    let folded = of_recording(&recording, Stopped::OnRequest, plan, used, seconds)?;
+    recorder.given.allocations += allocations(&recording);
+    recorder.given.seconds += seconds;
+    recorder.given.settings = recording.settings;
+    (recorder.given.bytes, recorder.given.until) = (to, until);
+    if !recorder.jvm.shared.sampling.keep_raw {
+        recorder.jvm.forget(&file, to);
+    }
+    Ok(Some(Part { folded, until }))
+}
+
+/// Fold what the parts did not have. `slices`: for which part of the job samples were taken.
 pub(super) fn fold(
     recorder: &AsyncProfiler,
     stopped: Stopped,
     slices: Option<Arc<dyn SliceOf>>,
 ) -> Result<Folded, Failure> {
-    let (plan, shared) = (&recorder.plan, &recorder.jvm.shared);
-    let recording = recorder.jvm.recording(MAX_RECORDING);
+    let given = &recorder.given;
+    let most = given.bytes.saturating_add(MAX_RECORDING);
+    let recording = recorder.jvm.recording(most);
     let (file, size) = recording.map_err(|error| match stopped {
         Stopped::OnRequest | Stopped::Early => Failure::new(
             format!("the profiler's output is missing: {error}"),
@@ -50,6 +91,30 @@ pub(super) fn fold(
         .coded(Code::OutputMissing),
         Stopped::WithTheProcess => killed(),
     })?;
+    let plan = &recorder.plan;
+    let (used, seconds) = (&recorder.used, recorder.seconds - given.seconds);
+    let recording = match read(recorder, &file, (given.bytes, size), slices)? {
+        Err(Error::Empty(_)) if given.bytes > 0 => return Ok(nothing(plan, used)),
+        Err(Error::Empty(_)) if stopped == Stopped::WithTheProcess => return Err(killed()),
+        read => read.map_err(unreadable)?,
+    };
+    let mut folded = of_recording(&recording, stopped, plan, used, seconds)?;
+    let live = plan.events.iter().any(|event| event == "live");
+    let sampled = given.allocations + allocations(&recording);
+    if live && !recording.live_cut && loses_live(sampled, recorder.collections) {
+        folded.notes.push(live_cut(plan.interval("live")));
+    }
+    Ok(folded)
+}
+
+/// Read a part of the file, which begins with a chunk. The inner error is about what stands there.
+fn read(
+    recorder: &AsyncProfiler,
+    mut file: &File,
+    (from, to): (u64, u64),
+    slices: Option<Arc<dyn SliceOf>>,
+) -> Result<Result<Recording, Error>, Failure> {
+    let (plan, shared) = (&recorder.plan, &recorder.jvm.shared);
     let within = &shared.limits;
     let limits = Limits {
         cells: within.cells(plan.events.len()),
@@ -62,33 +127,46 @@ pub(super) fn fold(
         slices,
         ..wanted(limits, shared.sampling.timeline)
     };
+    let begin = file.seek(SeekFrom::Start(from));
+    begin.map_err(|error| limits::unread(&error))?;
     // The JVM's user may still write to it.
-    let recording = match read_jfr(within.reading(file.take(size)), &options) {
-        Err(Error::Empty(_)) if stopped == Stopped::WithTheProcess => Err(killed()),
+    let bytes = within.reading(file.take(to.saturating_sub(from)));
+    match read_jfr_part(bytes, &options, recorder.given.settings.clone()) {
         Err(Error::Io(error)) => Err(limits::unread(&error)),
         Err(error @ Error::Limit { .. }) => Err(within.too_large(&error.to_string())),
-        read => read.map_err(unreadable),
-    };
-    let recording = recording?;
-    let (used, seconds) = (&recorder.used, recorder.seconds);
-    let mut folded = of_recording(&recording, stopped, plan, used, seconds)?;
-    let live = plan.events.iter().any(|event| event == "live");
-    if live && !recording.live_cut && loses_live(&recording, recorder.collections) {
-        folded.notes.push(live_cut(plan.interval("live")));
+        read => Ok(read),
     }
-    Ok(folded)
+}
+
+/// The rest of a recording of which the parts had all.
+fn nothing(plan: &Plan, used: &Choice) -> Folded {
+    let empty = |event: &String| EventProfile {
+        profile: Profile::new(values(event)),
+        event: event.clone(),
+        source: plan.source(event, used),
+        interval: plan.interval(event),
+        taken: 0,
+        callers_unsure: false,
+    };
+    Folded {
+        profiles: plan.events.iter().map(empty).collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// How many allocations were sampled.
+fn allocations(recording: &Recording) -> u64 {
+    let allocations = recording.profile.value_named("alloc_objects").ok();
+    let mut sampled = recording.sampled.iter();
+    let sampled = allocations.and_then(|it| sampled.find(|sampled| sampled.count == it));
+    sampled.map_or(0, |sampled| sampled.taken)
 }
 
 /// Whether objects were surely lost: each collection makes room in the profiler's table, which takes no more until the
 /// next one once it is full.
-fn loses_live(recording: &Recording, collections: Option<u64>) -> bool {
-    let allocations = recording.profile.value_named("alloc_objects").ok();
-    let mut sampled = recording.sampled.iter();
-    let sampled = allocations.and_then(|it| sampled.find(|sampled| sampled.count == it));
+fn loses_live(sampled: u64, collections: Option<u64>) -> bool {
     let room = collections.map(|times| MOST_LIVE.saturating_mul(times.saturating_add(1)));
-    sampled
-        .zip(room)
-        .is_some_and(|(sampled, room)| sampled.taken > room)
+    room.is_some_and(|room| sampled > room)
 }
 
 /// The same for a recording in memory. `used` recorded the event with the profiler's only `event=`; the profiler sampled
@@ -385,6 +463,7 @@ mod tests {
                 start: 0,
                 engine: None,
                 live_cut: false,
+                settings: Settings::default(),
             }
         };
         let both = ["alloc", "live"];
@@ -395,9 +474,9 @@ mod tests {
             (&both[..], 9999, None, false),
             (&both[1..], 9999, Some(2), false),
         ] {
-            let recording = recording(events, taken);
+            let sampled = allocations(&recording(events, taken));
             assert_eq!(
-                loses_live(&recording, collections),
+                loses_live(sampled, collections),
                 loses,
                 "{taken} {collections:?}"
             );

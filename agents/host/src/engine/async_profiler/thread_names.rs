@@ -11,7 +11,7 @@ use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags};
 
 use super::events::feature;
 use super::jvm::ANSWER;
-use super::name_log::{NameLog, Rules, MOST_BYTES};
+use super::name_log::{Following, Rules, MOST_BYTES};
 use crate::discovery::selector::compile_glob;
 use crate::engine::api::{Library, Note, Shared};
 use crate::jvm::attach::Attach;
@@ -39,6 +39,7 @@ pub struct ThreadNames {
     /// Where the library lies while it is in use.
     held: Option<Held>,
     log: Option<File>,
+    following: Following,
     /// When they were not followed any more, in microseconds since 1970; None if the process ended before.
     stopped: Option<i64>,
 }
@@ -76,6 +77,7 @@ impl ThreadNames {
             rules: Rules::new(rules.into_iter())?,
             held: None,
             log: None,
+            following: Following::default(),
             stopped: None,
         }))
     }
@@ -122,12 +124,28 @@ impl ThreadNames {
         }
     }
 
+    /// The slices by the names of threads until now. Those before `since`, in microseconds since 1970, are not asked for
+    /// any more.
+    pub fn slices_so_far(
+        &mut self,
+        target: &Target,
+        namespaces: &Namespaces,
+        run: &Held,
+        since: i64,
+    ) -> Option<Arc<dyn SliceOf>> {
+        let name = file(target);
+        let opened = open_regular(&run.dir, &name, Some(namespaces.uid), MOST_BYTES);
+        self.following.forget(since);
+        let log = self.following.read(opened.ok()?.0, &self.rules).ok()?;
+        (!log.is_empty()).then(|| Arc::new(log) as Arc<dyn SliceOf>)
+    }
+
     /// The slices by the names of threads, None without any; and what should be known of them.
     pub fn slices(&mut self) -> (Option<Arc<dyn SliceOf>>, Option<Note>) {
         let Some(log) = self.log.take() else {
             return (None, None);
         };
-        match NameLog::read(log, &self.rules) {
+        match self.following.read(log, &self.rules) {
             Ok(log) => {
                 let note = log.missing(self.stopped).map(incomplete);
                 let log = (!log.is_empty()).then(|| Arc::new(log) as Arc<dyn SliceOf>);

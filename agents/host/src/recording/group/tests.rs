@@ -27,6 +27,7 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
         shared: Arc::new(Shared::alone()),
         send: Arc::new(|_, _| {}),
         early: Vec::new(),
+        early_parts: Vec::new(),
         left: Vec::new(),
         metrics: None,
     }
@@ -81,6 +82,8 @@ struct Nobody;
 impl EventSink for Nobody {
     fn send_event(&mut self, _: &Event) {}
 
+    fn send_profiles(&mut self, _: Vec<(ProfileHead, Waiting)>) {}
+
     fn send_result(&mut self, _: Finished) {}
 }
 
@@ -88,6 +91,8 @@ struct Ends(Vec<Option<Ended>>);
 
 impl EventSink for Ends {
     fn send_event(&mut self, _: &Event) {}
+
+    fn send_profiles(&mut self, _: Vec<(ProfileHead, Waiting)>) {}
 
     fn send_result(&mut self, over: Finished) {
         self.0.push(over.outcome.ended);
@@ -170,6 +175,8 @@ impl EventSink for Sent {
             event => panic!("{event:?}"),
         });
     }
+
+    fn send_profiles(&mut self, _: Vec<(ProfileHead, Waiting)>) {}
 
     fn send_result(&mut self, over: Finished) {
         self.0.push(("over", over.outcome.pid.unwrap()));
