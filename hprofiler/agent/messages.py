@@ -316,7 +316,10 @@ class Interrupted(Message, frozen=True, tag="interrupted"):
 
 
 class ProfileHeader(Message, frozen=True, tag="profile"):
-    """A profile of `size` bytes follows. The other members are those of `model.Recording`."""
+    """A profile of `size` bytes follows. The other members are those of `model.Recording`.
+
+    With `more` it is a part of a recording that goes on, and they are those of the part.
+    """
 
     pid: Pid
     event: Name
@@ -331,6 +334,7 @@ class ProfileHeader(Message, frozen=True, tag="profile"):
     sha256: Sha256
     size: Size
     callers_unsure: bool = False
+    more: bool = False
 
 
 class RawHeader(Message, frozen=True, tag="raw"):

@@ -346,6 +346,10 @@ class AgentSession:
         if (pid, what) in came:
             whose = "" if pid is None else f" of process {pid}"
             raise self._nonsense(f"{what!r}{whose} came twice")
+        if isinstance(header, ProfileHeader) and header.more:
+            if self._sampling.part is None:
+                raise self._nonsense(f"a part of {what!r} was not asked for")
+            return  # others follow, and the last one
         came.add((pid, what))
 
     def payload(self, header: ProfileHeader | RawHeader) -> Iterator[bytes]:

@@ -130,7 +130,7 @@ def others_missing(facts: RunFacts, found: int) -> str:
 
 
 def interrupted(facts: RunFacts) -> str:
-    return ", interrupted" if facts.record.interrupted else ""
+    return ", cut off" if facts.unfinished else ", interrupted" if facts.record.interrupted else ""
 
 
 def cut_short(facts: RunFacts) -> str:

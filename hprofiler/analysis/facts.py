@@ -66,6 +66,11 @@ class RunFacts:
         return self.record.target.name or self.record.target.kind
 
     @property
+    def unfinished(self) -> bool:
+        """Whether the run was cut off: it has what was written until then."""
+        return bool(self.record.hosts) and not self.record.finished
+
+    @property
     def recordings(self) -> list[Recording]:
         return [one for host in self.hosts for one in host.recordings]
 

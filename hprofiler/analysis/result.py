@@ -32,6 +32,7 @@ from hprofiler.base.errors import UsageError
 from hprofiler.model import HostRecord, Outcome, Recording, Status
 from hprofiler.model.measures import measure_of, size
 from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder.parts import settle_run
 from hprofiler.spark.facts import SparkError, SparkFacts
 from hprofiler.spark.facts import read_facts as read_spark_facts
 from hprofiler.spark.replay.schedule import Replay
@@ -175,7 +176,8 @@ class AnalysisResult:
     def whole(self) -> bool:
         """Nothing of what was recorded is missing, and all of it can be trusted."""
         cut = any(event.facts.live_cut for event in self.events)
-        return self.trusted and not self.problems and not self.faults and not cut
+        whole = self.trusted and not self.problems and not self.faults and not cut
+        return whole and not self.facts.unfinished
 
     @property
     def cut_off(self) -> bool:
@@ -219,7 +221,10 @@ def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolde
     Raises RunFolderError when it is not a run folder.
     """
     run_folder = RunFolder.open(folder)
+    settle_run(run_folder)
     facts = replace(read_facts(run_folder.record), trimmed=trim, slices=slices)
+    if facts.unfinished:
+        facts = replace(facts, notes=(_cut_off(facts),))
     if slices:
         host = facts.hosts[0].name if facts.hosts else ""
         faults = Faults()
@@ -233,11 +238,16 @@ def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolde
                 facts = replace(facts, job=job, replay=replay)
         except SparkError as error:
             note = Outcome(host, Status.DEGRADED, "report", error.reason, error.remedy, code=error.code)
-            facts = replace(facts, notes=(note,))
+            facts = replace(facts, notes=(*facts.notes, note))
         facts = replace(facts, notes=(*facts.notes, *faults.outcomes))
     if facts.spark and "driver" in facts.spark.tasks and (facts.spark.driver_pid or facts.drivers):
         facts = replace(facts, notes=(*facts.notes, *_about_drivers(facts, facts.spark)))
     return run_folder, facts
+
+
+def _cut_off(facts: RunFacts) -> Outcome:
+    reason = "the run was cut off, as where hprofiler is killed: its last seconds are missing"
+    return Outcome(facts.hosts[0].name, Status.DEGRADED, "record", reason, "record again", code="run-cut-off")
 
 
 def _about_drivers(facts: RunFacts, spark: SparkFacts) -> Iterator[Outcome]:

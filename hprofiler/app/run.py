@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -120,11 +122,13 @@ def run(request: RunRequest, reach: Reach, listener: Listener, stop: Stop | None
 def _run_into(
     folder: RunFolder, request: RunRequest, reach: Reach, listener: Listener, stop: Stop
 ) -> RunResult:
+    from hprofiler.runfolder.parts import settle
     from hprofiler.runfolder.sink import FolderSink
 
     started = datetime.now(timezone.utc)
     sink = FolderSink(folder)
     following = request.following()
+    unfinished = _Unfinished(folder, lambda results: _record(request, results, started, stop, finished=False))
     with on_interrupt(stop.request):  # until run.json is written
         results = tuple(
             collect(
@@ -137,8 +141,12 @@ def _run_into(
                 stop,
                 request.care,
                 following,
+                unfinished.write if request.sampling.part else None,
             )
         )
+        unfinished.end()
+        with contextlib.suppress(OSError, ValueError):  # the report says which profiles cannot be used
+            settle(folder, results)
         new_processes = _ask_for_new_processes(request.located, results[0].name, following)
         # Parts of the target that cannot be visited count as hosts.
         results += tuple(HostRecord(name=one.host, outcomes=(one,)) for one in request.located.absent)
@@ -176,6 +184,26 @@ def _run_into(
     except Exception as error:
         raise _defect(error, later) from error
     return RunResult(folder, record.coverage, results, interrupted, report, stop.signal)
+
+
+class _Unfinished:
+    """Writes run.json while the recording goes on, without the time of its end."""
+
+    def __init__(self, folder: RunFolder, record: Callable[[Sequence[HostRecord]], RunRecord]) -> None:
+        self._folder = folder
+        self._record = record
+        self._writing = threading.Lock()
+        self._is_over = False
+
+    def write(self, results: Sequence[HostRecord]) -> None:
+        with self._writing:
+            if not self._is_over:
+                self._folder.write(self._record(results))
+
+    def end(self) -> None:
+        """Nothing is written after this."""
+        with self._writing:
+            self._is_over = True
 
 
 def _defect(error: Exception, kept: str) -> Defect:
@@ -228,7 +256,13 @@ def _with_lines(results: tuple[HostRecord, ...], lines: Sequence[Outcome]) -> tu
     )
 
 
-def _record(request: RunRequest, results: Sequence[HostRecord], started: datetime, stop: Stop) -> RunRecord:
+def _record(
+    request: RunRequest,
+    results: Sequence[HostRecord],
+    started: datetime,
+    stop: Stop,
+    finished: bool = True,
+) -> RunRecord:
     """The content of run.json. The time limit of a recording that ended as planned was not its length."""
     lengths = [one.ended for result in results for one in result.recordings if stop.finished]
     sampling = replace(request.sampling, duration=max(lengths)) if lengths else request.sampling
@@ -243,7 +277,7 @@ def _record(request: RunRequest, results: Sequence[HostRecord], started: datetim
         sampling=sampling,
         care=asdict(request.care),
         started=started.isoformat(timespec="seconds"),
-        finished=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        finished=datetime.now(timezone.utc).isoformat(timespec="seconds") if finished else "",
         interrupted=stop.level > 0 and not stop.finished,
         coverage=Coverage.of(results, len(request.sampling.events)),
         hosts=tuple(results),

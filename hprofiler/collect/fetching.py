@@ -36,8 +36,12 @@ class ProfileSink(Protocol):
     nothing.
     """
 
-    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Recording:
+    def profile(
+        self, host: Host, recording: Recording, pieces: Iterator[bytes], more: bool = False
+    ) -> Recording:
         """Keep one compact profile (`flamegraph/FORMAT.md`); returns the recording with its totals and times.
+
+        With `more` it is a part of a recording that goes on. The last part completes it.
 
         Raises HprofilerError for bytes that are not a profile of the event.
         """
@@ -106,7 +110,9 @@ class Fetching:
 
     def _keep(self, header: Header, pieces: Iterator[bytes], ledger: Ledger) -> None:
         process = ledger.process(header.pid)
-        self._count(type(header), header.size)
+        more = isinstance(header, ProfileHeader) and header.more
+        if not more:  # parts are put together as they come, so what is kept of them does not grow so
+            self._count(type(header), header.size)
         if isinstance(header, RawHeader):
             self._sink.raw(self._host, process, header.name, pieces)
             return
@@ -125,7 +131,7 @@ class Fetching:
             callers_unsure=header.callers_unsure,
             joined=ledger.joined_at(header.pid),
         )
-        ledger.recorded(self._sink.profile(self._host, recording, pieces))
+        ledger.recorded(self._sink.profile(self._host, recording, pieces, more))
 
     def _count(self, kind: type[Header], size: int) -> None:
         """Raises HostError if the host sends too much."""

@@ -74,9 +74,11 @@ class Ledger:
         return tuple(self._processes.values())
 
     def recorded(self, recording: Recording) -> None:
-        """A profile was received and stored."""
-        self._recordings[recording.process.pid, recording.event] = recording
-        if recording.times_off:
+        """A profile, or a part of one, was received and stored."""
+        key = recording.pid, recording.event
+        before = self._recordings.get(key)
+        self._recordings[key] = before.with_part(recording) if before else recording
+        if recording.times_off and not (before and before.times_off):
             reason = (
                 f"the times of its {recording.event} samples are {recording.times_off:.0f} s off: left out"
             )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from hprofiler.collect.canaries import Canaries
 from hprofiler.collect.fetching import ProfileSink
@@ -14,6 +16,9 @@ from hprofiler.collect.stop import AT_ONCE, Stop
 from hprofiler.collect.visit_group import HostProgress, Listener, Reach, StartGate, VisitGroup, silent
 from hprofiler.model import Host, HostRecord, Sampling, Selector
 
+_log = logging.getLogger(__name__)
+
+_KEPT_EVERY = 10.0  # seconds
 _ENDING = "the recording is over; fetching the recordings; press Ctrl-C to end at once"
 _STOPPING = "stopping and fetching the recordings; press Ctrl-C again to end at once"
 
@@ -28,12 +33,14 @@ def collect(
     stop: Stop | None = None,
     care: Care = USUAL,
     following: Following | None = None,
+    keep: Callable[[list[HostRecord]], None] | None = None,
 ) -> list[HostRecord]:
     """Record the selector's processes on all hosts at the same time; one result per host, in order.
 
     `listener` is called on this thread. The first `stop.request()` ends the recording and keeps the results,
     the second ends everything at once. With `following`, processes that start during the recording join it;
-    the results of hosts that joined it come last.
+    the results of hosts that joined it come last. `keep` gets the results so far, again and again, on a
+    thread of its own.
     """
     gate = StartGate(len(hosts), 2 * reach.timeout)
     group = VisitGroup(reach, listener, stop, gate.connecting)
@@ -56,5 +63,18 @@ def collect(
         follower = Follower(following, sampling.duration, gate, group, visits, visit_of)
         follower.begin()
         visits = follower.visits
+    if keep is not None:
+        group.in_background(partial(_keep_often, keep, group, visits))
     group.run(visits, on_stop)
     return [visit.result() for visit in visits]
+
+
+def _keep_often(
+    keep: Callable[[list[HostRecord]], None], group: VisitGroup, visits: Sequence[RecordingVisit]
+) -> None:
+    """So that little is lost if this process is killed."""
+    while not group.wait(_KEPT_EVERY):
+        try:
+            keep([visit.result() for visit in tuple(visits)])
+        except Exception:  # the end, where it matters, says what is wrong
+            _log.exception("keeping the results so far")

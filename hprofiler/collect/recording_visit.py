@@ -199,7 +199,10 @@ class RecordingVisit(Visit):
                 self._reconnect.interrupted(event)
             elif isinstance(event, (ProfileHeader, RawHeader)):
                 self.check_aborted()
-                self.enter("fetch", self._fetching.time_for(event.size))
+                if isinstance(event, ProfileHeader) and event.more:
+                    self.limit(self._fetching.time_for(event.size))
+                else:
+                    self.enter("fetch", self._fetching.time_for(event.size))
                 self._fetching.fetch(session, event, self._ledger)
                 self._go_on()
             elif isinstance(event, PausesMessage):

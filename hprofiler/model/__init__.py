@@ -17,6 +17,7 @@ from hprofiler.model.recording import (
     SampleTimes,
     Sampling,
     Seconds,
+    part_of,
 )
 from hprofiler.model.target import (
     HERE,
@@ -74,4 +75,5 @@ __all__ = [
     "Status",
     "Target",
     "number_of",
+    "part_of",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta
@@ -12,6 +12,7 @@ from hprofiler.model.target import Process
 
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 Name = Annotated[str, Meta(max_length=255)]
+_IN_ONE, _PART = 60.0, 10.0
 Seconds = Annotated[float, Meta(ge=0, le=1e12)]
 
 
@@ -23,7 +24,8 @@ class Sampling:
     `lock_threshold` and `wall_interval` in nanoseconds. `keep_raw` also requests the engine's own files,
     `timeline` the times of samples and of GC pauses, `thread_names` names of threads even where the JVM
     prints a warning about that, `python_native` native frames of Python processes, which are stopped for
-    their samples then, `metrics` what the host did meanwhile, `counters` (presets and events) what
+    their samples then, `part` after how many seconds what was recorded so far is sent (None: all at the end),
+    `metrics` what the host did meanwhile, `counters` (presets and events) what
     its processors counted; they need `metrics`.
     """
 
@@ -40,6 +42,13 @@ class Sampling:
     python_native: bool = False
     metrics: bool = False
     counters: tuple[str, ...] = ()
+    part: Seconds | None = None
+
+
+def part_of(duration: float) -> float | None:
+    """`Sampling.part` for a recording of so many seconds. Shorter ones are folded when they are over, so that
+    hosts have less to do meanwhile."""
+    return _PART if duration > _IN_ONE else None
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,9 @@ class Samples:
     expected: Count
     taken: Count
     lost: Count
+
+    def plus(self, other: Samples) -> Samples:
+        return Samples(self.expected + other.expected, self.taken + other.taken, self.lost + other.lost)
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,25 @@ class Recording:
     def ended(self) -> float:
         """After how many seconds of the run the recording ended."""
         return self.joined + self.seconds
+
+    def with_part(self, part: Recording) -> Recording:
+        """What was recorded so far, and the next part of it."""
+        names = {**self.totals, **part.totals}
+        times = [one.times for one in (self, part) if one.times]
+        start = min((one.start for one in times), default=0)
+        return replace(
+            self,
+            interval=part.interval,
+            samples=self.samples.plus(part.samples),
+            seconds=self.seconds + part.seconds,
+            cpu_seconds=self.cpu_seconds + part.cpu_seconds,
+            resident_bytes=max(self.resident_bytes, part.resident_bytes),
+            totals={name: self.totals.get(name, 0) + part.totals.get(name, 0) for name in names},
+            bytes_received=(self.bytes_received or 0) + (part.bytes_received or 0),
+            times=SampleTimes(start, max(one.width for one in times)) if times else None,
+            times_off=max(self.times_off, part.times_off),
+            callers_unsure=self.callers_unsure or part.callers_unsure,
+        )
 
     @property
     def pid(self) -> int:

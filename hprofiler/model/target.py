@@ -129,6 +129,10 @@ class Process:
     labels: Labels = field(default_factory=dict)
     is_jvm: bool = False
 
+    def profile_labels(self, host: str) -> dict[str, str]:
+        """Labels of its profiles on a host."""
+        return {**self.labels, "host": host, "pid": str(self.pid), "process": self.label}
+
 
 def pids_alone(text: str) -> bool:
     """Whether a word of the command line is a process id, or several: `123,456`."""

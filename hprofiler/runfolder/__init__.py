@@ -8,6 +8,7 @@
     DIR/hosts/HOST/metrics.json.gz          what the host's kernel and JVMs published every second
     DIR/hosts/HOST/PID/EVENT.pb.gz          one process; threads are labels
     DIR/hosts/HOST/PID/EVENT.time           the same with the times of its samples, as the agent sent it
+    DIR/hosts/HOST/PID/EVENT.part-N-M       parts of it, while it is recorded
     DIR/hosts/HOST/PID/recording.jfr        the engine's own file, with --keep-raw
 
 Names on disk are made from names of hosts and events, which are not trusted: they cannot leave the folder.
@@ -139,7 +140,8 @@ class RunFolder:
         return self.host_dir(host) / str(int(pid)) / f"{safe_name(event)}.pb.gz"
 
     def times_path(self, host: str, pid: int, event: str) -> Path:
-        return self.profile_path(host, pid, event).with_name(f"{safe_name(event)}.time")
+        profile = self.profile_path(host, pid, event)
+        return profile.with_name(times_name(profile))
 
     def raw_path(self, host: str, pid: int, name: str) -> Path:
         return self.host_dir(host) / str(int(pid)) / safe_name(name)
@@ -160,6 +162,25 @@ class RunFolder:
         name = "cpu.pb.gz" if "cpu.pb.gz" in names else names[0]
         files = f"{shlex.quote(str(hosts))}/*/*/{shlex.quote(name)}"
         return f"the profiles are in {hosts}; `hprofiler convert {files} -o out.html` reads them"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Lock the folder of a run that has ended. Raises RunFolderError if it goes on, or if what the block
+        writes there cannot be written."""
+        try:
+            hold = os.open(self.path, os.O_RDONLY)
+            try:
+                fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield
+            finally:
+                os.close(hold)
+        except BlockingIOError:
+            raise RunFolderError(
+                f"the run in {self.path} goes on", "wait for its end, or end it with Ctrl-C there"
+            ) from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise RunFolderError(f"cannot put the run in {self.path} together: {reason}") from error
 
     def release(self) -> None:
         """Unlock the folder."""
@@ -243,6 +264,11 @@ def replacing(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def times_name(profile: Path) -> str:
+    """The name of the file beside a process's `EVENT.pb.gz` that says when its samples were taken."""
+    return f"{profile.name.removesuffix('.pb.gz')}.time"
 
 
 def safe_name(name: str) -> str:

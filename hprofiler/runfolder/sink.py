@@ -10,36 +10,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from hprofiler._flamegraph import Profile
 from hprofiler.base.errors import HostError, ProfileError
 from hprofiler.model import Host, Process, Recording, SampleTimes
 from hprofiler.model.measures import measure_of
 from hprofiler.model.metrics import Metrics
-from hprofiler.runfolder import RunFolder, replacing
+from hprofiler.runfolder import RunFolder, replacing, times_name
 from hprofiler.runfolder.metrics_file import write_metrics
+from hprofiler.runfolder.parts import MOST, Limits, Parts
 
 # Hosts send in parallel, but few profiles are decoded at a time, so that memory does not grow with hosts.
 _CONVERSIONS = min(8, max(2, os.cpu_count() or 1))
 
 
-class _Size(NamedTuple):
-    """Limits of a decoded profile.
-
-    `cells` are nodes times values; there are at most as many names as nodes. `rows` are those of its times.
-    `bytes` limits the uncompressed file and all names.
-    """
-
-    cells: int
-    rows: int
-    bytes: int
-
-
 # A few kilobytes can hold millions of nodes or long names, so large profiles are decoded one at a time.
-_USUAL = _Size(1 << 19, 1 << 18, 8 << 20)
-# The largest that an agent makes (MOST_OF_EVENT, MOST_NAMES).
-_MOST = _Size(1 << 23, 1 << 22, 128 << 20)
+_USUAL = Limits(1 << 19, 1 << 18, 8 << 20)
 # Sum over a host's profiles: a day of four hundred processors in nanoseconds. Sums over all hosts have 63
 # bits.
 _MOST_OF_HOST = 1 << 55
@@ -65,13 +51,19 @@ class FolderSink:
         self._sums: dict[tuple[str, str], int] = {}
         self._began = time.time()
 
-    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Recording:
+    def profile(
+        self, host: Host, recording: Recording, pieces: Iterator[bytes], more: bool = False
+    ) -> Recording:
         """`collect.ProfileSink.profile`. Raises ProfileError for a profile with other values."""
         path = self._folder.profile_path(host.name, recording.process.pid, recording.event)
         arrived = path.with_name(f".{path.name}.arrived")
         try:
             with _writing(path):
                 self._write(arrived, pieces)
+                parts = Parts(path)
+                if more or parts:
+                    with self._large:
+                        return self._add_part(arrived, parts, host, recording, more)
                 return self._convert(arrived, path, host, recording)
         finally:
             with contextlib.suppress(OSError):  # the earlier error is more useful
@@ -99,48 +91,74 @@ class FolderSink:
             except _Unreadable:  # it may just exceed the usual bounds
                 pass
         with self._large:
-            return self._converted(arrived, path, host, recording, _MOST)
+            return self._converted(arrived, path, host, recording, MOST)
 
     def _converted(
-        self, arrived: Path, path: Path, host: Host, recording: Recording, most: _Size
+        self, arrived: Path, path: Path, host: Host, recording: Recording, most: Limits
     ) -> Recording:
         """Writes the compact profile as pprof, and keeps it if it has times."""
         profile = _read(arrived, recording, most)
-        totals = {name: profile.total(name) for name, _ in profile.values}
-        process = recording.process
-        labels = {**process.labels, "host": host.name, "pid": str(process.pid), "process": process.label}
-        with self._counted(host, recording, totals):
+        recording = self._with_figures(recording, profile)
+        with self._counted(host, recording):
+            labels = recording.process.profile_labels(host.name)
             profile.with_labels(labels).write(path, "pprof", thread_label=True)
-            recording = replace(recording, totals=totals)
-            if not profile.times:
-                return recording
-            off = self._off(profile.times.start, profile.times.end)
-            if off > _SLACK:  # one host's impossible times would stretch those of all others
-                # Times of a profile without samples may begin with the host, and matter to nobody.
-                return replace(recording, times_off=off if profile.times.samples else 0.0)
+            if recording.times:
+                try:
+                    arrived.replace(path.with_name(times_name(path)))
+                except OSError:
+                    path.unlink(missing_ok=True)
+                    raise
+            return recording
+
+    def _add_part(
+        self, arrived: Path, parts: Parts, host: Host, recording: Recording, more: bool
+    ) -> Recording:
+        """Keeps a part of a recording. With the last one, all of them become its profile."""
+        profile = _read(arrived, recording, MOST)
+        recording = self._with_figures(recording, profile)
+        with self._counted(host, recording):
+            if recording.times_off:
+                profile.without_times().write(arrived, "compact")
             try:
-                arrived.replace(self._folder.times_path(host.name, process.pid, recording.event))
-            except OSError:
-                path.unlink(missing_ok=True)
-                raise
-            return replace(recording, times=SampleTimes(profile.times.start, profile.times.width))
+                parts.add(arrived)
+                whole = None if more else parts.settle(recording.process.profile_labels(host.name))
+            except ValueError as error:
+                raise ProfileError(f"{_what(recording)} cannot be put together: {error}", _AGAIN) from error
+        if whole is None:
+            return recording
+        times = SampleTimes(whole.times.start, whole.times.width) if whole.times else None
+        return replace(recording, times=times)
+
+    def _with_figures(self, recording: Recording, profile: Profile) -> Recording:
+        """With the profile's sums, and its times: impossible ones would stretch those of all hosts."""
+        totals = {name: profile.total(name) for name, _ in profile.values}
+        times = profile.times
+        if not times:
+            return replace(recording, totals=totals)
+        off = self._off(times.start, times.end)
+        if off > _SLACK:
+            # Times of a profile without samples may begin with the host, and matter to nobody.
+            return replace(recording, totals=totals, times_off=off if times.samples else 0.0)
+        return replace(recording, totals=totals, times=SampleTimes(times.start, times.width))
 
     def _off(self, start: int, end: int) -> float:
         """By how many seconds times (microseconds since 1970) lie outside the run."""
         return max(self._began - start / 1e6, end / 1e6 - time.time(), 0.0)
 
     @contextmanager
-    def _counted(self, host: Host, recording: Recording, totals: Mapping[str, int]) -> Iterator[None]:
+    def _counted(self, host: Host, recording: Recording) -> Iterator[None]:
         """Raises ProfileError for impossible amounts, which would spoil the sums over all hosts.
 
         Amounts count only if the block, which writes the profile, succeeds.
         """
-        what = f"the {recording.event} profile of process {recording.process.pid}"
+        totals = recording.totals
         with self._counting:
             sums = {name: self._sums.get((host.name, name), 0) + total for name, total in totals.items()}
             for name, total in sums.items():
                 if total > (_MOST_OF_THREADS if name in _OF_THREADS else _MOST_OF_HOST):
-                    raise ProfileError(f"{what} is impossible: {totals[name]} {name}", "record again")
+                    raise ProfileError(
+                        f"{_what(recording)} is impossible: {totals[name]} {name}", "record again"
+                    )
             self._count(host, totals, 1)
         try:
             yield
@@ -177,8 +195,8 @@ class _Unreadable(ProfileError):
     """The profile is damaged or exceeds the bounds."""
 
 
-def _read(arrived: Path, recording: Recording, most: _Size) -> Profile:
-    what = f"the {recording.event} profile of process {recording.process.pid}"
+def _read(arrived: Path, recording: Recording, most: Limits) -> Profile:
+    what = _what(recording)
     try:
         profile = Profile.open(arrived, "compact", **most._asdict())
     except (ValueError, RuntimeError) as error:
@@ -187,3 +205,7 @@ def _read(arrived: Path, recording: Recording, most: _Size) -> Profile:
     if tuple(profile.values) != measure_of(recording.event).columns:
         raise ProfileError(f"{what} has other values: {profile.values}", "record again")
     return profile
+
+
+def _what(recording: Recording) -> str:
+    return f"the {recording.event} profile of process {recording.pid}"

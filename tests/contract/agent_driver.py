@@ -58,10 +58,12 @@ def shipped(name: str) -> Path:
 
 @dataclass
 class Result:
-    """What came between `start` and `done`, by pid; `events` has every profile by its event's name."""
+    """What came between `start` and `done`, by pid; `events` has every profile by its event's name, or the
+    rest of it, which came after the `parts`."""
 
     outcomes: dict[int, Event] = field(default_factory=dict)
     events: dict[int, dict[str, tuple[Event, bytes]]] = field(default_factory=dict)
+    parts: dict[int, list[tuple[Event, bytes]]] = field(default_factory=dict)
     raws: dict[int, tuple[Event, bytes]] = field(default_factory=dict)
     started: dict[int, Event] = field(default_factory=dict)
     pauses: dict[int, Event] = field(default_factory=dict)
@@ -103,6 +105,9 @@ class Result:
             assert pid not in self.raws, "more than one raw recording"
             self.raws[pid] = event, payload
             return
+        if event["more"]:
+            self.parts.setdefault(pid, []).append((event, payload))
+            return
         of_process = self.events.setdefault(pid, {})
         assert event["event"] not in of_process, "more than one profile of an event"
         of_process[event["event"]] = event, payload
@@ -128,6 +133,12 @@ class Recorded:
 
     def head(self, event: str = "cpu") -> Event:
         return self.result.events[self.pid][event][0]
+
+    def pieces(self, event: str = "cpu") -> list[tuple[Event, Profile]]:
+        """The parts of a recording, and the rest."""
+        parts = [one for one in self.result.parts.get(self.pid, []) if one[0]["event"] == event]
+        last = self.result.events.get(self.pid, {}).get(event)
+        return [(head, Profile.from_bytes(payload)) for head, payload in [*parts, *([last] if last else [])]]
 
     def payload(self, event: str = "cpu") -> bytes:
         return self.result.events[self.pid][event][1]

@@ -34,7 +34,7 @@ class Profiles:
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
 
-    def profile(self, host: Host, recording: Recording, pieces) -> Recording:
+    def profile(self, host: Host, recording: Recording, pieces, more: bool = False) -> Recording:
         self.kept[host.name] = b"".join(pieces)
         return recording
 

@@ -162,7 +162,9 @@ class Sink:
         self.sizes: dict[tuple[str, int, str], int] = {}
         self.read: dict[str, Metrics] = {}
 
-    def profile(self, host: Host, recording: Recording, pieces: Iterator[bytes]) -> Recording:
+    def profile(
+        self, host: Host, recording: Recording, pieces: Iterator[bytes], more: bool = False
+    ) -> Recording:
         size = sum(len(piece) for piece in pieces)
         self.sizes[host.name, recording.process.pid, recording.event] = size
         return replace(recording, totals={"bytes": size})

@@ -241,7 +241,7 @@ def test_a_sink_that_cannot_write_loses_that_profile_only(fleet):
     )
     take = hosts.sink.profile
 
-    def full(host, recording, pieces):
+    def full(host, recording, pieces, more):
         if recording.process.pid == 7:
             next(pieces)
             raise RunFolderError("the disk is full", "make room")

@@ -28,7 +28,7 @@ from hprofiler.collect.following import WITHOUT_JOINING
 from hprofiler.collect.limits import AGENT_CPU, Care
 from hprofiler.collect.visit_group import Reach
 from hprofiler.kubernetes import Access
-from hprofiler.model import Sampling, Selector
+from hprofiler.model import Sampling, Selector, part_of
 from hprofiler.model.event_names import caution_of
 from hprofiler.model.measures import duration
 from hprofiler.resolve import (
@@ -207,6 +207,7 @@ def sampling(options: argparse.Namespace) -> Sampling:
         timeline=not options.no_timeline,
         metrics=not options.no_metrics,
         counters=options.counters or (),
+        part=part_of(options.duration),
     )
 
 

@@ -1,0 +1,77 @@
+"""Long recordings are sent in parts, while the profiler goes on."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from hprofiler import Profile
+from tests.contract.agent_driver import Agent, Recorded
+from tests.lab.procs import cpu_seconds
+from tests.timed_profile import BUCKET
+
+PART = 5.0
+"""Seconds, the shortest: async-profiler finishes a chunk every five seconds."""
+LONG = 600
+
+
+def begin_in_parts(agent: Agent, burner, parts: int, **members: object) -> Recorded:
+    """Record until so many parts have come; what came so far."""
+    agent.begin(burner, duration=LONG, part=PART, **members)
+    pid = burner.outer.pid
+    so_far = agent.collect(until=["profile"])
+    while len([head for head, _ in so_far.parts[pid] if head["event"] == "cpu"]) < parts:
+        so_far = agent.collect(until=["profile"])
+    return so_far.of(pid)
+
+
+def recording_of(pid: int) -> Path:
+    (file,) = Path(f"/proc/{pid}/root/tmp").glob(f".hprofiler-run-*/*-{pid}-*.jfr")
+    return file
+
+
+def whole(done: Recorded) -> Profile:
+    return Profile.of_parts([profile for _, profile in done.pieces()], rows=1 << 20)
+
+
+def test_parts_add_up_to_the_recording(agent: Agent, burn) -> None:
+    burner = burn()
+    before = cpu_seconds(burner.outer.pid)
+    begin_in_parts(agent, burner, 2, events=["cpu", "alloc"])
+    file = recording_of(burner.outer.pid).stat()
+    assert file.st_blocks * 512 < file.st_size, "what was sent takes no room on the disk"
+    burner.burn(1e9)
+    done = agent.stop().of(burner)
+    used = cpu_seconds(burner.outer.pid) - before
+    pieces = done.pieces()
+    assert len(pieces) >= 3 and [head["more"] for head, _ in pieces] == [True] * (len(pieces) - 1) + [False]
+    sampled = sum(head["cpu_seconds"] for head, _ in pieces)
+    assert sampled == pytest.approx(used, rel=0.1)
+    profile = whole(done)
+    assert profile.total("cpu") / 1e9 == pytest.approx(sampled, rel=0.01)
+    assert profile.total("samples") == sum(head["samples"]["taken"] for head, _ in pieces)
+    # One begins where the one before ended, so that nothing is missing and nothing counts twice.
+    times = [(one.times.start, one.times.end) for _, one in pieces if one.times and one.times.samples]
+    for (_, end), (start, _) in itertools.pairwise(times):
+        assert -2 * BUCKET <= start - end < 1_000_000
+    assert sum(head["seconds"] for head, _ in pieces) == pytest.approx(
+        (times[-1][1] - times[0][0]) / 1e6, abs=1.0
+    )
+    assert done.is_good() and {head["event"] for head, _ in done.result.parts[done.pid]} == {"cpu", "alloc"}
+
+
+def test_a_jvm_that_is_killed_loses_its_last_chunk_at_most(agent: Agent, burn) -> None:
+    burner = burn()
+    begin_in_parts(agent, burner, 2)
+    os.kill(burner.outer.pid, signal.SIGKILL)
+    done = agent.collect().of(burner)
+    outcome = done.outcome
+    assert (outcome["status"], outcome["code"], outcome["ended"]) == ("degraded", "cut-short", "process")
+    times = whole(done).times
+    assert times is not None
+    covered = (times.end - times.start) / 1e6
+    assert outcome["seconds"] - covered < 7, "a chunk is five seconds long"

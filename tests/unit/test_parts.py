@@ -1,0 +1,84 @@
+"""Parts of a recording that goes on: kept as they come, and put together at its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from hprofiler.model import Host, Process, Recording, Samples
+from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder.parts import Parts
+from hprofiler.runfolder.sink import FolderSink
+from tests.timed_profile import BUCKET, Row, timed_profile
+
+HOST = Host("node", "localhost")
+PROCESS = Process("node", 7, 1, 0, "root", "executor 3")
+RECORDING = Recording(PROCESS, "cpu", "async-profiler", "ctimer", 10**7, Samples(20, 10, 10), 10.0, 2.0)
+CPU = [("samples", "count"), ("cpu", "nanoseconds")]
+SECOND = 1_000_000
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path / "run")
+
+
+def part(begin: float, method: str = "run") -> Iterator[bytes]:
+    """Ten samples in the first bucket."""
+    rows = [Row(["[main]", method], 0, 10, (10, 100_000_000))]
+    return iter([timed_profile(rows, start=int(begin * SECOND), values=CPU)])
+
+
+def names(folder: RunFolder) -> list[str]:
+    files = folder.profile_path("node", 7, "cpu").parent
+    return sorted(path.name for path in files.iterdir()) if files.exists() else []
+
+
+def test_parts_become_one_profile_with_its_times(folder: RunFolder) -> None:
+    sink, begin = FolderSink(folder), time.time()
+    whole: Recording | None = None
+    for number in range(35):
+        more = number < 34
+        kept = sink.profile(HOST, RECORDING, part(begin + number, f"method{number % 5}"), more)
+        whole = whole.with_part(kept) if whole else kept
+        if number == 33:
+            # Sixteen become one: 16 + 16 + 2.
+            assert names(folder) == ["cpu.part-0-15", "cpu.part-16-31", "cpu.part-32-32", "cpu.part-33-33"]
+    assert names(folder) == ["cpu.pb.gz", "cpu.time"]
+    stored = Profile.open(folder.profile_path("node", 7, "cpu"))
+    assert (stored.total("samples"), stored.total("cpu")) == (350, 3_500_000_000)
+    assert stored.labels["process"] == "executor 3"
+    times = Profile.open(folder.times_path("node", 7, "cpu")).times
+    assert times is not None and times.samples == 350
+    assert times.end - times.start == 34 * SECOND + BUCKET
+    assert whole is not None and whole.totals == {"samples": 350, "cpu": 3_500_000_000}
+    assert (whole.samples, whole.seconds, whole.cpu_seconds) == (Samples(700, 350, 350), 350.0, 70.0)
+    assert whole.times is not None and whole.times.start == times.start
+
+
+def test_files_that_are_in_another_do_not_count_twice(folder: RunFolder) -> None:
+    """As if the coordinator had been killed after 16 files became one, and before they were deleted."""
+    sink, begin = FolderSink(folder), time.time()
+    for number in range(3):
+        sink.profile(HOST, RECORDING, part(begin + number), True)
+    profile = folder.profile_path("node", 7, "cpu")
+    first = profile.with_name("cpu.part-0-0").read_bytes()
+    profile.with_name("cpu.part-0-2").write_bytes(first)
+    parts = Parts(profile)
+    assert parts.settle({}).total("samples") == 10
+    assert names(folder) == ["cpu.pb.gz", "cpu.time"]
+
+
+def test_a_part_of_another_day_has_no_times(folder: RunFolder) -> None:
+    sink, begin = FolderSink(folder), time.time()
+    first = sink.profile(HOST, RECORDING, part(begin), True)
+    wrong = sink.profile(HOST, RECORDING, part(begin - 86_400), True)
+    assert first.times and not wrong.times and wrong.times_off > 80_000
+    last = sink.profile(HOST, replace(RECORDING, interval=9), part(begin + 2), False)
+    stored = Profile.open(folder.profile_path("node", 7, "cpu"))
+    assert stored.total("samples") == 30 and not last.times and names(folder) == ["cpu.pb.gz"]
