@@ -139,6 +139,7 @@ def test_sections_of_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
             "does": "",
             "share": pytest.approx(2 / 3),
             "cpu": pytest.approx(0.308, abs=0.001),
+            "few": 0.0,
         },
         "seconds": 2.0,
         "text": "stage 1.0 takes 67% of the time",

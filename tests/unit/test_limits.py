@@ -47,7 +47,7 @@ def test_each_part_has_a_limit_and_so_has_all_of_it(
         one=f"{BEGIN}profile(7, b'', size=512 << 20)\nwhile True: out(b'x' * 1000); time.sleep(0.05)"
     )
 
-    def keep(host, recording, pieces):
+    def keep(host, recording, pieces, more):
         for _ in pieces:
             limits.pass_time(of_a_part)
             time.sleep(0.2)  # until the limits are looked at
