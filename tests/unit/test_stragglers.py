@@ -231,8 +231,8 @@ def test_what_stands_out_is_one_sentence() -> None:
     assert [one.code for one in findings] == ["stage-share", "stage-wait", "straggler"]
     assert findings[1].parameters["what"] == "fetch" and findings[2].seconds == 3
     assert sentence(findings) == (
-        "Stage 14.0 takes 61% of the time, 51% of that with few tasks; 72% of its task time is shuffle fetch; "
-        "the straggler on node7 costs 3 s."
+        "Stage 14.0 takes 61% of the time, 51% of that with few tasks; 72% of its task time is shuffle "
+        "fetch; the straggler on node7 costs 3 s."
     )
     text = blocked_part(blocked).text + straggler_part(found).text
     assert "network: waits for shuffle blocks" in text and "never add up" in text
