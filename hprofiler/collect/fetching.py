@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Protocol
@@ -19,11 +20,12 @@ SLOWEST = 100_000  # slowest accepted transfer, in bytes per second
 PART = 1 << 20  # bytes of a payload per time limit
 
 MOST_PROFILES = 1 << 30
-"""Limit of one host's profiles and pauses, in bytes."""
+"""Limit of one host's profiles and pauses, in bytes; so much more for each hour."""
 PAUSE = 64
 """Bytes per pause: less in memory, and in run.json."""
 MOST_RAW = 4 << 30
-"""Limit of one host's raw recordings, in bytes."""
+"""Limit of one host's raw recordings, in bytes; so much more for each hour."""
+_HOUR = 3600.0
 _FEWER = "record fewer processes (-j) or events (-e), or for a shorter time"
 
 Header = ProfileHeader | RawHeader
@@ -61,6 +63,7 @@ class Fetching:
         self._visit = visit
         self._host = visit.host
         self._sink = sink
+        self._began = time.monotonic()
         self._kept: dict[type[Header], int] = {ProfileHeader: 0, RawHeader: 0}
 
     def time_for(self, size: int) -> float:
@@ -111,8 +114,7 @@ class Fetching:
     def _keep(self, header: Header, pieces: Iterator[bytes], ledger: Ledger) -> None:
         process = ledger.process(header.pid)
         more = isinstance(header, ProfileHeader) and header.more
-        if not more:  # parts are put together as they come, so what is kept of them does not grow so
-            self._count(type(header), header.size)
+        self._count(type(header), header.size)
         if isinstance(header, RawHeader):
             self._sink.raw(self._host, process, header.name, pieces)
             return
@@ -131,13 +133,15 @@ class Fetching:
             callers_unsure=header.callers_unsure,
             joined=ledger.joined_at(header.pid),
         )
-        ledger.recorded(self._sink.profile(self._host, recording, pieces, more))
+        ledger.recorded(self._sink.profile(self._host, recording, pieces, more), more)
 
     def _count(self, kind: type[Header], size: int) -> None:
         """Raises HostError if the host sends too much."""
         most, what, remedy = MOST_PROFILES, "profiles", _FEWER
         if kind is RawHeader:
             most, what, remedy = MOST_RAW, "raw recordings", f"{_FEWER}, or without --keep-raw"
+        # Parts of long recordings are put together as they come, so that less is kept of them.
+        most = int(most * (1 + (time.monotonic() - self._began) / _HOUR))
         if self._kept[kind] + size > most:
             raise HostError(
                 "fetch",

@@ -24,6 +24,7 @@ class Ledger:
         self._outcomes: dict[int, Outcome] = {}
         self._problems: dict[int, list[Outcome]] = {}
         self._recordings: dict[tuple[int, str], Recording] = {}
+        self._goes_on: set[tuple[int, str]] = set()
         self._pauses: dict[int, Pauses] = {}
 
     def as_it_is(self) -> Ledger:
@@ -33,6 +34,7 @@ class Ledger:
         now._outcomes = dict(self._outcomes)
         now._problems = {pid: list(lines) for pid, lines in dict(self._problems).items()}
         now._recordings = dict(self._recordings)
+        now._goes_on = set(self._goes_on)
         now._pauses = dict(self._pauses)
         now._processes = dict(self._processes)
         now._joined = dict(self._joined)
@@ -73,9 +75,10 @@ class Ledger:
     def processes(self) -> tuple[Process, ...]:
         return tuple(self._processes.values())
 
-    def recorded(self, recording: Recording) -> None:
-        """A profile, or a part of one, was received and stored."""
+    def recorded(self, recording: Recording, more: bool = False) -> None:
+        """A profile was received and stored, or a part of one, of which there is `more`."""
         key = recording.pid, recording.event
+        (self._goes_on.add if more else self._goes_on.discard)(key)
         before = self._recordings.get(key)
         self._recordings[key] = before.with_part(recording) if before else recording
         if recording.times_off and not (before and before.times_off):
@@ -139,14 +142,20 @@ class Ledger:
             reason="; ".join(line.reason for line in told),
             notes=tuple(note for line in told for note in line.every_note),
             remedy=next((line.remedy for line in told if line.remedy), ""),
-            seconds=said.seconds if said else None,
+            seconds=said.seconds if said else self._seconds(process),
             gone=said is not None and said.gone,
         )
+
+    def _seconds(self, process: Process) -> float | None:
+        """How long a process was recorded whose last part never came."""
+        kept = [one.seconds for (pid, _), one in self._recordings.items() if pid == process.pid]
+        return max(kept) if kept and any(pid == process.pid for pid, _ in self._goes_on) else None
 
     def _missing(self, process: Process, said: Outcome | None, host_failure: Outcome | None) -> list[Outcome]:
         """A problem if profiles are missing without a reason."""
         missing = [event for event in self._events if (process.pid, event) not in self._recordings]
-        if not missing:
+        rest_lost = any(pid == process.pid for pid, _ in self._goes_on)
+        if not missing and not (rest_lost and host_failure):
             return []
         if host_failure and not said:
             reason = f"{_LOST}{host_failure.reason}"

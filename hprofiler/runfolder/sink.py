@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -62,9 +62,8 @@ class FolderSink:
                 self._write(arrived, pieces)
                 parts = Parts(path)
                 if more or parts:
-                    with self._large:
-                        return self._add_part(arrived, parts, host, recording, more)
-                return self._convert(arrived, path, host, recording)
+                    return self._within_bounds(self._add_part, arrived, parts, host, recording, more)
+                return self._within_bounds(self._converted, arrived, path, host, recording)
         finally:
             with contextlib.suppress(OSError):  # the earlier error is more useful
                 arrived.unlink(missing_ok=True)
@@ -84,17 +83,18 @@ class FolderSink:
         with _writing(path):
             write_metrics(path, metrics)
 
-    def _convert(self, arrived: Path, path: Path, host: Host, recording: Recording) -> Recording:
+    def _within_bounds(self, keep: Callable[..., Recording], *arguments: object) -> Recording:
+        """Keep a profile within the usual bounds, or else one at a time within the largest."""
         with self._turns:
             try:
-                return self._converted(arrived, path, host, recording, _USUAL)
+                return keep(_USUAL, *arguments)
             except _Unreadable:  # it may just exceed the usual bounds
                 pass
         with self._large:
-            return self._converted(arrived, path, host, recording, MOST)
+            return keep(MOST, *arguments)
 
     def _converted(
-        self, arrived: Path, path: Path, host: Host, recording: Recording, most: Limits
+        self, most: Limits, arrived: Path, path: Path, host: Host, recording: Recording
     ) -> Recording:
         """Writes the compact profile as pprof, and keeps it if it has times."""
         profile = _read(arrived, recording, most)
@@ -111,10 +111,10 @@ class FolderSink:
             return recording
 
     def _add_part(
-        self, arrived: Path, parts: Parts, host: Host, recording: Recording, more: bool
+        self, most: Limits, arrived: Path, parts: Parts, host: Host, recording: Recording, more: bool
     ) -> Recording:
         """Keeps a part of a recording. With the last one, all of them become its profile."""
-        profile = _read(arrived, recording, MOST)
+        profile = _read(arrived, recording, most)
         recording = self._with_figures(recording, profile)
         with self._counted(host, recording):
             if recording.times_off:

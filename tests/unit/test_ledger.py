@@ -228,6 +228,20 @@ def test_times_that_were_left_out_are_a_note_of_the_process() -> None:
     assert line.parameters == {"event": "cpu", "seconds": 86400.0}
 
 
+def test_a_recording_whose_last_part_never_came_is_short() -> None:
+    """Its host was lost. One of which all came is not."""
+    ledger = Ledger("n1", ("cpu",))
+    cut, whole = (Process("n1", pid, 1, 0, "root", "Job") for pid in (7, 8))
+    ledger.found([cut, whole])
+    for process, more in ((cut, True), (cut, True), (whole, True), (whole, False)):
+        ledger.recorded(Recording(process, "cpu", "perf", "", 1, Samples(1, 1, 0), seconds=10.0), more)
+    lost = Outcome("n1", Status.FAILED, "record", "the connection broke", code="connection-lost")
+    first, second = ledger.lines(lost)
+    assert (first.status, first.lost, first.seconds) == (Status.DEGRADED, True, 20.0)
+    assert first.reason == "its host was lost: the connection broke"
+    assert (second.status, second.code) == (Status.OK, "recorded")
+
+
 def coordinator_codes() -> set[str]:
     """Codes in an application of Spark are not outcomes: docs/spark-log.md has those."""
     of_spark = {ROOT / "hprofiler" / room / "spark" for room in ("analysis", "report")}
