@@ -264,10 +264,10 @@ def test_a_link_at_the_place_of_a_mapped_file(agent, run, folder, keep_program, 
 
 @pytest.mark.nightly
 def test_a_library_that_changes_while_it_is_read(agent, run, folder, keep_program):
+    """At a moment at which it is whole, it can be read."""
     library = folder / "libpython3.11.so"
     shutil.copy(sys.executable, library)
     os.chown(library, OTHER_USER, OTHER_USER)
-    """At a moment at which it is whole, it can be read."""
     outcome = holds(agent, run(library, by=["/usr/bin/python3", "-c", CHANGING]), keep_program)
     assert outcome["code"] in ("reader-ended", "python-unreadable", "recorded"), outcome
 
