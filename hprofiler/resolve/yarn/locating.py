@@ -226,7 +226,9 @@ def _hosts(located: Sequence[_Found], host_map: Mapping[str, HostEntry]) -> list
     for node, containers_there in sorted(nodes.items()):
         entry = _entry(node, host_map)
         known = dict(sorted(containers_there.items()))
-        host = Host(node, entry.address, entry.user, entry.port, containers=known, prefixes=prefixes)
+        # A driver outside of containers may run where no container can begin.
+        begin = prefixes if any(map(prefix_of, known)) else {}
+        host = Host(node, entry.address, entry.user, entry.port, containers=known, prefixes=begin)
         hosts.append(host)
     return hosts
 
