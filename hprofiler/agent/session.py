@@ -285,8 +285,9 @@ class AgentSession:
     def events(self) -> Iterator[RecordEvent | Appeared]:
         """Events from `start` to the final `Done`; `payload` reads what a header announces."""
         came: set[tuple[int | None, str]] = set()
-        events_of_each = 5 + 2 * len(self._sampling.events if self._sampling else ())
-        count = 0
+        kinds = len(self._sampling.events if self._sampling else ())
+        part = self._sampling.part if self._sampling else None
+        begin, count = time.monotonic(), 0
         done: Done | None = None
         while done is None or self._unanswered:
             event = self._receive()
@@ -300,7 +301,8 @@ class AgentSession:
             if pid is not None and pid not in self._asked:
                 raise self._nonsense("an event of a process that was not asked for")
             count += 1
-            if count > events_of_each * len(self._asked) + _EXTRA_EVENTS:
+            parts = kinds * (1 + (time.monotonic() - begin) / part) if part else 0
+            if count > (5 + 2 * kinds + parts) * len(self._asked) + _EXTRA_EVENTS:
                 raise self._nonsense("too many events")
             if isinstance(event, (ProfileHeader, RawHeader, PausesMessage, MetricsMessage)):
                 self._check_header(event, came)

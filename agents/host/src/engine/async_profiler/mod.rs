@@ -232,9 +232,7 @@ impl AsyncProfiler {
         }
         Ok(folded)
     }
-}
 
-impl AsyncProfiler {
     fn collections_so_far(&self) -> Option<u64> {
         hsperf::collections(self.published.as_ref()?, self.young_first)
     }
