@@ -228,13 +228,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_seen_has_not_ended() {
-        let start_time = stat::own().unwrap().start_time;
         let stat = read_text("/proc/self/stat", 4096).unwrap();
+        let stat::Stat {
+            start_time,
+            threads,
+            ..
+        } = stat::parse(&stat).unwrap();
         let mut zombie = stat.clone();
         let state = zombie.rfind(") ").unwrap() + 2;
         zombie.replace_range(state..=state, "Z");
         // The tests' other threads are not the zombie's.
-        let threads = stat::own().unwrap().threads;
         let zombie = zombie.replacen(&format!(" {threads} 0 "), " 1 0 ", 1);
         for (stat, want) in [
             (Ok(stat), false),
