@@ -10,6 +10,7 @@ import msgspec
 
 from hprofiler.base import bounded_json
 from hprofiler.model import Count, HostRecord, Sampling, Target
+from hprofiler.runfolder.record_folder import UnknownFormat
 
 FORMAT = 3
 MOST_BYTES = 2 << 30
@@ -122,20 +123,12 @@ def read(text: bytes) -> RunRecord:
         raise ValueError("not a JSON object")
     found = content.get("format")
     if found not in (2, FORMAT):
-        raise UnknownFormat(found)
+        raise UnknownFormat(found, f"2 and {FORMAT}")
     content = bounded_json.printable_value(content)
     try:
         return msgspec.convert(_upgraded(content) if found == 2 else content, RunRecord)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from error
-
-
-class UnknownFormat(ValueError):
-    """A run.json of an unknown format."""
-
-    def __init__(self, found: object) -> None:
-        super().__init__(f"format {found}")
-        self.format = found
 
 
 def _upgraded(content: dict[str, Any]) -> dict[str, Any]:

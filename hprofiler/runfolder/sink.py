@@ -19,6 +19,7 @@ from hprofiler.model.metrics import Metrics
 from hprofiler.runfolder import RunFolder, replacing, times_name
 from hprofiler.runfolder.metrics_file import write_metrics
 from hprofiler.runfolder.parts import MOST, Limits, Parts
+from hprofiler.runfolder.record_folder import writing
 
 # Hosts send in parallel, but few profiles are decoded at a time, so that memory does not grow with hosts.
 _CONVERSIONS = min(8, max(2, os.cpu_count() or 1))
@@ -58,7 +59,7 @@ class FolderSink:
         path = self._folder.profile_path(host.name, recording.process.pid, recording.event)
         arrived = path.with_name(f".{path.name}.arrived")
         try:
-            with _writing(path):
+            with writing(path):
                 self._write(arrived, pieces)
                 parts = Parts(path)
                 if more or parts:
@@ -71,7 +72,7 @@ class FolderSink:
     def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
         """`collect.ProfileSink.raw`. Raw files are not masked, so only the owner may read them."""
         path = self._folder.raw_path(host.name, process.pid, name)
-        with _writing(path):
+        with writing(path):
             self._write(path, pieces, mode=0o600)
 
     def metrics(self, host: Host, metrics: Metrics) -> None:
@@ -80,7 +81,7 @@ class FolderSink:
         if off > _SLACK:
             raise HostError("fetch", f"their times are {off:.0f} s off", _CLOCK_SET, code="times-impossible")
         path = self._folder.metrics_path(host.name)
-        with _writing(path):
+        with writing(path):
             write_metrics(path, metrics)
 
     def _within_bounds(self, keep: Callable[..., Recording], *arguments: object) -> Recording:
@@ -177,18 +178,6 @@ class FolderSink:
         with replacing(path, mode) as file:
             for piece in pieces:
                 file.write(piece)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Translates errors of the operating system."""
-    try:
-        yield
-    except OSError as error:
-        reason = f"cannot write {path}: {error.strerror or error}"
-        raise HostError(
-            "fetch", reason, "free some space, or choose another folder with -o", code="disk-full"
-        ) from error
 
 
 class _Unreadable(ProfileError):

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from hprofiler import runfolder as store
-from hprofiler.base.errors import Defect, PicturesError
+from hprofiler.base.errors import Defect, PicturesError, RunFolderError
 from hprofiler.cli import exit_code, main
 from hprofiler.cli.commands.run import exit_code as run_code
 from hprofiler.cli.terminal.exit_codes import Exit
@@ -110,7 +109,7 @@ def test_a_full_disk_still_prints_the_ledger(
 
     def written(folder: RunFolder, record: RunRecord) -> None:
         if record != RunRecord():
-            raise store.RunFolderError(f"cannot write the run folder {folder.path}: No space left on device")
+            raise RunFolderError(f"cannot write the run folder {folder.path}: No space left on device")
         write(folder, record)
 
     write = RunFolder.write
