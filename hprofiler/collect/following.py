@@ -1,4 +1,4 @@
-"""Follows a target while it is recorded: visits its new hosts, and decides when the recording is over."""
+"""Follows a target while its hosts are visited: visits its new hosts, and decides when all is over."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from hprofiler.base.background import start
 from hprofiler.base.errors import HprofilerError
+from hprofiler.collect.visit import Visit
 from hprofiler.collect.visit_group import StartGate, VisitGroup
 from hprofiler.model import Host, Present
 
@@ -28,12 +29,14 @@ _TICK = 0.2
 # In less time a host would be visited for nothing.
 _WORTH_A_VISIT = 3.0
 
+V = TypeVar("V", bound=Visit)
+
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Following:
-    """How a target is followed while it is recorded.
+    """How a target is followed while it is recorded, or watched.
 
     `look` asks what the target has now, and may raise HprofilerError; None: its hosts are fixed. With
     `until_over` the recording ends with the job, without it only if the job is over for good. If there is no
@@ -48,45 +51,49 @@ class Following:
     containers: set[str] = field(default_factory=set)
 
 
-class Follower:
-    """Runs on a thread of its own while visits record. `seconds` is the time of the recording."""
+class Follower(Generic[V]):
+    """Asks the target what it has now, and visits its new hosts, on a thread of its own."""
 
     def __init__(
         self,
         following: Following,
-        seconds: float,
-        gate: StartGate,
         group: VisitGroup,
-        visits: Sequence[RecordingVisit],
-        visit_of: Callable[[Host], RecordingVisit],
+        visits: Sequence[V],
+        visit_of: Callable[[Host], V],
     ) -> None:
         self.visits = list(visits)
         self._following = following
-        self._seconds = seconds
-        self._gate = gate
         self._group = group
         self._visit_of = visit_of
         self._by_name = {visit.host.name: visit for visit in visits}
         self._question: Future[Present] | None = None
         self._next_question = 0.0
         self._over_since = 0.0
-        self._first = self._last = 0.0
         for visit in visits:
             following.containers.update(visit.host.containers)
-
-    @property
-    def longest(self) -> float:
-        """How long the recording may take with the wait for its first process."""
-        return self._seconds + self._following.wait
 
     def begin(self) -> None:
         threading.Thread(target=self._run, name="hprofiler-follower", daemon=True).start()
 
     def _run(self) -> None:
         while not self._group.wait(_TICK) and not self._group.stop.level:
-            if self._gate.seconds:
+            if self._has_begun():
                 self._ask()
-                self._end_in_time()
+                if self._is_over():
+                    self._group.stop.finish()
+
+    def _has_begun(self) -> bool:
+        """Whether the target is to be asked by now."""
+        return True
+
+    def _is_over(self) -> bool:
+        """Whether the visits are to end, because the job has."""
+        over = self._over_since > 0 and time.monotonic() > self._over_since + ASK_SECONDS
+        return self._following.until_over and over
+
+    def _is_worth_a_visit(self) -> bool:
+        """Whether there is time for another host."""
+        return True
 
     def _ask(self) -> None:
         """Ask the target every few seconds, without waiting for the answer."""
@@ -108,19 +115,18 @@ class Follower:
 
     def _take(self, present: Present) -> None:
         is_over = present.over if self._following.until_over else present.for_good
-        self._over_since = (self._over_since or self._gate.seconds) if is_over else 0.0
+        self._over_since = (self._over_since or time.monotonic()) if is_over else 0.0
         for host in present.hosts:
             visit = self._by_name.get(host.name)
             if visit is None or (visit.ended and host.inside and host.containers != visit.host.containers):
                 self._visit(host, visit)
             else:
-                visit.joining.learn(host)
+                visit.learn(host)
                 self._following.containers.update(host.containers)
 
-    def _visit(self, host: Host, former: RecordingVisit | None) -> None:
+    def _visit(self, host: Host, former: V | None) -> None:
         """Visit a new host; one that has the name of a `former` one is another container."""
-        left = self.longest - self._gate.seconds
-        if left < _WORTH_A_VISIT or len(self.visits) >= self._following.most_hosts:
+        if not self._is_worth_a_visit() or len(self.visits) >= self._following.most_hosts:
             return
         times = sum(visit.host.address == host.address for visit in self.visits) + 1
         visit = self._visit_of(host if former is None else replace(host, name=f"{host.name} ({times})"))
@@ -129,8 +135,32 @@ class Follower:
             self._by_name[host.name] = visit
             self._following.containers.update(host.containers)
 
-    def _end_in_time(self) -> None:
-        """End the recording when its job is over, or its time after a wait."""
+
+class RecordingFollower(Follower["RecordingVisit"]):
+    """Ends a recording of so many `seconds` with its job, or after its time."""
+
+    def __init__(
+        self,
+        following: Following,
+        seconds: float,
+        gate: StartGate,
+        group: VisitGroup,
+        visits: Sequence[RecordingVisit],
+        visit_of: Callable[[Host], RecordingVisit],
+    ) -> None:
+        super().__init__(following, group, visits, visit_of)
+        self._seconds = seconds
+        self._gate = gate
+        self._first = self._last = 0.0
+
+    def _has_begun(self) -> bool:
+        return self._gate.seconds > 0
+
+    def _is_worth_a_visit(self) -> bool:
+        return self._seconds + self._following.wait - self._gate.seconds >= _WORTH_A_VISIT
+
+    def _is_over(self) -> bool:
+        """Whether the job is over, or the time after a wait."""
         now = self._gate.seconds
         if not self._first and any(visit.joining.began for visit in self.visits):
             self._first = self._last = now
@@ -138,10 +168,10 @@ class Follower:
         if running:
             self._last = now
         following = self._following
-        over = self._over_since > 0 and (not running or now > self._over_since + ASK_SECONDS)
+        since = self._over_since
+        over = since > 0 and (not running or time.monotonic() > since + ASK_SECONDS)
         if following.wait:
             over = over or now > (self._first + self._seconds if self._first else following.wait)
         if following.until_over and following.look is None and (self._first or not following.wait):
             over = over or now > self._last + QUIET_SECONDS
-        if over:
-            self._group.stop.finish()
+        return over

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
 
 from hprofiler.agent.messages import ProcessOutcome
 from hprofiler.agent.session import AgentSession, Appeared, Found
 from hprofiler.collect.clearing import Clearing
-from hprofiler.collect.finding import Search
 from hprofiler.collect.ledger import Ledger, doubts
 from hprofiler.collect.limits import first_processes
 from hprofiler.collect.visit import Visit
@@ -40,17 +38,12 @@ class Joining:
             self._session = session
             self._ask(session)
 
-    def learn(self, host: Host) -> None:
-        """What the target has here now: further containers, and more labels of the known ones. From any
-        thread."""
+    def learned(self, before: Host) -> None:
+        """More is known of the visit's host than `before`, such as further containers. From any thread."""
         visit = self._visit
         with self._asking:
-            before = visit.host.containers
-            now = {name: {**labels, **before.get(name, {})} for name, labels in host.containers.items()}
-            visit.host = replace(visit.host, containers={**before, **now}, prefixes=host.prefixes)
-            visit.search = Search(visit.host, visit.search.selector)
             self._ledger.rename(visit.search.contained.known)
-            if self._session and not now.keys() <= before.keys():
+            if self._session and not visit.host.containers.keys() <= before.containers.keys():
                 self._ask(self._session)
 
     def _ask(self, session: AgentSession) -> None:

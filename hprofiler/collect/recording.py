@@ -9,7 +9,7 @@ from functools import partial
 
 from hprofiler.collect.canaries import Canaries
 from hprofiler.collect.fetching import ProfileSink
-from hprofiler.collect.following import WITHOUT_JOINING, Follower, Following
+from hprofiler.collect.following import WITHOUT_JOINING, Following, RecordingFollower
 from hprofiler.collect.limits import USUAL, Care
 from hprofiler.collect.recording_visit import RecordingVisit
 from hprofiler.collect.stop import AT_ONCE, Stop
@@ -60,7 +60,7 @@ def collect(
     visits = [visit_of(host) for host in hosts]
     gate.found = wait > 0
     if following and follows:
-        follower = Follower(following, sampling.duration, gate, group, visits, visit_of)
+        follower = RecordingFollower(following, sampling.duration, gate, group, visits, visit_of)
         follower.begin()
         visits = follower.visits
     if keep is not None:

@@ -216,6 +216,11 @@ class RecordingVisit(Visit):
                 self.note_left(event.left)
                 self.outcomes += self._reconnect.lines()
 
+    def learn(self, host: Host) -> None:
+        before = self.host
+        super().learn(host)
+        self.joining.learned(before)
+
     def _started(self, event: Started) -> None:
         joins = self.stage != "start"
         self.joining.started(event.pid, self._gate.seconds if joins or self._is_late else 0.0)

@@ -188,6 +188,14 @@ class Visit(ABC):
         else:
             self.enter(stage, self.reach.timeout)
 
+    def learn(self, host: Host) -> None:
+        """What the target has here now: further containers, and more labels of the known ones. From any
+        thread."""
+        before = self.host.containers
+        now = {name: {**labels, **before.get(name, {})} for name, labels in host.containers.items()}
+        self.host = replace(self.host, containers={**before, **now}, prefixes=host.prefixes)
+        self.search = Search(self.host, self.search.selector)
+
     # Steps that every visit takes
 
     def open_session(self) -> AgentSession:

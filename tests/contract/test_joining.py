@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ import pytest
 
 from tests.burners.burner import Burner
 from tests.contract import real
+from tests.lab import procs
 
 pytestmark = pytest.mark.skipif(bool(real.why_not()), reason=str(real.why_not()))
 WORD = f"joinme{os.getpid()}"
@@ -57,3 +59,26 @@ def test_jvms_of_five_seconds_are_recorded_until_the_last_of_them_has_ended(tmp_
     for one in result["processes"]:
         assert one["ended_by"] == "process" and one["ended"] - one["joined"] > SECONDS - 2.0, one
     assert result["interrupted"] is False
+
+
+def test_ps_names_what_starts_and_ends():
+    word = f"{WORD}ps"
+    first = Burner(load=0.1, extra=[word])
+    command = [*HPROFILER, "ps", "--watch", "--json", "-j", f"text:{word}"]
+    ps = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert ps.stdout is not None
+    changes = (json.loads(line) for line in ps.stdout)
+    try:
+        runs = next(changes)
+        assert (runs["what"], runs["pid"]) == ("runs", first.pid)
+        second = Burner(load=0.1, extra=[word])
+        started = next(changes)
+        second.kill()
+        ended = next(changes)
+        assert (started["what"], started["pid"]) == ("started", second.pid)
+        assert (ended["what"], ended["pid"], ended["label"]) == ("ended", second.pid, "Burner")
+        ps.send_signal(signal.SIGINT)
+        assert ps.wait(procs.PATIENCE) == 130
+    finally:
+        ps.kill()
+        first.kill()

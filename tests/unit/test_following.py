@@ -9,11 +9,14 @@ import pytest
 
 from hprofiler.analysis.presence import presences
 from hprofiler.base.errors import HprofilerError
-from hprofiler.collect import following
+from hprofiler.collect import following, watching
 from hprofiler.collect.following import Following
 from hprofiler.collect.limits import Care
+from hprofiler.collect.visit_group import silent
+from hprofiler.collect.watching import look
 from hprofiler.model import Present, Sampling, Status
 from hprofiler.report.joined import joined_text
+from tests.unit.stand_in import ANY
 
 PRELUDE = """
 def appears(*pids):
@@ -168,3 +171,24 @@ joined(8); started(8); end(7, 8)
     (result,) = fleet(one=body).collect(Care(canary=True), Following()).values()
     found = lines(result)
     assert found[8] == (Status.OK, "failed") and found[9] == (Status.FAILED, "canary-failed")
+
+
+def test_a_watch_visits_new_hosts_and_finds_what_comes_and_goes(fleet, monkeypatch):
+    """What `ps --watch` and `top` do. A host of the target that comes later has no process at first."""
+    monkeypatch.setattr(watching, "_LOOK_EVERY", 0.01)
+    one = "hello()\nfound(7)\nwhile True: found(8)"
+    two = "hello()\nfound()\nread(); say('processes', processes=[], ignored=[])\nwhile True: found(9)"
+    hosts = fleet(one=one, two=two)
+    both, hosts.hosts = hosts.hosts, hosts.hosts[:1]
+    seen = []
+
+    def on_found(found):
+        seen.append((found.host.name, tuple(one.pid for one in found.processes)))
+        if {("one", (8,)), ("two", (9,))} <= set(seen):
+            hosts.stop.finish()
+
+    looks = Following(lambda: Present(both))
+    found = look(hosts.hosts, ANY, hosts.reach, on_found, silent, hosts.stop, looks)
+    assert [host.host.name for host in found] == ["one", "two"]
+    assert seen.index(("one", (7,))) < seen.index(("one", (8,)))
+    assert seen.index(("two", ())) < seen.index(("two", (9,)))

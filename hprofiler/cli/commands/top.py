@@ -17,6 +17,7 @@ from hprofiler.cli.terminal.streams import is_terminal
 from hprofiler.cli.terminal.top_methods import TopMethods
 from hprofiler.cli.terminal.top_processes import process_rows, process_table
 from hprofiler.cli.terminal.top_table import TopTable
+from hprofiler.collect.following import Following
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.watching import watch
 from hprofiler.model import Status
@@ -34,8 +35,17 @@ def command(options: argparse.Namespace) -> int:
     stop = Stop()
     live = is_terminal(sys.stdout) and not options.json and options.count is None
     reach = chosen.reach(options, located)
-    with _live(table, TopMethods(located.hosts, reach), stop) if live else _printed(table, options, stop):
-        found = watch(located.hosts, selector, reach, table.add, table.listen, stop, counters)
+    with _live(table, TopMethods(table.known, reach), stop) if live else _printed(table, options, stop):
+        found = watch(
+            located.hosts,
+            selector,
+            reach,
+            table.add,
+            table.listen,
+            stop,
+            counters,
+            Following(located.look, most_hosts=options.max_hosts),
+        )
     failed = [one for host in found for one in host.outcomes if one.status is Status.FAILED]
     for one in failed if not stop.signal else ():
         say(f"{one.where}: ", one.reason, sys.stderr)

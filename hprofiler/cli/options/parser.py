@@ -337,10 +337,18 @@ def _ps_options(parser: argparse.ArgumentParser) -> None:
     sampling_options.add_engine_to(group)
     _target_options(parser)
     care_options.add_looking_to(parser)
-    parser.add_argument("--json", action="store_true", help="print the list as JSON")
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="go on until Ctrl-C: print a line for each process that starts or ends, on new hosts too",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print the list as JSON; with --watch, each change as a line"
+    )
     parser.epilog = (
         f"{SELECTORS}\nexamples:\n  hprofiler ps -j spark-executor -h node1,node2\n"
-        "  hprofiler ps -j k8s:deployment/web -n shop\n\n"
+        "  hprofiler ps -j k8s:deployment/web -n shop\n"
+        "  hprofiler ps --watch -j application_1700000000000_0042 -c http://rm:8088\n\n"
         "exit status:\n  0  processes found, and every host answered\n  2  bad usage\n"
         "  3  some hosts failed\n  4  nothing found"
     )

@@ -43,6 +43,12 @@ def prepare() -> None:
 
 def unwritten() -> OSError | None:
     """Why stdout failed; None if it did not, or if its reader exited."""
+    failure = failed()
+    return None if failure and failure.errno in (errno.EPIPE, errno.EIO) else failure
+
+
+def failed() -> OSError | None:
+    """Why stdout takes nothing any more; None if it does."""
     if sys.stdout is None:
         return None
     failure: OSError | None = None
@@ -54,7 +60,7 @@ def unwritten() -> OSError | None:
     file = getattr(buffer, "raw", buffer)
     if isinstance(file, _Enduring):
         failure = file.failure
-    return None if failure and failure.errno in (errno.EPIPE, errno.EIO) else failure
+    return failure
 
 
 class _Enduring(io.FileIO):

@@ -26,8 +26,8 @@ _PATIENCE = 30.0
 class TopMethods:
     """`lines` is what is known last."""
 
-    def __init__(self, hosts: Sequence[Host], reach: Reach) -> None:
-        self._hosts: Mapping[str, Host] = {one.name: one for one in hosts}
+    def __init__(self, hosts: Mapping[str, Host], reach: Reach) -> None:
+        self._hosts = hosts
         self._reach = reach
         self._stop = Stop()
         self._worker: threading.Thread | None = None

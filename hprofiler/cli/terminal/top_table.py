@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from hprofiler.collect.visit_group import HostProgress
     from hprofiler.collect.watching import HostReading
+    from hprofiler.model import Host
 
 Row = tuple[str, ...]
 
@@ -75,6 +76,8 @@ class TopTable:
         names = (head for head, _ in self._columns.values())
         self.heads = ("host", *names, "job CPU", "job memory", "processes")
         self._hosts = {name: _Host(name) for name in hosts}
+        self.known: dict[str, Host] = {}
+        """Hosts of readings by name."""
         self._changed = threading.Condition()
 
     def add(self, reading: HostReading) -> None:
@@ -88,6 +91,7 @@ class TopTable:
         findings = host_findings(reading.host.name, figures, metrics.facts)
         work = {name: _total(metrics, name) for name in ("cpu", "memory")}
         with self._changed:
+            self.known[reading.host.name] = reading.host
             self._hosts[reading.host.name] = _Host(
                 reading.host.name,
                 note="",
@@ -103,10 +107,12 @@ class TopTable:
 
     def listen(self, progress: HostProgress) -> None:
         """Notes what a host does before its first reading, and why it failed."""
-        host = self._hosts.get(progress.host)
-        if host is None or progress.stage not in ("push", "failed"):
+        if not progress.host:
             return
         with self._changed:
+            host = self._hosts.setdefault(progress.host, _Host(progress.host))  # hosts may join
+            if progress.stage not in ("push", "failed"):
+                return
             host.failed = progress.stage == "failed"
             host.note = progress.detail if host.failed else "copying the agent"
             self._changed.notify_all()
