@@ -295,11 +295,13 @@ class Checked(Message, frozen=True, tag="checked"):
 
 
 class Started(Message, frozen=True, tag="started"):
-    """A process is being profiled by `engine`."""
+    """A process is being profiled by `engine`. It has lived `age` seconds, and used `cpu_before`."""
 
     pid: Pid
     engine: Engine
     sources: Sources
+    age: Seconds | None = None
+    cpu_before: Seconds | None = None
 
 
 class Recording(Message, frozen=True, tag="recording"):

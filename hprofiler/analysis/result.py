@@ -20,6 +20,7 @@ from hprofiler.analysis.machines import Machines, read_machines
 from hprofiler.analysis.outliers import Compared
 from hprofiler.analysis.profiles import HostProfile, Names, Reader
 from hprofiler.analysis.python import python_not_recorded
+from hprofiler.analysis.seen import Seen, seen
 from hprofiler.analysis.spark.findings import judge
 from hprofiler.analysis.spark.words import sentence
 from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
@@ -152,6 +153,7 @@ class AnalysisResult:
     coverage: str
     events: tuple[EventAnalysis, ...]
     machines: Machines = field(default_factory=Machines)
+    seen: Seen = field(default_factory=Seen)
 
     @property
     def problems(self) -> tuple[Outcome, ...]:
@@ -291,7 +293,7 @@ def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink)
     broken = Counter((one.host, one.pid) for event in events for one in event.problems)
     made = Counter((host.name, one.pid) for host in facts.hosts for one in host.recordings)
     lost = sum(1 for process, number in made.items() if broken[process] >= number)
-    return AnalysisResult(facts, coverage(facts, lost).text, events, machines)
+    return AnalysisResult(facts, coverage(facts, lost).text, events, machines, seen(facts))
 
 
 def analyze_event(

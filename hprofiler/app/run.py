@@ -23,7 +23,8 @@ from hprofiler.collect.limits import USUAL, Care
 from hprofiler.collect.recording import collect
 from hprofiler.collect.stop import Stop, on_interrupt
 from hprofiler.collect.visit_group import Listener, Reach
-from hprofiler.model import HostRecord, Outcome, Sampling, Selector, Status
+from hprofiler.model import HostRecord, JobAccount, Outcome, Sampling, Selector, Status
+from hprofiler.model.job import Manager
 from hprofiler.resolve import Located, SparkDriver
 from hprofiler.runfolder import Coverage, RunFolder, RunRecord
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 
 _NEW_PROCESSES_SECONDS = 1.0
+_ACCOUNT_SECONDS = 15.0
 _log = logging.getLogger(__name__)
 
 
@@ -148,6 +150,7 @@ def _run_into(
         with contextlib.suppress(OSError, ValueError):  # the report says which profiles cannot be used
             settle(folder, results)
         new_processes = _ask_for_new_processes(request.located, results[0].name, following)
+        account = _ask_for_account(request.located)
         # Parts of the target that cannot be visited count as hosts.
         results += tuple(HostRecord(name=one.host, outcomes=(one,)) for one in request.located.absent)
         record = _record(request, results, started, stop)
@@ -168,9 +171,10 @@ def _run_into(
             missing = add_facts(request.spark, folder.path, results, started.timestamp(), now)
             new += [missing] if missing else []
         new += () if interrupted else new_processes()  # asked for meanwhile
-        if new:
-            results = _with_lines(results, new)
-            folder.write(msgspec.structs.replace(record, hosts=results))
+        results = _with_lines(results, new) if new else results
+        job = None if interrupted else account()
+        if new or job:
+            folder.write(msgspec.structs.replace(record, hosts=results, job=job))
         names = (request.raw_names, request.threads, request.trim)
         report = make_report(folder.path, *names, slices=request.slices)
         notes = report.analysis.facts.notes
@@ -241,6 +245,29 @@ def _ask_for_new_processes(
         except Exception as error:  # a bug here must not cost the report
             _log.exception("asking for new processes")
             return unknown(f"unexpected {type(error).__name__}: {error}")
+
+    return wait
+
+
+def _ask_for_account(located: Located) -> Callable[[], JobAccount | None]:
+    """Ask on a thread what the manager of the job says of it; the result waits for the answer."""
+    if located.account is None:
+        return lambda: None
+    answer = start(located.account)
+    deadline = time.monotonic() + _ACCOUNT_SECONDS
+
+    def wait() -> JobAccount | None:
+        try:
+            return result_within(answer, max(0.0, deadline - time.monotonic()))
+        except TooLate:
+            why = f"no answer within {_ACCOUNT_SECONDS:g} s"
+        except HprofilerError as error:
+            why = error.reason
+        except Exception as error:  # a bug here must not cost the report
+            _log.exception("asking for the account of the job")
+            why = f"unexpected {type(error).__name__}: {error}"
+        manager: Manager = "kubernetes" if located.target.kind == "kubernetes" else "yarn"
+        return JobAccount(manager=manager, problem=why[:2000])
 
     return wait
 

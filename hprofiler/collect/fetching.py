@@ -131,7 +131,7 @@ class Fetching:
             attach_seconds=header.attach_seconds,
             bytes_received=header.size,
             callers_unsure=header.callers_unsure,
-            joined=ledger.joined_at(header.pid),
+            **ledger.began(header.pid)._asdict(),
         )
         ledger.recorded(self._sink.profile(self._host, recording, pieces, more), more)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 
-from hprofiler.agent.messages import ProcessOutcome
+from hprofiler.agent.messages import ProcessOutcome, Started
 from hprofiler.agent.session import AgentSession, Appeared, Found
 from hprofiler.collect.clearing import Clearing
 from hprofiler.collect.ledger import Ledger, doubts
@@ -65,12 +65,11 @@ class Joining:
         self._ledger.found([one for one in found.processes if joins or one.pid in known])
         return outcomes
 
-    def started(self, pid: int, seconds: float) -> None:
+    def started(self, event: Started, seconds: float) -> None:
         """The recording of a process began, `seconds` after that of the run."""
-        self.running.add(pid)
+        self.running.add(event.pid)
         self.began = True
-        if seconds:
-            self._ledger.joined(pid, seconds)
+        self._ledger.started(event, seconds)
 
     def ended(self, outcome: ProcessOutcome) -> bool:
         """The recording of a process is over. False for one that was to join after the end: it has no part in

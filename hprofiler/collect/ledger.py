@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from hprofiler.agent.messages import Ended, ProcessOutcome
+from hprofiler.agent.messages import Ended, ProcessOutcome, Started
 from hprofiler.agent.session import Found
 from hprofiler.model import Outcome, Params, Pauses, Process, Recording, Status
 
 _LOST = "its host was lost: "
 _AFTER_IT_BEGAN = ("start", "record", "fetch", "clean")
+
+
+class Began(NamedTuple):
+    """After how many seconds the recording of a process began, 0 if with the others; for how long the process
+    had lived then, and the CPU time that it had used."""
+
+    joined: float = 0.0
+    age: float | None = None
+    cpu_before: float | None = None
 
 
 class Ledger:
@@ -20,7 +30,7 @@ class Ledger:
         self._host = host
         self._events = events
         self._processes: dict[int, Process] = {}
-        self._joined: dict[int, float] = {}
+        self._began: dict[int, Began] = {}
         self._outcomes: dict[int, Outcome] = {}
         self._problems: dict[int, list[Outcome]] = {}
         self._recordings: dict[tuple[int, str], Recording] = {}
@@ -37,7 +47,7 @@ class Ledger:
         now._goes_on = set(self._goes_on)
         now._pauses = dict(self._pauses)
         now._processes = dict(self._processes)
-        now._joined = dict(self._joined)
+        now._began = dict(self._began)
         return now
 
     @property
@@ -60,13 +70,12 @@ class Ledger:
         for pid, process in tuple(self._processes.items()):
             self._processes[pid] = known(process)
 
-    def joined(self, pid: int, seconds: float) -> None:
+    def started(self, event: Started, seconds: float) -> None:
         """The recording of a process began after so many seconds."""
-        self._joined[pid] = seconds
+        self._began[event.pid] = Began(seconds, event.age, event.cpu_before)
 
-    def joined_at(self, pid: int) -> float:
-        """After how many seconds the recording of a process began; 0 if it began with the others."""
-        return self._joined.get(pid, 0.0)
+    def began(self, pid: int) -> Began:
+        return self._began.get(pid, Began())
 
     def process(self, pid: int) -> Process:
         return self._processes[pid]

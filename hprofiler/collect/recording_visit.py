@@ -223,7 +223,7 @@ class RecordingVisit(Visit):
 
     def _started(self, event: Started) -> None:
         joins = self.stage != "start"
-        self.joining.started(event.pid, self._gate.seconds if joins or self._is_late else 0.0)
+        self.joining.started(event, self._gate.seconds if joins or self._is_late else 0.0)
         if joins:
             self.processes += 1
             self.report(self.stage)

@@ -4,6 +4,7 @@
 """
 
 from hprofiler.model.host_record import HostPart, HostRecord
+from hprofiler.model.job import JobAccount, JobPart
 from hprofiler.model.outcome import DOING, VAGUE_CODES, Note, Outcome, Params, Status, number_of
 from hprofiler.model.recording import (
     Clock,
@@ -57,6 +58,8 @@ __all__ = [
     "HostFacts",
     "HostPart",
     "HostRecord",
+    "JobAccount",
+    "JobPart",
     "Labels",
     "Name",
     "Note",

@@ -82,7 +82,8 @@ class Recording:
     profile on the wire; `times` is None if it is not known when samples were taken; `times_off` is then by
     how many seconds they were impossible, 0 if there were none. With `callers_unsure` functions that compiled
     Java code calls may be below wrong callers. `joined` is after how many seconds of the run the recording
-    began, 0 if it began with the run.
+    began, 0 if it began with the run. The process had lived `age` seconds then, and used `cpu_before` seconds
+    of CPU time (None: unknown).
     """
 
     process: Process
@@ -101,6 +102,8 @@ class Recording:
     times_off: Seconds = 0.0
     callers_unsure: bool = False
     joined: Seconds = 0.0
+    age: Seconds | None = None
+    cpu_before: Seconds | None = None
 
     @property
     def ended(self) -> float:

@@ -210,13 +210,15 @@ class Chart:
 
 @dataclass(frozen=True)
 class Span:
-    """In seconds. `state` is "", "failed", "removed" or "idle"."""
+    """In seconds. `state` is "", "failed", "removed" or "idle", or one of the timeline's own. What is before
+    the `mark` is drawn apart."""
 
     since: float
     until: float
     label: str
     key: str = ""
     state: str = ""
+    mark: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -229,13 +231,17 @@ class SpanLane:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Curves by buckets of `width` seconds, the first as an area, and lanes below them."""
+    """Curves by buckets of `width` seconds, the first as an area, and lanes below them.
+
+    `states` say what spans of each state are. A page shows the first lines of such lanes, and all on demand.
+    """
 
     label: str
     seconds: float
     width: float
     curves: Sequence[tuple[str, Sequence[float]]]
     lanes: Sequence[SpanLane]
+    states: Sequence[tuple[str, str]] = ()
 
     def lines(self) -> list[str]:
         """A terminal has no charts."""
@@ -251,6 +257,7 @@ class Timeline:
                 {"name": name, "values": [round(value, 2) for value in values]}
                 for name, values in self.curves
             ],
+            **({"states": [list(one) for one in self.states]} if self.states else {}),
             "lanes": [
                 {
                     "name": printable(one.name),
@@ -261,6 +268,7 @@ class Timeline:
                             printable(span.label),
                             printable(span.key),
                             span.state,
+                            *([round(span.mark, 3)] if span.mark > span.since else []),
                         ]
                         for span in one.spans
                     ],

@@ -42,6 +42,7 @@ from hprofiler.model.measures import (
 )
 from hprofiler.report.page import PageData, PageEvent
 from hprofiler.report.pictures import left_out
+from hprofiler.report.seen import seen_part
 from hprofiler.report.work import work_rows
 from hprofiler.runfolder import safe_name
 
@@ -263,7 +264,8 @@ def _counts(event: str, recordings: Sequence[Recording]) -> list[tuple[str, floa
 def run_record(analysis: AnalysisResult) -> Record:
     """All that holds for the run as a whole."""
     ledger = ledger_record(analysis.facts, analysis.problems, analysis.notes)
-    return {"ledger": ledger, "facts": _facts(analysis)}
+    seen = seen_part(analysis.seen, analysis.facts)
+    return {"seen": [seen.record()] if seen.title else [], "ledger": ledger, "facts": _facts(analysis)}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hprofiler.base.errors import UsageError
 from hprofiler.kubernetes import Access
-from hprofiler.model import Host, Outcome, Present, Status, Target
+from hprofiler.model import Host, JobAccount, Outcome, Present, Status, Target
 from hprofiler.resolve.host_names import HostEntry
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ class Located:
     what changed since, but not for new containers with the given ids. Both may raise HprofilerError and are
     called on other threads, the latter with a short deadline. `absent` are outcomes for parts that cannot be
     visited. With a `cluster` the hosts are containers. `driver` is that of the only application, if it is one
-    of Spark.
+    of Spark. `account` asks what the manager knows of the job at the end; it may raise HprofilerError, and is
+    called on another thread.
     """
 
     target: Target
@@ -106,6 +107,7 @@ class Located:
     absent: tuple[Outcome, ...] = ()
     cluster: Cluster | None = None
     driver: SparkDriver | None = None
+    account: Callable[[], JobAccount] | None = None
 
 
 def started(containers: Sequence[tuple[str, str]]) -> list[Outcome]:

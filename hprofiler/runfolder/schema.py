@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hprofiler.base import bounded_json
-from hprofiler.model import Count, HostRecord, Sampling, Target
+from hprofiler.model import Count, HostRecord, JobAccount, Sampling, Target
 from hprofiler.runfolder.record_folder import UnknownFormat
 
 FORMAT = 3
@@ -81,7 +81,7 @@ class Coverage:
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The typed content of run.json. `roots` are the frames at which the job's own stacks start, and
-    `program_roots` those of its Python program."""
+    `program_roots` those of its Python program. `job` is what its manager said of it at the end."""
 
     format: int = FORMAT
     hprofiler: str = ""
@@ -98,6 +98,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     interrupted: bool = False
     coverage: Coverage = Coverage()
     hosts: tuple[HostRecord, ...] = ()
+    job: JobAccount | None = None
 
     @property
     def start(self) -> int | None:

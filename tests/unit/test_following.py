@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from hprofiler.analysis.presence import presences
 from hprofiler.base.errors import HprofilerError
 from hprofiler.collect import following, watching
 from hprofiler.collect.following import Following
@@ -15,7 +14,6 @@ from hprofiler.collect.limits import Care
 from hprofiler.collect.visit_group import silent
 from hprofiler.collect.watching import look
 from hprofiler.model import Present, Sampling, Status
-from hprofiler.report.joined import joined_text
 from tests.unit.stand_in import ANY
 
 PRELUDE = """
@@ -26,7 +24,8 @@ def joined(*pids):
     assert request["type"] == "join" and [one["pid"] for one in request["processes"]] == list(pids), request
 def started(*pids):
     for pid in pids:
-        say("started", pid=pid, engine="async-profiler", sources={"cpu": "perf_events"})
+        past = {} if pid == 7 else dict(age=1.5, cpu_before=0.25)
+        say("started", pid=pid, engine="async-profiler", sources={"cpu": "perf_events"}, **past)
 def ended(pid):
     profile(pid, PROFILE)
     outcome(pid, "degraded", reason="ended after 2.0 s", code="cut-short", ended="process")
@@ -54,12 +53,10 @@ def lines(result):
 
 def test_a_process_that_starts_later_joins(fleet):
     result = fleet(one=JOINED).collect(following=Following())["one"]
-    first, second = presences([result])
-    assert (first.process.pid, first.joined, first.ended_by) == (7, 0.0, "run")
-    assert (second.process.pid, second.ended_by) == (8, "process") and 0 < second.joined < 60
-    first_line, _, row = joined_text([result]).splitlines()
-    assert first_line == "1 of 2 processes joined during the recording:"
-    assert row.split()[-5:] == ["it", "ended", "M", "(pid", "8)"]
+    first, second = sorted(result.recordings, key=lambda one: one.pid)
+    assert (first.pid, first.joined, first.age, first.cpu_before) == (7, 0.0, None, None)
+    assert second.pid == 8 and 0 < second.joined < 60 and (second.age, second.cpu_before) == (1.5, 0.25)
+    assert [one.pid for one in result.outcomes if one.gone] == [8]
     assert second.ended == pytest.approx(second.joined + 0.1)
     assert lines(result) == {7: (Status.OK, "failed"), 8: (Status.OK, "cut-short")}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -261,6 +262,33 @@ def test_changes_during_the_recording(server: ApiServer, locate: Locate) -> None
     server.replies["api/v1/namespaces/default/pods"] = lambda _: (500, {})
     with pytest.raises(KubernetesError, match="answered 500"):
         found.new_processes(())
+
+
+def test_from_when_to_when_the_pods_ran(server: ApiServer, locate: Locate) -> None:
+    """Those that wait have not; a time that is none is unknown."""
+    begun, over = "2026-11-29T12:00:00Z", "2026-11-29T12:00:30Z"
+    server.pods = [
+        pod("runs", states={"main": {"running": {"startedAt": begun}}}),
+        pod(
+            "ended",
+            states={"main": {"terminated": {**DONE, "startedAt": begun, "finishedAt": over}}},
+            phase="Succeeded",
+        ),
+        pod("waits", states={"main": waiting("ContainerCreating")}, phase="Pending"),
+        pod("odd", states={"main": {"running": {"startedAt": "yesterday"}}}),
+    ]
+    located = locate()
+    assert located.account is not None
+    account = located.account()
+    moment = datetime(2026, 11, 29, 12, tzinfo=timezone.utc).timestamp()
+    assert [(part.name, part.started, part.ended) for part in account.parts] == [
+        ("runs", moment, 0.0),
+        ("ended", moment, moment + 30),
+        ("odd", 0.0, 0.0),
+    ]
+    first = account.parts[0]
+    assert first.host == "default/runs/main"
+    assert first.labels == {"namespace": "default", "pod": "runs", "container": "main"}
 
 
 def test_what_the_pods_are_now(server: ApiServer, locate: Locate) -> None:

@@ -175,6 +175,87 @@ def test_what_an_application_has_now(server: Server) -> None:
         assert (list(now.hosts), now.over) == ([], over)
 
 
+# The account of a job
+
+JOB = f"job_{APP.partition('_')[2]}"
+
+
+def mapreduce_paths(base: str) -> dict[str, Any]:
+    """A job of two map tasks, the first at its second attempt; the job's own counters."""
+    id_ = JOB.partition("_")[2]
+    tasks = [
+        {"id": f"task_{id_}_m_{number:06}", "startTime": 1_700_000_001_000, "finishTime": 1_700_000_009_000}
+        for number in (0, 1)
+    ]
+    tasks[0]["successfulAttempt"] = f"attempt_{id_}_m_000000_1"
+    below = f"{base}/{JOB}"
+    cpu = {"counterGroupName": "org.apache.hadoop.mapreduce.TaskCounter"}
+    times = {"startTime": 1_700_000_002_500, "finishTime": 1_700_000_008_000, "nodeHttpAddress": "n2:8042"}
+    attempts = [{"id": f"attempt_{id_}_m_000000_{number}", **times} for number in (0, 1)]
+    counter = [{"name": "GC_TIME_MILLIS", "value": 7}, {"name": "CPU_MILLISECONDS", "value": 5250}]
+    return {
+        f"{below}/counters": {
+            "jobCounters": {
+                "counterGroup": [
+                    {**cpu, "counter": [{"name": "CPU_MILLISECONDS", "totalCounterValue": 9500}]}
+                ]
+            }
+        },
+        f"{below}/tasks": {"tasks": {"task": tasks}},
+        f"{below}/tasks/{tasks[0]['id']}/attempts": {"taskAttempts": {"taskAttempt": attempts}},
+        f"{below}/tasks/{tasks[0]['id']}/counters": {
+            "jobTaskCounters": {"taskCounterGroup": [{**cpu, "counter": counter}]}
+        },
+    }
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "FINISHED"])
+def test_the_account_of_a_mapreduce_job(server: Server, state: str) -> None:
+    """A job that runs says it itself, one that has ended the history server. The second task is not asked."""
+    server.set({f"{CLUSTER}/apps/{APP}": {"app": app(applicationType="MAPREDUCE")}})
+    located = locate(server)
+    assert located.account is not None and located.driver is None
+    page = f"/jobhistory/job/{JOB}"
+    if state == "RUNNING":
+        server.set(mapreduce_paths(f"/proxy/{APP}/ws/v1/mapreduce/jobs"))
+    else:
+        over = app(applicationType="MAPREDUCE", state=state, trackingUrl=f"{server.url}/proxy/{APP}/")
+        server.set({f"{CLUSTER}/apps/{APP}": {"app": over}, page: b"<html>"})
+        server.set({f"/proxy/{APP}/": Answer(b"", 302, {"Location": f"{server.url}{page}"})})
+        server.set(mapreduce_paths("/ws/v1/history/mapreduce/jobs"))
+    account = located.account()
+    assert (account.manager, account.cpu_seconds) == ("mapreduce", 9.5)
+    first, second, unknown = account.parts
+    assert (first.name, first.counts, first.cpu_seconds) == ("task m_000000_0", False, None)
+    assert (second.name, second.counts, second.cpu_seconds) == ("task m_000000_1", True, 5.25)
+    assert (second.host, second.labels) == ("n2", {"attempt": "m_000000_1"})
+    # The Date of this server is of today: its clock is right, whatever the times are.
+    assert (second.started, second.ended) == (1_700_000_002.5, 1_700_000_008.0)
+    assert (unknown.name, unknown.labels, unknown.started) == (
+        "task m_000001",
+        {"task": "m_000001"},
+        1_700_000_001,
+    )
+
+
+def test_the_account_of_an_application_that_says_nothing_itself(server: Server) -> None:
+    """What runs at the end, by the ResourceManager. An ended job without a history server is an error."""
+    server.set({f"{CLUSTER}/apps/{APP}": {"app": app(applicationType="TEZ")}})
+    located = locate(server)
+    assert located.account is not None
+    account = located.account()
+    assert (account.manager, account.cpu_seconds) == ("yarn", None)
+    assert [(part.name, part.host) for part in account.parts] == [
+        (container_id(number), node) for number, node in ((1, "n1"), (2, "n2"), (3, "n1"))
+    ]
+    server.set({f"{CLUSTER}/apps/{APP}": {"app": app(applicationType="MAPREDUCE")}})
+    located = locate(server)
+    assert located.account is not None
+    server.set({f"{CLUSTER}/apps/{APP}": {"app": app(applicationType="MAPREDUCE", state="FINISHED")}})
+    with pytest.raises(YarnError, match="links to no history server"):
+        located.account()
+
+
 def test_applications_that_match_a_filter_later_belong_to_it(server: Server) -> None:
     server.set({f"{CLUSTER}/apps": {"apps": {"app": [app()]}}})
     located = locate(server, "name=nightly*")

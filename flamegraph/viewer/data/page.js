@@ -113,7 +113,7 @@ import { readTree } from "./tree.js";
  * @property {string} took
  */
 /** `samples` if they are counted; texts if nothing failed, and for the folded lines. @typedef {{samples: boolean, all_well: string, fine: string, lines: LedgerLine[]}} Ledger */
-/** Facts are a label, "text" or "code", and lines. @typedef {{ledger: Ledger, facts: [string, string, string[]][]}} Run */
+/** Facts are a label, "text" or "code", and lines; `seen` says what part of the job was recorded. @typedef {{seen: Section[], ledger: Ledger, facts: [string, string, string[]][]}} Run */
 
 /** A text, or a text and the number that it stands for. @typedef {string | [string, number]} Cell */
 /** `key` names what a row is of, such as "stage 3.0"; `belongs` are keys of what belongs to that, `members` those of a row of several. @typedef {{cells: Cell[], key?: string, belongs?: string[], members?: string[]}} Row */
@@ -125,8 +125,12 @@ import { readTree } from "./tree.js";
 /** A point: where it is, what it says, how far off it may be, and the key of its row, or "". @typedef {[x: number, y: number, text: string, low: number | null, high: number | null, key: string]} Mark */
 /** `level` is what its marks are compared with. @typedef {{name: string, style: "line" | "curve" | "ideal" | "points", level: [number, string] | null, marks: Mark[]}} Series */
 /** Over moments in milliseconds since 1970 if `over` is "", else over numbers of that; `levels` are the ticks of the upright axis. @typedef {{kind: "chart", label: string, over: string, stacked: boolean, levels: [number, string][], series: Series[]}} ChartBlock */
-/** In seconds. @typedef {[since: number, until: number, label: string, key: string, state: "" | "failed" | "removed" | "idle"]} LaneSpan */
-/** Curves by buckets of `width` seconds, the first as an area. @typedef {{kind: "timeline", label: string, seconds: number, width: number, curves: {name: string, values: number[]}[], lanes: {name: string, spans: LaneSpan[]}[]}} TimelineBlock */
+/** In seconds; what is before the mark is drawn apart. @typedef {[since: number, until: number, label: string, key: string, state: "" | "failed" | "removed" | "idle" | "ended" | "cut" | "missed", mark?: number]} LaneSpan */
+/**
+ * Curves by buckets of `width` seconds, the first as an area. `states` are states of spans and what they mean; such a
+ * timeline shows its first lines, and all on demand.
+ * @typedef {{kind: "timeline", label: string, seconds: number, width: number, curves: {name: string, values: number[]}[], lanes: {name: string, spans: LaneSpan[]}[], states?: [state: string, name: string][]}} TimelineBlock
+ */
 /** @typedef {{kind: "facts", pairs: [string, string][]} | {kind: "lines", list: boolean, texts: string[]} | TableBlock | ChartBlock | TimelineBlock} Block */
 /** A part of an answer. @typedef {{title: string, about: string, blocks: Block[]}} Section */
 /** What Spark knows of the application. @typedef {{headline: string[], findings: string[], sections: Section[]}} Job */

@@ -109,8 +109,9 @@ export function countTicks(highest) {
  */
 export function chartFrame(label, names) {
   const items = names.map(([name, kind]) => {
-    const mark = drawn("svg", { viewBox: "0 0 16 10", class: `sample ${kind}`, "aria-hidden": "true" });
-    mark.append(kind.includes("area") || kind.includes("stack") ? drawn("rect", { class: "fill", width: 16, height: 10 }) : drawn("path", { class: "line", d: "M0,5H16" }));
+    const mark = drawn("svg", { viewBox: "0 0 16 10", class: `sample ${kind.startsWith("bar") ? "" : kind}`, "aria-hidden": "true" });
+    if (kind.startsWith("bar")) mark.append(...barSample(kind));
+    else mark.append(kind.includes("area") || kind.includes("stack") ? drawn("rect", { class: "fill", width: 16, height: 10 }) : drawn("path", { class: "line", d: "M0,5H16" }));
     return filled("li", "", mark, make("bdi", "", name));
   });
   const readout = make("p", "readout", NO_TEXT);
@@ -120,4 +121,14 @@ export function chartFrame(label, names) {
   picture.setAttribute("role", "group");
   picture.setAttribute("aria-label", `${label}: arrow keys move, Enter selects`);
   return { element: filled("div", "chart-frame", filled("ul", "chart-names", ...items), picture, readout), picture, readout };
+}
+
+/**
+ * A span of a state.
+ * @param {string} kind its class
+ */
+function barSample(kind) {
+  const before = kind.endsWith(" before") ? [drawn("rect", { class: "before", width: 16, height: 10 })] : [drawn("rect", { width: 16, height: 10 })];
+  const cap = /ended|cut/.test(kind) ? [drawn("rect", { class: "cap", x: 13, width: 3, height: 10 })] : [];
+  return [drawn("g", { class: kind }, ...before, ...cap)];
 }

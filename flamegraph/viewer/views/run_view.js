@@ -3,6 +3,7 @@
 
 import { filled, make, staticTable } from "../controls/dom.js";
 import { grouped } from "../data/format.js";
+import { Sections } from "./sections.js";
 
 /** @import { Context, View } from "../controls/context.js" */
 /** @import { Folds } from "../controls/tabs.js" */
@@ -28,7 +29,7 @@ export class RunView {
  * @param {Run} run
  * @param {Folds} folds
  */
-export function runSection({ ledger, facts }, folds) {
+export function runSection({ seen, ledger, facts }, folds) {
   const listed = make("dl", "facts");
   for (const [label, kind, lines] of facts) {
     const value = make("dd");
@@ -40,7 +41,8 @@ export function runSection({ ledger, facts }, folds) {
   }
   const how = filled("section", "", make("h2", "", "Run"), listed);
   how.id = "facts";
-  const section = filled("section", "", ledgerSection(ledger, folds), how);
+  const parts = seen.length ? [new Sections(seen, () => null).element] : [];
+  const section = filled("section", "", ...parts, ledgerSection(ledger, folds), how);
   section.id = "run";
   return section;
 }

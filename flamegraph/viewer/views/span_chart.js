@@ -1,6 +1,7 @@
 // @ts-check
 /** An application over time: curves by buckets, the first as an area, and lanes of spans below them. */
 
+import { filled, linkButton } from "../controls/dom.js";
 import { grouped } from "../data/format.js";
 import { chartFrame, countTicks, drawn, fitting, secondTicks } from "./axes.js";
 
@@ -9,8 +10,10 @@ import { chartFrame, countTicks, drawn, fitting, secondTicks } from "./axes.js";
 /** Where a span is drawn. @typedef {{lane: number, span: LaneSpan, x: number, y: number, width: number, element: SVGElement}} Bar */
 
 const [CURVES_ROOM, AXIS_ROOM, NAME_ROOM, BAR_ROOM, SPAN_LEFT] = [170, 24, 17, 15, 44];
-/** Lanes of spans that overlap have at most so many lines. */
-const MOST_BAR_LINES = 12;
+/** Lanes of spans that overlap have at most so many lines. Where spans have states of their own, so many lines of all lanes are shown first. */
+const [MOST_BAR_LINES, FIRST_BAR_LINES] = [12, 60];
+/** The end of a span, where it has a mark. */
+const CAP = 3;
 const BAR_TEXT_FROM = 46;
 
 export class SpanChart {
@@ -22,7 +25,16 @@ export class SpanChart {
     this.block = block;
     this.keys = keys;
     const names = block.curves.map(({ name }, at) => /** @type {[string, string]} */ ([name, curveClass(name, at)]));
-    const { element, picture, readout } = chartFrame(block.label, names);
+    const states = (block.states ?? []).map(([state, name]) => /** @type {[string, string]} */ ([name, `bar ${state}`]));
+    const { element, picture, readout } = chartFrame(block.label, [...names, ...states]);
+    /** Whether all lines of all lanes are shown. */
+    this.whole = false;
+    this.more = linkButton("Show all processes, or the first ones", () => {
+      this.whole = !this.whole;
+      this.draw();
+    });
+    this.foot = filled("div", "controls", this.more);
+    element.append(this.foot);
     this.element = element;
     this.picture = picture;
     this.readout = readout;
@@ -164,12 +176,21 @@ export class SpanChart {
       picture.append(drawn("path", kind === "area" ? { class: "area fill", d: `${line}V${y(0)}H${SPAN_LEFT}Z` } : { class: `line ${kind}`, d: line }));
     }
     let bottom = CURVES_ROOM + AXIS_ROOM;
+    let room = !block.states || this.whole ? Infinity : FIRST_BAR_LINES;
+    let hidden = 0;
     block.lanes.forEach(({ name, spans }, lane) => {
-      const { lines, left } = this.lane(picture, spans, lane, bottom + NAME_ROOM);
+      if (room <= 0) {
+        hidden += spans.length;
+        return;
+      }
+      const { lines, left } = this.lane(picture, spans, lane, bottom + NAME_ROOM, block.states ? room : MOST_BAR_LINES);
       const text = left ? `${name} (no room for ${grouped(left)} more)` : name;
       picture.append(drawn("text", { class: "lane", x: SPAN_LEFT, y: bottom + 12 }, text));
       bottom += NAME_ROOM + lines * BAR_ROOM + 3;
+      room -= lines;
+      hidden += left;
     });
+    this.fold(block.states ? hidden : 0);
     for (const [second, text] of ticks) {
       const x = SPAN_LEFT + second * perSecond;
       const half = text.length * 3.2;
@@ -183,33 +204,45 @@ export class SpanChart {
     this.picture.replaceChildren(picture);
   }
 
+  /** @param {number} hidden spans, which the button shows */
+  fold(hidden) {
+    const all = this.block.lanes.reduce((sum, { spans }) => sum + spans.length, 0);
+    this.foot.hidden = !hidden && !this.whole;
+    this.more.textContent = this.whole ? "Show fewer" : `Show all ${grouped(all)}`;
+  }
+
   /**
    * Draws spans so that none hides another, as far as there is room.
    * @param {SVGElement} picture
    * @param {LaneSpan[]} spans by their begin
    * @param {number} lane
    * @param {number} top
+   * @param {number} most lines
    * @returns how many lines there are, and how many spans have no room
    */
-  lane(picture, spans, lane, top) {
+  lane(picture, spans, lane, top, most) {
     /** Where each line is free again, in pixels. */
     const free = [0];
     let left = 0;
     for (const span of spans) {
-      const [since, until, label, key, state] = span;
+      const [since, until, label, key, state, mark = since] = span;
       const x = SPAN_LEFT + since * this.perSecond;
       const width = Math.max(1.5, (until - since) * this.perSecond);
       let line = free.findIndex((end) => end <= x + 0.5);
       if (line < 0) line = free.length;
-      if (line >= MOST_BAR_LINES) {
+      if (line >= most) {
         left++;
         continue;
       }
       free[line] = Math.max(free[line] ?? 0, x + width);
       const y = top + line * BAR_ROOM;
       const faint = this.related && key && !this.related.has(key) ? "faint" : "";
-      const element = drawn("g", { class: `bar ${state} ${faint}` }, drawn("rect", { x, y, width: width > 4 ? width - 1 : width, height: BAR_ROOM - 2, rx: 1.5 }));
-      if (width >= BAR_TEXT_FROM) element.append(drawn("text", { x: x + 4, y: y + 10.5 }, fitting(label, width - 8)));
+      const shown = width > 4 ? width - 1 : width;
+      const before = Math.max(0, Math.min(shown, (mark - since) * this.perSecond));
+      const element = drawn("g", { class: `bar ${state} ${faint}` }, drawn("rect", { x, y, width: shown, height: BAR_ROOM - 2, rx: 1.5 }));
+      if (before > 0) element.append(drawn("rect", { class: "before", x, y, width: before, height: BAR_ROOM - 2, rx: 1.5 }));
+      if (this.block.states && state && shown > 2 * CAP) element.append(drawn("rect", { class: "cap", x: x + shown - CAP, y, width: CAP, height: BAR_ROOM - 2 }));
+      if (width - before >= BAR_TEXT_FROM) element.append(drawn("text", { x: x + before + 4, y: y + 10.5 }, fitting(label, width - before - 8)));
       picture.append(element);
       this.bars.push({ lane, span, x, y, width, element });
     }

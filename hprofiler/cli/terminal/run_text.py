@@ -11,7 +11,6 @@ from hprofiler.analysis.coverage import times_in_words
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.heaviest import heaviest
 from hprofiler.analysis.machines import THRESHOLDS
-from hprofiler.analysis.presence import presences
 from hprofiler.analysis.result import EventAnalysis
 from hprofiler.analysis.words import SEE_WHAT_IS_THERE, and_more, percent, plain
 from hprofiler.app.run import RunResult, failures
@@ -24,8 +23,8 @@ from hprofiler.cli.terminal.lines import say
 from hprofiler.model import HostRecord, Selector
 from hprofiler.model.measures import amount, in_words, measure_of, named_by, no_samples
 from hprofiler.report.counters import counters_text
-from hprofiler.report.joined import joined_text
 from hprofiler.report.machines import machines_record, machines_text
+from hprofiler.report.seen import process_records, seen_record, seen_text
 from hprofiler.report.spark.record import findings_record
 from hprofiler.report.stages import stages_record, stages_text
 from hprofiler.report.text import hottest, outliers_record, outliers_table
@@ -47,8 +46,8 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
         _print_nothing(result, selector)
         return
     print(f"recorded {result.report.coverage}{' before the interrupt' if result.interrupted else ''}")
-    if joined := joined_text(result.results):
-        print(joined)
+    if seen := seen_text(result.report.analysis.seen):
+        print(seen)
     times = times_in_words(result.report.analysis.facts)
     if len(times) > 1:  # several hosts, whose clocks may differ
         print("; ".join(times))
@@ -190,7 +189,8 @@ def print_json(result: RunResult) -> None:
                 members(one, "where", "code", "parameters", "reason", "remedy")
                 for one in failures(result.results)
             ],
-            "processes": _process_records(result),
+            "processes": process_records(result.report.analysis.seen),
+            "seen": seen_record(result.report.analysis.seen),
             "events": [_event_record(event) for event in result.report.events],
             "metrics": machines_record(result.report.analysis.machines),
             "hosts": host_records(result.results),
@@ -204,18 +204,6 @@ def _spark_record(facts: RunFacts) -> dict[str, object] | None:
     if facts.job is None:
         return None
     return {"application": facts.job.application.id, "findings": findings_record(facts.job.findings)}
-
-
-def _process_records(result: RunResult) -> list[dict[str, object]]:
-    """The recorded processes, once each."""
-    return [
-        {
-            "host": one.host,
-            **members(one.process, "pid", "label", "labels"),
-            **members(one, "joined", "ended", "ended_by"),
-        }
-        for one in presences(result.results)
-    ]
 
 
 def _event_record(event: EventAnalysis) -> dict[str, object]:

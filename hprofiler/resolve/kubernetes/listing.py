@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hprofiler.base.answers import member, objects, text
 from hprofiler.base.errors import UsageError
 from hprofiler.kubernetes import BadRequest, KubernetesError, Need
+from hprofiler.model import JobPart
 from hprofiler.resolve.kubernetes.asked import JOB_LABEL, SPARK_LABELS, Asked, is_short_name
-from hprofiler.resolve.kubernetes.pods import Pods, read
+from hprofiler.resolve.kubernetes.pods import Pods, lives, read
 from hprofiler.resolve.options import KubernetesOptions
 
 if TYPE_CHECKING:
@@ -44,6 +45,15 @@ class Lister:
 
     def pods(self) -> Pods:
         """The current containers of the pods. Raises HprofilerError."""
+        items, counts = self._items()
+        return read(items, self.containers)._replace(counts=counts)
+
+    def lives(self, by_node: bool) -> list[JobPart]:
+        """From when to when the containers ran that are known now. Raises HprofilerError."""
+        return lives(self._items()[0], self.containers, by_node)
+
+    def _items(self) -> tuple[Collection[Object], tuple[int, ...]]:
+        """The pods, and the number of containers by question."""
         found: dict[object, Object] = {}
         counts = []
         for question in self._questions:
@@ -53,7 +63,7 @@ class Lister:
             for pod in pods:
                 name = text(pod, "metadata", "namespace"), text(pod, "metadata", "name")
                 found.setdefault(name if all(name) else id(pod), pod)
-        return read(found.values(), self.containers)._replace(counts=tuple(counts))
+        return found.values(), tuple(counts)
 
     def over(self) -> bool | None:
         """Whether all requested jobs have finished or failed; None where that is not known."""

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from hprofiler.kubernetes import KubernetesError, NotRunning, connect
-from hprofiler.model import PROCESS, Host, Labels, Note, Outcome, Present, Status, Target
+from hprofiler.model import PROCESS, Host, JobAccount, Labels, Note, Outcome, Present, Status, Target
+from hprofiler.model.job import MOST_PARTS
 from hprofiler.resolve.host_list import mapped, unused_map
 from hprofiler.resolve.host_names import MAX_HOSTS, HostEntry, is_host
 from hprofiler.resolve.kubernetes.asked import parse
@@ -41,6 +42,7 @@ def locate(typed: Sequence[str], options: KubernetesOptions) -> Located:
         lambda seen: _changed(lister, pods, via, seen),
         (*_unanswered(typed, pods, lister), *(_line(one, pods.home) for one in pods.idle[:_IDLE_TOLD])),
         cluster if via == EXEC else None,
+        account=lambda: _account(lister, via),
     )
 
 
@@ -116,6 +118,15 @@ def _no_pod(asked: str, lister: Lister) -> str:
 
 def _where(lister: Lister) -> str:
     return "in all namespaces" if lister.namespace is None else f"in the namespace {lister.namespace}"
+
+
+def _account(lister: Lister, via: str) -> JobAccount:
+    parts = lister.lives(by_node=via == SSH)
+    return JobAccount(
+        manager="kubernetes",
+        parts=tuple(parts[:MOST_PARTS]),
+        left_out=max(0, len(parts) - MOST_PARTS),
+    )
 
 
 def _containers(pods: Pods) -> list[Host]:

@@ -4,10 +4,11 @@ checked."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from hprofiler.base.answers import mapping, member, number, objects, text
-from hprofiler.model import PROCESS, Status
+from hprofiler.model import PROCESS, JobPart, Status
 from hprofiler.resolve.kubernetes.asked import is_id, is_name, is_short_name
 
 _APP_LABELS = ("app.kubernetes.io/name", "app", "spark-app-name", "k8s-app", "component")
@@ -85,6 +86,40 @@ def read(items: Iterable[Mapping[str, Any]], only: Collection[str] = ()) -> Pods
         down = _idle(pod, [status for status in statuses if status not in up], bool(up))
         idle += [one._replace(leaving=_is_leaving(pod)) for one in down]
     return Pods(running, idle, strange)
+
+
+def lives(items: Iterable[Mapping[str, Any]], only: Collection[str], by_node: bool) -> list[JobPart]:
+    """Containers that run or have ended; their hosts are nodes, or NAMESPACE/POD/CONTAINER."""
+    found = []
+    for pod in items:
+        name, namespace = text(pod, "metadata", "name"), text(pod, "metadata", "namespace")
+        statuses = _statuses(pod, only) if is_name(name) and is_short_name(namespace) else []
+        for status in statuses:
+            ended = mapping(status, "state", "terminated")
+            state = ended or mapping(status, "state", "running")
+            if not state:
+                continue
+            container = text(status, "name")
+            where = text(pod, "spec", "nodeName") if by_node else f"{namespace}/{name}/{container}"
+            part = JobPart(
+                name=(f"{name}/{container}" if len(statuses) > 1 else name)[:255],
+                host=where[:255],
+                labels={"namespace": namespace, "pod": name, "container": container},
+                started=_moment(state, "startedAt"),
+                ended=_moment(ended, "finishedAt"),
+            )
+            found.append(part)
+    return found
+
+
+def _moment(state: Mapping[str, Any], name: str) -> float:
+    """Seconds since 1970; 0 if it is not there."""
+    try:
+        return max(
+            0.0, datetime.fromisoformat(text(state, name, limit=40).replace("Z", "+00:00")).timestamp()
+        )
+    except (ValueError, OverflowError):
+        return 0.0
 
 
 def _statuses(pod: Mapping[str, Any], only: Collection[str]) -> list[dict[str, Any]]:

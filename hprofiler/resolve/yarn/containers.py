@@ -17,11 +17,13 @@ _AT_ONCE = 32
 
 @dataclass(frozen=True)
 class Container:
-    """A running container. `node` is its node in the cluster, `port` the port of the NodeManager."""
+    """A running container. `node` is its node in the cluster, `port` the port of the NodeManager. `started`
+    is in milliseconds since 1970, 0 if it is unknown."""
 
     id: str
     node: str
     port: int | None = None
+    started: int = 0
 
 
 def containers(manager: ResourceManager, application: str) -> tuple[list[Container], list[str]]:
@@ -59,13 +61,13 @@ def _running(answer: object, application: str) -> list[Container]:
     for container in objects(answer, "container"):
         identity = text(container, "containerId")
         address = text(container, "nodeHttpAddress") or text(container, "nodeId")
-        node = _host(address)
+        node = host_of(address)
         if text(container, "containerState") == "RUNNING" and node and belongs(identity, application):
-            found.append(Container(identity, node, _port(address)))
+            found.append(Container(identity, node, _port(address), number(container, "startedTime")))
     return found
 
 
-def _host(address: str) -> str:
+def host_of(address: str) -> str:
     """The host of `http://host:8042` or `host:8041`, with its case kept."""
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")

@@ -10,7 +10,20 @@ from hprofiler.base.answers import member, text
 from hprofiler.base.background import in_order
 from hprofiler.base.errors import UsageError
 from hprofiler.base.passwords import shown_url
-from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Host, Labels, Outcome, Present, Target
+from hprofiler.model import (
+    MANAGER_PORT,
+    OWNER,
+    PROCESS,
+    RUN_FOR,
+    Host,
+    JobAccount,
+    JobPart,
+    Labels,
+    Outcome,
+    Present,
+    Target,
+)
+from hprofiler.model.job import MOST_PARTS
 from hprofiler.resolve.host_list import mapped, unused_map
 from hprofiler.resolve.host_names import MAX_HOSTS, HostEntry, is_host
 from hprofiler.resolve.options import Located, SparkDriver, TooMany, YarnOptions, started
@@ -24,6 +37,7 @@ from hprofiler.resolve.yarn.applications import (
 )
 from hprofiler.resolve.yarn.containers import Container, containers
 from hprofiler.resolve.yarn.ids import application_id, attempt_of, is_application_id, prefix_of
+from hprofiler.resolve.yarn.mapreduce import MAPREDUCE, job_account
 from hprofiler.resolve.yarn.rest import NotRunning, ResourceManager, Rest, YarnError, base_urls
 from hprofiler.resolve.yarn.site import configured
 from hprofiler.resolve.yarn.spark import SparkFacts, driver_at, driver_of, spark_facts
@@ -70,6 +84,7 @@ def locate(asked: str, options: YarnOptions) -> Located:
         lambda: _present(manager, asked, options.host_map),
         lambda seen: _new_processes(manager, asked, hosts, seen),
         driver=driver,
+        account=(lambda: _account(manager, chosen[0])) if len(chosen) == 1 and driver is None else None,
     )
 
 
@@ -243,6 +258,18 @@ def _entry(node: str, host_map: Mapping[str, HostEntry]) -> HostEntry:
             f"the ResourceManager names a node {node[:100]!r}, which is not a host", "check the address"
         )
     return mapped(host_map, node) or HostEntry(node, None, None)
+
+
+def _account(manager: ResourceManager, app: Application) -> JobAccount:
+    """What YARN, or the job, knows of its processes. Of others than MapReduce these are those that run."""
+    if app.type == MAPREDUCE:
+        return job_account(manager, app.id)
+    running, _ = containers(manager, app.id) if if_running(manager, app.id) else ([], [])
+    parts = [
+        JobPart(name=one.id, host=one.node[:255], labels={"container": one.id}, started=one.started / 1e3)
+        for one in running
+    ]
+    return JobAccount(manager="yarn", parts=tuple(parts[:MOST_PARTS]))
 
 
 def _new_processes(

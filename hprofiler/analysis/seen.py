@@ -1,0 +1,316 @@
+"""What part of a job was recorded: each process over time, how many at a time, the part of the CPU time, and
+what was missed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import NamedTuple
+
+from hprofiler.analysis.facts import RunFacts
+from hprofiler.model import HostRecord, JobAccount, Process, Recording, Status
+from hprofiler.spark.application import DRIVERS, Application
+
+RUN, PROCESS, CUT = "run", "process", "cut"
+"""What ended a recording: the end of the run, that of its process, or the agent, which cut it short."""
+SPARK, PROCESSES = "spark", "processes"
+"""Who counts CPU time where no manager of a job does: Spark its tasks', the kernel that of each process."""
+BEFORE, SHORT, AT_END = "ended-before", "too-short", "at-the-end"
+NOT_RECORDED, NO_PROCESS = "not-recorded", "no-process"
+HOST_FAILED, HOST_UNKNOWN = "host-failed", "host-not-visited"
+"""Why a process of a job was missed."""
+MOST_MISSED = 1000
+# A JVM is recorded from about a second and a half after its start.
+_SHORT = 2.0
+# Sampled CPU time may be a little more than what is counted: it has the start of a JVM.
+_TOO_MUCH = 1.1
+_LACKING = ("tasks-not-kept", "stages-not-kept", "too-slow", "compacted")
+
+
+class Presence(NamedTuple):
+    """A recorded process, in seconds since the run's start: when it `started`, which may be before the run
+    (None: unknown), from when to when it was recorded, and what ended that.
+
+    `cpu` is its CPU time while it was recorded: what was sampled, or the kernel's account where CPU time was
+    not sampled. `cpu_before` is what it had used before that. `cpu_counted` is that of its whole life by the
+    job's own account; None is unknown.
+    """
+
+    host: str
+    process: Process
+    started: float | None
+    joined: float
+    ended: float
+    ended_by: str
+    cpu: float
+    cpu_before: float | None
+    cpu_counted: float | None = None
+
+    @property
+    def cpu_life(self) -> float | None:
+        """The CPU time until the end of its recording, by the kernel."""
+        return None if self.cpu_before is None else self.cpu_before + self.cpu
+
+
+class Missed(NamedTuple):
+    """A process of a job that was not recorded, and the code of why; `detail` is more on that. Times are in
+    seconds since the run's start; `ended` is None if it goes on."""
+
+    name: str
+    host: str
+    started: float
+    ended: float | None
+    code: str = ""
+    detail: str = ""
+    cpu: float | None = None
+
+
+class Moment(NamedTuple):
+    """From this second on so many processes were recorded, and so many lived that were not."""
+
+    second: float
+    recorded: int
+    missed: int
+
+
+class CpuSeen(NamedTuple):
+    """CPU seconds that were recorded, and all that `counted_by` counts, in which `missed` are those of
+    processes that were not recorded, None if unknown. Without a `share` the two do not fit together."""
+
+    counted_by: str
+    recorded: float
+    whole: float
+    missed: float | None
+
+    @property
+    def share(self) -> float | None:
+        if self.whole <= 0 or self.recorded > _TOO_MUCH * self.whole:
+            return None
+        return min(1.0, self.recorded / self.whole)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """`seconds` is the length of the recording. `missed` are processes that lived during it, `others` those
+    that lived before or after. `problem` says why a job's own account is not known."""
+
+    seconds: float = 0.0
+    presences: tuple[Presence, ...] = ()
+    missed: tuple[Missed, ...] = ()
+    missed_more: int = 0
+    others: int = 0
+    cpu: CpuSeen | None = None
+    problem: str = ""
+
+    @property
+    def changes(self) -> bool:
+        """Whether processes came or went during the recording."""
+        return bool(self.missed) or any(one.joined or one.ended_by != RUN for one in self.presences)
+
+    @property
+    def moments(self) -> list[Moment]:
+        """How many processes there were over time: a step whenever that changes."""
+        steps: list[tuple[float, int, int]] = []
+        for one in self.presences:
+            steps += [(one.joined, 1, 0), (one.ended, -1, 0)]
+            if one.started is not None and one.started < one.joined:
+                steps += [(max(0.0, one.started), 0, 1), (one.joined, 0, -1)]
+        for other in self.missed:
+            steps.append((max(0.0, other.started), 0, 1))
+            steps.append((self.seconds if other.ended is None else other.ended, 0, -1))
+        found, recorded, missed = [], 0, 0
+        for second, changed in groupby(sorted(steps), key=lambda step: step[0]):
+            for _, more, others in changed:
+                recorded, missed = recorded + more, missed + others
+            found.append(Moment(second, recorded, missed))
+        return found
+
+
+def seen(facts: RunFacts) -> Seen:
+    hosts, job = facts.record.hosts, facts.record.job
+    presences = sorted(_presences(hosts), key=lambda one: (one.joined, one.host, one.process.pid))
+    seconds = max((one.ended for one in presences), default=0.0)
+    zero = _zero(hosts)
+    account = _Account([], [None] * len(presences), _of_processes(presences))
+    if facts.job is not None and zero is not None:
+        ahead = facts.spark.clock.offset if facts.spark and facts.spark.clock else 0.0
+        account = _spark_account(facts.job.application, facts.drivers, presences, zero + ahead, account)
+    elif job is not None:
+        began = _moment(facts.record.started) if zero is None else zero
+        account = _job_account(job, presences, began, account)
+    counted = zip(presences, account.counted, strict=True)
+    missed = [_explained(one, hosts, seconds) for one in account.missed]
+    during = [one for one in missed if one.code not in (BEFORE, AT_END)]
+    during.sort(key=lambda one: (one.started, one.name))
+    return Seen(
+        seconds,
+        tuple(one._replace(cpu_counted=cpu) for one, cpu in counted),
+        tuple(during[:MOST_MISSED]),
+        max(0, len(during) - MOST_MISSED),
+        len(missed) - len(during),
+        account.cpu,
+        job.problem if job else "",
+    )
+
+
+def _presences(hosts: Iterable[HostRecord]) -> Iterator[Presence]:
+    for host in hosts:
+        gone = {one.pid for one in host.outcomes if one.gone}
+        cut = {one.pid for one in host.short}
+        of_process: dict[int, list[Recording]] = {}
+        for recording in host.recordings:
+            of_process.setdefault(recording.pid, []).append(recording)
+        for pid, recordings in of_process.items():
+            one = recordings[-1]
+            sampled = next((event.totals.get("cpu") for event in recordings if event.event == "cpu"), None)
+            cpu = max(event.cpu_seconds for event in recordings) if sampled is None else sampled / 1e9
+            by = PROCESS if pid in gone else CUT if pid in cut else RUN
+            started = None if one.age is None else one.joined - one.age
+            ended = max(event.ended for event in recordings)
+            yield Presence(host.name, one.process, started, one.joined, ended, by, cpu, one.cpu_before)
+
+
+def _zero(hosts: Iterable[HostRecord]) -> float | None:
+    """The start of the recording in seconds since 1970."""
+    recordings = [one for host in hosts for one in host.recordings if one.times]
+    return min((one.times.start / 1e6 - one.joined for one in recordings if one.times), default=None)
+
+
+def _moment(iso: str) -> float:
+    """A moment of run.json in seconds since 1970; 0 if it is none."""
+    try:
+        return datetime.fromisoformat(iso).timestamp()
+    except ValueError:
+        return 0.0
+
+
+class _Account(NamedTuple):
+    """What a job counts: processes that were not recorded, the CPU time of each presence, and the sum."""
+
+    missed: Sequence[Missed]
+    counted: Sequence[float | None]
+    cpu: CpuSeen | None
+
+
+def _job_account(job: JobAccount, presences: Sequence[Presence], zero: float, without: _Account) -> _Account:
+    """By what a job's manager listed; it has a sum if the manager counts CPU time."""
+    index = {_key(part.labels): part for part in job.parts}
+    names = {tuple(sorted(part.labels)) for part in job.parts}
+    found = []
+    for one in presences:
+        keys = (tuple((name, one.process.labels.get(name, "")) for name in of) for of in names)
+        found.append(next((index[key] for key in keys if key in index), None))
+    known = {_key(part.labels) for part in found if part}
+    others = [part for part in job.parts if part.started and _key(part.labels) not in known]
+    missed = [
+        Missed(
+            part.name,
+            part.host,
+            part.started - zero,
+            part.ended - zero if part.ended else None,
+            cpu=part.cpu_seconds,
+        )
+        for part in others
+    ]
+    counted = [part.cpu_seconds if part else None for part in found]
+    if not job.cpu_seconds:
+        return _Account(missed, counted, without.cpu)
+    recorded = 0.0
+    for one, part in zip(presences, found, strict=True):
+        if part is not None and part.counts:
+            recorded += one.cpu if part.cpu_seconds is None else min(one.cpu, part.cpu_seconds)
+    lost = [part.cpu_seconds for part in others if part.counts]
+    all_known = not job.left_out and None not in lost
+    whole = sum(filter(None, lost)) if all_known else None
+    return _Account(missed, counted, CpuSeen(job.manager, recorded, job.cpu_seconds, whole))
+
+
+def _key(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(labels.items()))
+
+
+def _spark_account(
+    application: Application,
+    drivers: frozenset[tuple[str, int]],
+    presences: Sequence[Presence],
+    zero: float,
+    without: _Account,
+) -> _Account:
+    """Spark counts the CPU time of its tasks. What was recorded is its count for the recorded time."""
+    executors: list[str | None] = []
+    spans: dict[str, list[tuple[float, float]]] = {}
+    for one in presences:
+        own = "driver" if drivers == {(one.host, one.process.pid)} else None
+        executors.append(one.process.labels.get("executor", own) if one.process.is_jvm else None)
+        if (executor := executors[-1]) is not None:
+            span = (zero + one.joined) * 1e3, (zero + one.ended) * 1e3
+            spans.setdefault(executor, []).append(span)
+    whole: dict[str, float] = {}
+    recorded = 0.0
+    for stage in application.stages.values():
+        names = ("executor", "launch", "finish", "cpu_time", "deserialize_cpu_time")
+        for number, launch, finish, cpu, more in stage.tasks.columns(*names):
+            used, executor = (cpu + more) / 1e9, application.executor_ids[number]
+            whole[executor] = whole.get(executor, 0.0) + used
+            known = spans.get(executor, ())
+            inside = sum(max(0.0, min(finish, until) - max(launch, since)) for since, until in known)
+            recorded += used * min(1.0, inside / max(1, finish - launch))
+    missed = [
+        Missed(
+            f"executor {one.id}",
+            one.host,
+            one.added / 1e3 - zero,
+            one.removed / 1e3 - zero if one.removed else None,
+            cpu=whole.get(one.id, 0.0),
+        )
+        for one in application.workers
+        if one.added and one.id not in spans and one.id not in DRIVERS
+    ]
+    counted = [None if one is None else whole.get(one) for one in executors]
+    lacks = any(note.code in _LACKING for note in application.notes)
+    if lacks or not spans or not any(whole.values()):
+        return _Account(missed, counted, without.cpu)
+    lost = sum(used for executor, used in whole.items() if executor not in spans)
+    return _Account(missed, counted, CpuSeen(SPARK, recorded, sum(whole.values()), lost))
+
+
+def _of_processes(presences: Sequence[Presence]) -> CpuSeen | None:
+    """By the kernel: what recorded processes used until their recordings ended, if it is known of all."""
+    before = [one.cpu_before for one in presences if one.cpu_before is not None]
+    if not before or len(before) < len(presences):
+        return None
+    recorded = sum(one.cpu for one in presences)
+    return CpuSeen(PROCESSES, recorded, recorded + sum(before), None)
+
+
+def _explained(missed: Missed, hosts: Sequence[HostRecord], seconds: float) -> Missed:
+    code, detail = _why(missed, hosts, seconds)
+    return missed._replace(code=code, detail=detail)
+
+
+def _why(missed: Missed, hosts: Sequence[HostRecord], seconds: float) -> tuple[str, str]:
+    """The code of why it was not recorded, and more on that."""
+    started, ended = missed.started, missed.ended
+    if ended is not None and ended <= 0:
+        return BEFORE, ""
+    if started >= seconds - _SHORT:
+        return AT_END, ""
+    failures = [one for host in hosts for one in host.outcomes if one.status is Status.FAILED]
+    for one in failures:
+        if one.pid is not None and one.label == missed.name:
+            return NOT_RECORDED, one.reason
+    there = next((one for one in hosts if missed.host and _is_host(one, missed.host)), None)
+    if there is not None and there.failed:
+        return HOST_FAILED, next(one.reason for one in failures if one.pid is None and one.host == there.name)
+    if ended is not None and ended - max(0.0, started) < _SHORT:
+        return SHORT, ""
+    return (NO_PROCESS if there is not None else HOST_UNKNOWN), ""
+
+
+def _is_host(host: HostRecord, name: str) -> bool:
+    """A short name matches its long forms."""
+    if host.inside or name in (host.name, host.address):
+        return name in (host.name, host.address)
+    return host.name.partition(".")[0].lower() == name.partition(".")[0].lower()
