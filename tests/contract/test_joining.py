@@ -58,7 +58,13 @@ def test_jvms_of_five_seconds_are_recorded_until_the_last_of_them_has_ended(tmp_
     assert {one["pid"] for one in result["processes"]} == set(burnt), result["processes"]
     for one in result["processes"]:
         assert one["ended_by"] == "process" and one["ended"] - one["joined"] > SECONDS - 2.0, one
+        lived = one["ended"] - one["started"]
+        assert SECONDS - 0.5 < lived < SECONDS + 3 and 0 < one["cpu_seconds_before"] < 2 * lived, one
     assert result["interrupted"] is False
+    sums = [sum(one[name] for one in result["processes"]) for name in ("cpu_seconds", "cpu_seconds_before")]
+    cpu = result["seen"]["cpu"]
+    assert cpu["counted_by"] == "processes" and cpu["share"] == pytest.approx(sums[0] / sum(sums)) > 0.5, cpu
+    assert [[recorded, missed] for _, recorded, missed in result["seen"]["moments"]][-1] == [0, 0]
 
 
 def test_ps_names_what_starts_and_ends():

@@ -6,10 +6,12 @@ use rustix::param::{clock_ticks_per_second, page_size};
 
 use crate::engine::api::Engine;
 use crate::jvm::pauses::PauseLog;
+use crate::jvm::young::age;
 use crate::os::lease::since_1970;
 use crate::os::proc::stat::Stat;
 use crate::os::proc::target::Target;
 use crate::recording::process::Order;
+use crate::wire::events::Past;
 use crate::wire::outcome::Failure;
 
 /// How often a running recording checks its process, for its end and its CPU time.
@@ -87,6 +89,21 @@ impl Clock {
             resident_bytes: 0,
             looks: VecDeque::new(),
             given: Spent::default(),
+        }
+    }
+
+    /// What the process did before.
+    pub fn past(&self) -> Past {
+        let ticks = clock_ticks_per_second() as f64;
+        Past {
+            age: self
+                .first
+                .as_ref()
+                .map(|first| age(first.start_time).as_secs_f64()),
+            cpu_before: self
+                .first
+                .as_ref()
+                .map(|first| first.cpu_ticks as f64 / ticks),
         }
     }
 
@@ -218,6 +235,11 @@ mod tests {
         while target.stat().unwrap().cpu_ticks < clock.first.unwrap().cpu_ticks + 20 {}
         clock.stopped(&target);
         assert!(clock.cpu_seconds >= 0.2 && clock.cpu_seconds > before);
+        let past = clock.past();
+        assert!(
+            past.cpu_before.unwrap() <= past.age.unwrap() * 1024.0,
+            "{past:?}"
+        );
         assert_eq!(clock.seconds, seconds);
     }
 

@@ -232,7 +232,11 @@ impl Recordings {
         match report {
             Report::Prepared { .. } | Report::Started { .. } if given_up => {}
             Report::Prepared { published } => member.ready(published, limit),
-            Report::Started { engine, sources } => {
+            Report::Started {
+                engine,
+                sources,
+                past,
+            } => {
                 member.phase = Phase::Running;
                 member.limit = (self.step == Step::Record).then_some(last_limit);
                 if let Some(metrics) = &self.metrics {
@@ -242,6 +246,7 @@ impl Recordings {
                     pid,
                     engine,
                     sources,
+                    past,
                 });
             }
             Report::Part(_) if given_up => {}

@@ -23,7 +23,7 @@ use crate::recording::profile_message::{
     build_outcome, build_profile_message, cpu_seconds, left_out_note, sample_count_note,
 };
 use crate::resources::folding::Waiting;
-use crate::wire::events::{Pauses, ProfileHead, RawHead, Samples};
+use crate::wire::events::{Past, Pauses, ProfileHead, RawHead, Samples};
 use crate::wire::outcome::{Code, Ended, Failure, Outcome, Stage, Status};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,7 @@ pub enum Report {
     Started {
         engine: &'static str,
         sources: BTreeMap<String, String>,
+        past: Past,
     },
     /// A part of a recording that goes on.
     Part(Vec<(ProfileHead, Waiting)>),
@@ -218,7 +219,12 @@ fn foreseen(
         }
         Err(failure) => (BTreeMap::new(), failure.at(pid, Stage::Start)),
     };
-    send(Report::Started { engine, sources });
+    let past = Past::default();
+    send(Report::Started {
+        engine,
+        sources,
+        past,
+    });
     Finished::without_profiles(outcome)
 }
 
@@ -256,6 +262,7 @@ impl Recording<'_> {
         send(Report::Started {
             engine,
             sources: started.sources,
+            past: clock.past(),
         });
         let duration = self.job.duration();
         let every = self.job.shared.sampling.part.map(Duration::from_secs_f64);

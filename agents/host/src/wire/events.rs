@@ -41,6 +41,8 @@ pub enum Event {
         pid: i32,
         engine: &'static str,
         sources: BTreeMap<String, String>,
+        #[serde(flatten)]
+        past: Past,
     },
     Recording {
         processes: usize,
@@ -73,6 +75,13 @@ pub enum Event {
     Leftovers(Leftovers),
     /// The agent gives up.
     Error(Failure),
+}
+
+/// What a process did before its recording: the seconds that it had lived, and its CPU time.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Past {
+    pub age: Option<f64>,
+    pub cpu_before: Option<f64>,
 }
 
 #[derive(Debug, Clone, Serialize)]

@@ -108,6 +108,7 @@ fn dry_run(job: &Job) -> CheckedProcess {
             Report::Started {
                 engine: by,
                 sources: of,
+                ..
             } => (engine, sources) = (by, of),
             Report::Over(over) => outcome = Some(over.outcome),
         }

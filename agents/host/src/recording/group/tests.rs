@@ -138,8 +138,12 @@ fn who_waits_for_others_to_be_received_is_not_given_up() {
 
 fn started(pid: i32) -> (i32, Report) {
     let sources = Default::default();
-    let engine = "perf";
-    (pid, Report::Started { engine, sources })
+    let started = Report::Started {
+        engine: "perf",
+        sources,
+        past: Default::default(),
+    };
+    (pid, started)
 }
 
 fn over(pid: i32) -> (i32, Report) {
