@@ -266,9 +266,13 @@ def test_only_the_nodes_of_an_application_are_visited(yarn: YarnCluster, coordin
 
 @pytest.mark.nightly
 def test_every_map_task_of_a_job(yarn: YarnCluster, coordinator: Coordinator) -> None:
-    """20 of some seconds of CPU time in three slots, most of which start during the recording."""
+    """20 of some seconds of CPU time in three slots, most of which start during the recording. The part of
+    the CPU time that the report says is that of the job's own counters."""
+    yarn.keep_history()
     with running(yarn.mapreduce("pi", "-Dmapreduce.job.running.map.limit=3", "20", "120000000")) as app:
-        result = coordinator.run("-t", "job:8m", "--wait", "2m", "-j", app.id, *CLUSTER, timeout=540)
+        result = coordinator.run(
+            "-t", "job:8m", "--wait", "2m", "-j", app.id, *CLUSTER, "--json", timeout=540
+        )
         counted = re.search(r"CPU time spent \(ms\)=(\d+)", app.last_words())
     found = processes(result)
     assert {one["labels"]["task"] for one in found if "task" in one["labels"]} >= {
@@ -279,6 +283,11 @@ def test_every_map_task_of_a_job(yarn: YarnCluster, coordinator: Coordinator) ->
     sampled = sum(one["totals"]["cpu"] for one in recordings if "task" in one["process"]["labels"])
     assert counted and sampled / 1e6 >= 0.8 * int(counted[1]), (sampled, counted)
     assert sum(one["joined"] > 0 for one in recordings) >= 15 and result.run["sampling"]["duration"] < 480
+    seen = json.loads(result.out)["seen"]
+    cpu = seen["cpu"]
+    assert cpu["counted_by"] == "mapreduce" and cpu["all_seconds"] * 1e3 == int(counted[1]), seen
+    assert 0.8 <= cpu["share"] <= sampled / 1e6 / int(counted[1]) and not seen["missed"], seen
+    assert max(recorded for _, recorded, _ in seen["moments"]) >= 4  # three tasks and their master
 
 
 @pytest.mark.nightly

@@ -22,6 +22,7 @@ from tests.lab.yarn import stages
 from tests.lab.yarn.software import Software, pyspark_environment, software
 
 RESOURCE_MANAGER = "http://coord:8088"
+HISTORY_SERVER = "http://coord:19888"
 CONFIGURATION = "/shared/conf"
 UP_SECONDS = 180
 _PACKAGES = (
@@ -33,6 +34,7 @@ OPENED = tuple(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _PACKAGES
 _DAEMONS = {
     "resourcemanager": ("org.apache.hadoop.yarn.server.resourcemanager.ResourceManager", 256),
     "nodemanager": ("org.apache.hadoop.yarn.server.nodemanager.NodeManager", 192),
+    "historyserver": ("org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer", 192),
 }
 """Main class, and MiB of heap."""
 SOON = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -68,6 +70,12 @@ class YarnCluster:
 
         wait_for("all nodes registered", registered, UP_SECONDS)
         return self
+
+    def keep_history(self) -> None:
+        """Start the server that knows MapReduce jobs once they have ended."""
+        self._start_daemon(self.lab.coord, "historyserver", "yarn")
+        info = f"{HISTORY_SERVER}/ws/v1/history/info"
+        wait_for("the history server", lambda: "historyInfo" in self.lab.curl(info), UP_SECONDS)
 
     def _start_daemon(self, host: Host, name: str, user: str) -> None:
         """Start a daemon; it runs until the host goes down."""
