@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from hprofiler.analysis.facts import RunFacts
 from hprofiler.model import HostRecord, JobAccount, Process, Recording, Status
+from hprofiler.runfolder import RunRecord
 from hprofiler.spark.application import DRIVERS, Application
 
 RUN, PROCESS, CUT = "run", "process", "cut"
@@ -18,7 +19,7 @@ RUN, PROCESS, CUT = "run", "process", "cut"
 SPARK, PROCESSES = "spark", "processes"
 """Who counts CPU time where no manager of a job does: Spark its tasks', the kernel that of each process."""
 BEFORE, SHORT, AT_END = "ended-before", "too-short", "at-the-end"
-NOT_RECORDED, NO_PROCESS = "not-recorded", "no-process"
+NOT_RECORDED, NOTHING = "not-recorded", "nothing-recorded"
 HOST_FAILED, HOST_UNKNOWN = "host-failed", "host-not-visited"
 """Why a process of a job was missed."""
 MOST_MISSED = 1000
@@ -131,7 +132,7 @@ class Seen:
 def seen(facts: RunFacts) -> Seen:
     hosts, job = facts.record.hosts, facts.record.job
     presences = sorted(_presences(hosts), key=lambda one: (one.joined, one.host, one.process.pid))
-    seconds = max((one.ended for one in presences), default=0.0)
+    seconds = _length(facts.record, presences)
     zero = _zero(hosts)
     account = _Account([], [None] * len(presences), _of_processes(presences))
     if facts.job is not None and zero is not None:
@@ -170,6 +171,15 @@ def _presences(hosts: Iterable[HostRecord]) -> Iterator[Presence]:
             started = None if one.age is None else one.joined - one.age
             ended = max(event.ended for event in recordings)
             yield Presence(host.name, one.process, started, one.joined, ended, by, cpu, one.cpu_before)
+
+
+def _length(record: RunRecord, presences: Sequence[Presence]) -> float:
+    """Of the recording, in seconds. If all processes ended before it, at most as long as the run took."""
+    longest = max((one.ended for one in presences), default=0.0)
+    if any(one.ended_by == RUN for one in presences):
+        return longest
+    took = _moment(record.finished) - _moment(record.started)
+    return max(longest, min(record.sampling.duration, took))
 
 
 def _zero(hosts: Iterable[HostRecord]) -> float | None:
@@ -297,16 +307,18 @@ def _why(missed: Missed, hosts: Sequence[HostRecord], seconds: float) -> tuple[s
         return BEFORE, ""
     if started >= seconds - _SHORT:
         return AT_END, ""
-    failures = [one for host in hosts for one in host.outcomes if one.status is Status.FAILED]
-    for one in failures:
-        if one.pid is not None and one.label == missed.name:
+    for one in (one for host in hosts for one in host.outcomes):
+        if one.pid is not None and one.status is Status.FAILED and one.label == missed.name:
             return NOT_RECORDED, one.reason
     there = next((one for one in hosts if missed.host and _is_host(one, missed.host)), None)
+    refused = [one for one in there.outcomes if one.status is Status.FAILED] if there is not None else []
     if there is not None and there.failed:
-        return HOST_FAILED, next(one.reason for one in failures if one.pid is None and one.host == there.name)
+        return HOST_FAILED, next(one.reason for one in refused if one.pid is None)
+    if there is not None and there.inside and refused:
+        return NOT_RECORDED, refused[0].reason
     if ended is not None and ended - max(0.0, started) < _SHORT:
         return SHORT, ""
-    return (NO_PROCESS if there is not None else HOST_UNKNOWN), ""
+    return (NOTHING if there is not None else HOST_UNKNOWN), ""
 
 
 def _is_host(host: HostRecord, name: str) -> bool:

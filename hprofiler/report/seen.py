@@ -10,8 +10,8 @@ from hprofiler.analysis.seen import (
     CUT,
     HOST_FAILED,
     HOST_UNKNOWN,
-    NO_PROCESS,
     NOT_RECORDED,
+    NOTHING,
     PROCESS,
     PROCESSES,
     RUN,
@@ -44,7 +44,7 @@ _LEGEND = (
 _WHY = {
     SHORT: "it lived for less than 2 s",
     NOT_RECORDED: "it could not be recorded",
-    NO_PROCESS: "no process that matches was found in it",
+    NOTHING: "its host was visited, and nothing of it was recorded",
     HOST_FAILED: "its host could not be searched",
     HOST_UNKNOWN: "its host was not visited while it ran",
 }

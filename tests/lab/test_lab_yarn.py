@@ -222,10 +222,14 @@ def test_executors_of_dynamic_allocation_join(yarn: YarnCluster, coordinator: Co
         app.wait_until_busy(1)
         result = coordinator.run("-f", "300", "-t", "90", "-j", app.id, *CLUSTER, "--json")
     found = stages.divided(result)
-    joined = {one["label"]: one["joined"] for one in json.loads(result.out)["processes"]}
+    told = json.loads(result.out)
+    joined = {one["label"]: one["joined"] for one in told["processes"]}
     assert joined.keys() == {"driver", *(f"executor {number}" for number in (1, 2, 3))}
     assert joined["executor 1"] == 0 < joined["executor 3"], joined
     assert found.right > stages.LEAST and found.wrong_share < 0.02 and 0.9 < found.cpu_ratio < 1.1, found
+    cpu = told["seen"]["cpu"]
+    assert cpu["counted_by"] == "spark" and 0.7 < cpu["share"] <= 1 and not told["seen"]["missed"], told
+    assert cpu["recorded_seconds"] == pytest.approx(found.counted, rel=0.1), (cpu, found)
 
 
 # Other jobs

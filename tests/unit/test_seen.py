@@ -227,3 +227,26 @@ def test_spark_counts_what_its_tasks_used_while_they_were_recorded() -> None:
 def test_spark_is_not_asked_where_tasks_are_missing() -> None:
     found = spark_seen(Note("tasks-not-kept", 1))
     assert found.cpu is not None and found.cpu.counted_by == "processes"
+
+
+def test_why_a_pod_was_missed_that_was_visited() -> None:
+    """And the time after the last process has ended belongs to the recording."""
+    address = "default/etl-2/main"
+    lost = {"host": "etl-2", "pid": 7, "status": "failed", "reason": "the container ended"}
+    inside = host("etl-2", address=address, inside=True)
+    inside["outcomes"].append(lost)
+    first = host("etl-1", recording(1, 0.0, 9.0, 3.5), gone=(1,), address="default/etl-1/main", inside=True)
+    labels = {"namespace": "default", "pod": "etl-2", "container": "main"}
+    times = {"started": ZERO + 10.0, "ended": ZERO + 30.0}
+    parts = [
+        {"name": "etl-2", "host": address, "labels": labels, **times},
+        {"name": "etl-3", "host": "default/etl-3/main", "labels": {**labels, "pod": "etl-3"}, **times},
+    ]
+    took = {"started": "2026-11-20T06:12:03+00:00", "finished": "2026-11-20T06:13:05+00:00"}
+    found = seen_of(first, inside, job={"manager": "kubernetes", "parts": parts}, **took)
+    assert found.seconds == 60.0
+    assert [(one.code, one.detail) for one in found.missed] == [
+        ("not-recorded", "the container ended"),
+        ("host-not-visited", ""),
+    ]
+    assert found.cpu is not None and found.cpu.counted_by == "processes"
