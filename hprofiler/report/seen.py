@@ -53,7 +53,7 @@ _COUNTS = {
     "yarn": ("the job", "by YARN's count", "Containers"),
     "kubernetes": ("the job", "by Kubernetes' count", "Containers"),
     SPARK: ("the application's tasks", "by Spark's count", "Executors"),
-    PROCESSES: ("the recorded processes", "until the recording of each ended", ""),
+    PROCESSES: ("the recorded processes", "by the kernel, until the recording of each ended", ""),
 }
 
 
