@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _NEW_PROCESSES_SECONDS = 1.0
-_ACCOUNT_SECONDS = 15.0
+_ACCOUNT_SECONDS, _SHORT_ACCOUNT_SECONDS = 15.0, 3.0
 _log = logging.getLogger(__name__)
 
 
@@ -172,7 +172,7 @@ def _run_into(
             new += [missing] if missing else []
         new += () if interrupted else new_processes()  # asked for meanwhile
         results = _with_lines(results, new) if new else results
-        job = None if interrupted else account()
+        job = account(_ACCOUNT_SECONDS if not interrupted else _SHORT_ACCOUNT_SECONDS)
         if new or job:
             folder.write(msgspec.structs.replace(record, hosts=results, job=job))
         names = (request.raw_names, request.threads, request.trim)
@@ -249,18 +249,22 @@ def _ask_for_new_processes(
     return wait
 
 
-def _ask_for_account(located: Located) -> Callable[[], JobAccount | None]:
-    """Ask on a thread what the manager of the job says of it; the result waits for the answer."""
+def _ask_for_account(located: Located) -> Callable[[float], JobAccount | None]:
+    """Ask on a thread what the manager of the job says of it; the result waits so many seconds for it."""
     if located.account is None:
-        return lambda: None
-    answer = start(located.account)
-    deadline = time.monotonic() + _ACCOUNT_SECONDS
+        return lambda seconds: None
+    try:
+        answer = start(located.account)
+    except RuntimeError as error:
+        _log.info("asking for the account of the job: %s", error)
+        return lambda seconds: None
+    asked = time.monotonic()
 
-    def wait() -> JobAccount | None:
+    def wait(seconds: float) -> JobAccount | None:
         try:
-            return result_within(answer, max(0.0, deadline - time.monotonic()))
+            return result_within(answer, max(0.0, asked + seconds - time.monotonic()))
         except TooLate:
-            why = f"no answer within {_ACCOUNT_SECONDS:g} s"
+            why = f"no answer within {seconds:g} s"
         except HprofilerError as error:
             why = error.reason
         except Exception as error:  # a bug here must not cost the report

@@ -207,7 +207,7 @@ def _about(one: Presence) -> str:
         parts.append(
             f"started after {duration(one.started)}"
             if one.started >= 0
-            else f"started {duration(-one.started)} before"
+            else f"started {duration(-one.started)} before the recording"
         )
     until = f"recorded from {duration(one.joined)} to {duration(one.ended)}, until {_ENDED[one.ended_by]}"
     return ", ".join([*parts, until, *_cpu_of(one)])

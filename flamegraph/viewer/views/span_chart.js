@@ -159,7 +159,7 @@ export class SpanChart {
     this.at = null;
     const picture = drawn("svg", { "aria-hidden": "true" });
     const highest = block.curves.reduce((most, { values }) => values.reduce((one, other) => Math.max(one, other), most), 1);
-    const levels = countTicks(highest);
+    const levels = countTicks(highest).filter((level) => !block.states || Number.isInteger(level));
     const top = levels[levels.length - 1];
     const y = (/** @type {number} */ value) => CURVES_ROOM - ((CURVES_ROOM - 10) * value) / top;
     const right = SPAN_LEFT + block.seconds * perSecond;
