@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from hprofiler.base.errors import Defect, PicturesError, RunFolderError
+from hprofiler.base.errors import Defect, HprofilerError, PicturesError, RunFolderError
 from hprofiler.cli import exit_code, main
 from hprofiler.cli.commands.run import exit_code as run_code
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.run_text import print_json, print_summary
-from hprofiler.model import Outcome, Selector, Status
+from hprofiler.model import JobAccount, JobPart, Outcome, Selector, Status, Target
 from hprofiler.runfolder import RunFolder, RunRecord
 from tests.unit.conftest import MakeFleet
 from tests.unit.stand_in import ANY
@@ -189,6 +189,32 @@ def test_what_changed_during_the_recording_is_in_run_json(tmp_path, fleet, monke
         assert (record["notes"], record["command"]) == (["a note"], ["hprofiler"])
         reasons = [[line["reason"] for line in host["outcomes"][1:]] for host in record["hosts"]]
         assert reasons == [first, second] and record["coverage"]["hosts"]["failed"] == 0
+    never.set()
+
+
+def test_what_the_jobs_manager_says_at_the_end(
+    fleet: MakeFleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is kept in run.json. Without an answer that says why."""
+    monkeypatch.setattr("hprofiler.app.run._ACCOUNT_SECONDS", 0.1)
+    known = JobAccount(manager="mapreduce", cpu_seconds=3.5, parts=(JobPart(name="task m_000000_0"),))
+
+    def fails() -> JobAccount:
+        raise HprofilerError("it is away")
+
+    never = threading.Event()
+    for number, (account, said) in enumerate(
+        [
+            (lambda: known, ("mapreduce", 3.5, "")),
+            (fails, ("yarn", None, "it is away")),
+            (lambda: never.wait(60), ("yarn", None, "no answer within 0.1 s")),
+        ]
+    ):
+        hosts, folder = fleet(one=IDLE), tmp_path / f"run{number}"
+        target = Target("yarn", "application_1_0001")
+        hosts.run(folder, located=replace(hosts.located(), target=target, account=account))
+        job = json.loads((folder / "run.json").read_text())["job"]
+        assert (job["manager"], job["cpu_seconds"], job["problem"]) == said
     never.set()
 
 
