@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from math import ceil, floor
 
@@ -30,6 +31,7 @@ from hprofiler.model.measures import counted, duration
 from hprofiler.report.blocks import Block, Column, Lines, Part, Row, Span, SpanLane, Table, Timeline, cell
 
 _SHOWN = 8
+_DIGITS = re.compile("[0-9]+")
 _BUCKETS = 300
 _ENDED = {RUN: "the recording ended", PROCESS: "it ended", CUT: "it was cut short"}
 _STATES = {RUN: "", PROCESS: "ended", CUT: "cut"}
@@ -197,7 +199,7 @@ def _lanes(seen: Seen, facts: RunFacts) -> dict[str, list[Span]]:
         why = f"{missed.name}, not recorded: {_WHY[missed.code]}"
         lane = known.get(missed.host.partition(".")[0], "" if facts.inside else missed.host) or "others"
         found.setdefault(lane, []).append(Span(begin, min(end, seen.seconds), why, "", _MISSED, begin))
-    return dict(sorted(found.items()))
+    return dict(sorted(found.items(), key=lambda one: _DIGITS.sub(lambda digits: digits[0].zfill(9), one[0])))
 
 
 def _about(one: Presence) -> str:

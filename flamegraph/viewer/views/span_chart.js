@@ -1,7 +1,7 @@
 // @ts-check
 /** An application over time: curves by buckets, the first as an area, and lanes of spans below them. */
 
-import { filled, linkButton } from "../controls/dom.js";
+import { filled, make } from "../controls/dom.js";
 import { grouped } from "../data/format.js";
 import { chartFrame, countTicks, drawn, fitting, secondTicks } from "./axes.js";
 
@@ -29,7 +29,8 @@ export class SpanChart {
     const { element, picture, readout } = chartFrame(block.label, [...names, ...states]);
     /** Whether all lines of all lanes are shown. */
     this.whole = false;
-    this.more = linkButton("Show all processes, or the first ones", () => {
+    this.more = make("button");
+    this.more.addEventListener("click", () => {
       this.whole = !this.whole;
       this.draw();
     });
@@ -184,7 +185,7 @@ export class SpanChart {
         return;
       }
       const { lines, left } = this.lane(picture, spans, lane, bottom + NAME_ROOM, block.states ? room : MOST_BAR_LINES);
-      const text = left ? `${name} (no room for ${grouped(left)} more)` : name;
+      const text = left ? `${name} (${block.states ? "" : "no room for "}${grouped(left)} more)` : name;
       picture.append(drawn("text", { class: "lane", x: SPAN_LEFT, y: bottom + 12 }, text));
       bottom += NAME_ROOM + lines * BAR_ROOM + 3;
       room -= lines;
