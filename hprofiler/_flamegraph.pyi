@@ -417,6 +417,8 @@ class Profile:
 
         `end` is not part of it. Neighbouring ranges add up exactly. An OptionError without `times`.
         """
+    def since(self, start: int) -> Profile:
+        """The samples from a moment on, in microseconds since 1970, with times that begin there."""
     def in_slice(self, number: int) -> Profile:
         """The samples of a slice, numbered as in `times.slices` from 1; 0: of none. They add up exactly."""
     def in_bands(self, first: int, end: int) -> Profile:

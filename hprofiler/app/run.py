@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,25 +15,29 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hprofiler.base.background import TooLate, result_within, start
-from hprofiler.base.errors import Defect, HprofilerError, PicturesError, RunFolderError
+from hprofiler.base.errors import Defect, HprofilerError, NotFired, PicturesError, RunFolderError
 from hprofiler.base.version import __version__
 from hprofiler.collect.following import Following
 from hprofiler.collect.ledger import with_causes
 from hprofiler.collect.limits import USUAL, Care
 from hprofiler.collect.recording import collect
 from hprofiler.collect.stop import Stop, on_interrupt
-from hprofiler.collect.visit_group import Listener, Reach
+from hprofiler.collect.visit_group import HostProgress, Listener, Reach
 from hprofiler.model import HostRecord, JobAccount, Outcome, Sampling, Selector, Status
 from hprofiler.model.job import Manager
+from hprofiler.model.trigger import Fired, Trigger
 from hprofiler.resolve import Located, SparkDriver
 from hprofiler.runfolder import Coverage, RunFolder, RunRecord
 
 if TYPE_CHECKING:
+    from hprofiler.app.triggers import Waiting
     from hprofiler.report import Report
 
 
 _NEW_PROCESSES_SECONDS = 1.0
 _ACCOUNT_SECONDS, _SHORT_ACCOUNT_SECONDS = 15.0, 3.0
+_LAST_LOOK = 5.0
+"""Seconds that the watch for a trigger has to end."""
 _log = logging.getLogger(__name__)
 
 
@@ -42,9 +46,11 @@ class RunRequest:
     """Everything a run needs to know; `command` is what the user typed, without passwords.
 
     With `joins`, processes that start during the recording join it; with `until_over` it ends with the job,
-    after the time of `sampling` at the latest; it waits `wait` seconds for the first process. Without
-    `keep_empty`, a run without a recording leaves no run folder. `spark` is where the stages of a Spark
-    application are known; without `slices` samples are not divided by them.
+    after the time of `sampling` at the latest; it waits `wait` seconds for the first process. With a
+    `trigger` it begins once its condition is true, which is waited for `patience` seconds. With `keep_last`
+    it begins at once, is over when the condition is true or the user ends it, and only so many of its last
+    seconds are kept. Without `keep_empty`, a run without a recording leaves no run folder. `spark` is where
+    the stages of a Spark application are known; without `slices` samples are not divided by them.
     """
 
     located: Located
@@ -64,6 +70,9 @@ class RunRequest:
     until_over: bool = False
     wait: float = 0.0
     most_hosts: int = 1000
+    trigger: Trigger | None = None
+    patience: float = 0.0
+    keep_last: float | None = None
 
     def following(self) -> Following | None:
         if not self.joins:
@@ -107,12 +116,23 @@ def run(request: RunRequest, reach: Reach, listener: Listener, stop: Stop | None
     a bug, which says what is kept.
     """
     folder = RunFolder.create(request.output, request.force)
+    stop = stop or Stop(ends_well=request.keep_last is not None)
     try:
-        result = _run_into(folder, request, reach, listener, stop or Stop())
+        if (trigger := request.trigger) is None:
+            result = _run_into(folder, request, reach, listener, stop)
+        elif request.keep_last is None:
+            request, fired = _when_true(request, trigger, reach, listener)
+            result = _run_into(folder, request, reach, listener, stop, lambda: fired)
+        else:
+            with _until_true(request, trigger, reach, listener, stop) as waiting:
+                result = _run_into(folder, request, reach, listener, stop, waiting)
         if request.keep_empty or result.coverage.processes.recorded:
             return result
         folder.remove()
         return replace(result, kept=False)
+    except NotFired:
+        folder.remove()
+        raise
     except HprofilerError:
         raise
     except Exception as error:
@@ -121,16 +141,87 @@ def run(request: RunRequest, reach: Reach, listener: Listener, stop: Stop | None
         folder.release()
 
 
+def _when_true(
+    request: RunRequest, trigger: Trigger, reach: Reach, listener: Listener
+) -> tuple[RunRequest, Fired]:
+    """Wait for the condition; the request with the target as it is then, and what made it true."""
+    from hprofiler.report.triggered import fired_text
+
+    waiting = _waiting(request, trigger, reach, listener)
+    waiting.run(request.patience)
+    fired = waiting.the_fired(request.patience)
+    listener(HostProgress("", "trigger"))
+    listener(HostProgress("", "stop", fired_text(fired)))
+    located = request.located
+    with contextlib.suppress(HprofilerError):  # the follower asks again
+        if located.look is not None:
+            hosts = list(located.look().hosts[: request.most_hosts])
+            located = replace(located, hosts=hosts or located.hosts)
+    return replace(request, located=located), fired
+
+
+@contextlib.contextmanager
+def _until_true(
+    request: RunRequest, trigger: Trigger, reach: Reach, listener: Listener, stop: Stop
+) -> Iterator[Callable[[], Fired | None]]:
+    """Watch beside a recording, and end it when the condition is true. The value says what made it so; None
+    if the user ended it before."""
+    waiting = _waiting(request, trigger, reach, listener)
+
+    def watch() -> None:
+        try:
+            waiting.run(request.sampling.duration)
+        finally:
+            if waiting.fired or waiting.why_not:
+                stop.finish()
+
+    worker = threading.Thread(target=watch, name="hprofiler-trigger", daemon=True)
+    worker.start()
+
+    def fired() -> Fired | None:
+        waiting.stop.finish()
+        worker.join(_LAST_LOOK)
+        return waiting.fired if stop.asked or stop.signal else waiting.the_fired(request.sampling.duration)
+
+    try:
+        yield fired
+    finally:
+        waiting.stop.finish()
+
+
+def _waiting(request: RunRequest, trigger: Trigger, reach: Reach, listener: Listener) -> Waiting:
+    from hprofiler.app.triggers import Waiting
+
+    def show(text: str) -> None:
+        listener(HostProgress("", "trigger", text))
+
+    source = request.spark if isinstance(request.spark, SparkDriver) else request.located.driver
+    return Waiting(trigger, request.located, request.selector, reach, source, request.most_hosts, show)
+
+
 def _run_into(
-    folder: RunFolder, request: RunRequest, reach: Reach, listener: Listener, stop: Stop
+    folder: RunFolder,
+    request: RunRequest,
+    reach: Reach,
+    listener: Listener,
+    stop: Stop,
+    fired: Callable[[], Fired | None] = lambda: None,
 ) -> RunResult:
+    """`fired` says in the end what made the condition of a trigger true; it may raise NotFired."""
     from hprofiler.runfolder.parts import settle
     from hprofiler.runfolder.sink import FolderSink
+    from hprofiler.runfolder.window import Window
 
     started = datetime.now(timezone.utc)
-    sink = FolderSink(folder)
+    window = Window(request.keep_last) if request.keep_last is not None else None
+    sink = FolderSink(folder, window)
     following = request.following()
-    unfinished = _Unfinished(folder, lambda results: _record(request, results, started, stop, finished=False))
+
+    def so_far(results: Sequence[HostRecord]) -> RunRecord:
+        results = window.figures(folder, results) if window else results
+        return _record(request, results, started, stop, finished=False)
+
+    unfinished = _Unfinished(folder, so_far)
     with on_interrupt(stop.request):  # until run.json is written
         results = tuple(
             collect(
@@ -147,13 +238,18 @@ def _run_into(
             )
         )
         unfinished.end()
+        trigger, kept = fired(), None
         with contextlib.suppress(OSError, ValueError):  # the report says which profiles cannot be used
+            if window and (kept := window.cut(folder, results)):
+                started, results = datetime.fromtimestamp(kept.start / 1e6, timezone.utc), kept.hosts
             settle(folder, results)
         new_processes = _ask_for_new_processes(request.located, results[0].name, following)
         account = _ask_for_account(request.located)
         # Parts of the target that cannot be visited count as hosts.
         results += tuple(HostRecord(name=one.host, outcomes=(one,)) for one in request.located.absent)
         record = _record(request, results, started, stop)
+        last_of = kept.recorded if kept else None
+        record = msgspec.structs.replace(record, trigger=trigger, last_of=last_of)
         try:
             folder.write(record)
         except RunFolderError as error:
@@ -295,8 +391,9 @@ def _record(
     finished: bool = True,
 ) -> RunRecord:
     """The content of run.json. The time limit of a recording that ended as planned was not its length."""
-    lengths = [one.ended for result in results for one in result.recordings if stop.finished]
-    sampling = replace(request.sampling, duration=max(lengths)) if lengths else request.sampling
+    is_planned = stop.finished or request.keep_last is not None
+    lengths = [one.ended for result in results for one in result.recordings if is_planned]
+    sampling = replace(request.sampling, duration=round(max(lengths), 3)) if lengths else request.sampling
     return RunRecord(
         hprofiler=__version__,
         command=request.command,

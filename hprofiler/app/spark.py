@@ -22,7 +22,7 @@ from hprofiler.spark.facts import LONGEST, ClockOf, DriverClock, SparkError, fac
 from hprofiler.spark.log.files import local_files
 from hprofiler.spark.log.reading import read_application
 from hprofiler.spark.rest.application import fetch_application
-from hprofiler.spark.rest.server import Answer, driver_clock
+from hprofiler.spark.rest.server import Answer, Ask, driver_clock
 from hprofiler.spark.saved import save_application
 
 _log = logging.getLogger(__name__)
@@ -79,11 +79,7 @@ def _read(source: SparkDriver | Path) -> tuple[Application, str, ClockOf]:
     if isinstance(source, Path):
         return read_application(local_files(source)), printable(str(source))[:LONGEST], lambda driver: None
 
-    def ask(path: str, parameters: Mapping[str, str]) -> Answer:
-        sent = time.time()
-        content, date = source.get(path, parameters)
-        return Answer(content, sent, time.time(), _seconds(date))
-
+    ask = asking(source)
     try:
         application = fetch_application(ask, source.application, _SECONDS, source.attempt)
     except HprofilerError:
@@ -91,6 +87,17 @@ def _read(source: SparkDriver | Path) -> tuple[Application, str, ClockOf]:
             raise
         return _read(source.ended())
     return application, "the driver's REST interface", lambda driver: driver_clock(ask, application.id)
+
+
+def asking(source: SparkDriver) -> Ask:
+    """Asks a driver, and notes when."""
+
+    def ask(path: str, parameters: Mapping[str, str]) -> Answer:
+        sent = time.time()
+        content, date = source.get(path, parameters)
+        return Answer(content, sent, time.time(), _seconds(date))
+
+    return ask
 
 
 def _seconds(date: str | None) -> float | None:

@@ -34,6 +34,17 @@ class NotYet(HprofilerError):
     """What is asked for is not there now. It may come."""
 
 
+class NotFired(HprofilerError):
+    """The condition that a recording waited for was not true in time; nothing is kept.
+
+    `signal` is what ended the wait, 0 if it was not the user.
+    """
+
+    def __init__(self, reason: str, remedy: str = "", signal: int = 0) -> None:
+        super().__init__(reason, remedy)
+        self.signal = signal
+
+
 class UsageError(HprofilerError):
     """The command line, or a file it names, is wrong (exit code 2)."""
 

@@ -18,17 +18,23 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Stop:
     """Counts the requests to stop. `request` may be called from a signal handler: it takes no lock."""
 
-    def __init__(self) -> None:
+    def __init__(self, ends_well: bool = False) -> None:
+        """With `ends_well` the first request is the end as planned."""
+        self._ends_well = ends_well
+        self.asked = False
+        """Whether a request ended it as planned."""
         self.level = 0
         self.signal = 0
         """The signal that came first; 0 while none came."""
 
     def request(self, number: int = signal.SIGINT) -> None:
         """Stop; called again: at once."""
-        if not self.signal:
-            self.signal = number
-        elif number == signal.SIGHUP:
+        if number == signal.SIGHUP and (self.signal or self.asked):
             return
+        if self._ends_well and not self.level:
+            self.asked = True
+        elif not self.signal:
+            self.signal = number
         self.level += 1
 
     def finish(self) -> None:

@@ -7,6 +7,7 @@ from hprofiler.model.host_record import HostPart, HostRecord
 from hprofiler.model.job import JobAccount, JobPart
 from hprofiler.model.outcome import DOING, VAGUE_CODES, Note, Outcome, Params, Status, number_of
 from hprofiler.model.recording import (
+    PART,
     Clock,
     ClockReading,
     Count,
@@ -45,6 +46,7 @@ __all__ = [
     "MANAGER_PORT",
     "OWNER",
     "PARENT",
+    "PART",
     "PROCESS",
     "PROGRAM",
     "RUN_FOR",

@@ -6,7 +6,9 @@ The same type is the agent's message and the run folder's `hosts/HOST/metrics.js
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Annotated, Literal
 
 import msgspec
@@ -60,6 +62,27 @@ class Metrics(msgspec.Struct, frozen=True):
             raise ValueError(f"more than {MAX_NUMBERS} readings of series")
         if len({(one.of, one.id, one.name) for one in self.series}) != len(self.series):
             raise ValueError("a series is there twice")
+
+    def since(self, start: int) -> Metrics:
+        """The readings from a moment on (microseconds since 1970), and the one before: counters need it."""
+        times = list(accumulate(self.time))
+        first = max(0, bisect_left(times, start) - 1)
+        series = (msgspec.structs.replace(one, values=_later(one.values, first)) for one in self.series)
+        time = [*times[first : first + 1], *self.time[first + 1 :]]
+        return msgspec.structs.replace(self, time=time, series=tuple(series))
+
+
+def _later(values: Sequence[int | None], first: int) -> Sequence[int | None]:
+    """A series' values without the first ones."""
+    if first >= len(values):  # it goes on as it ended
+        known = [one for one in values if one is not None]
+        return [sum(known)] if values and values[-1] is not None else []
+    before = sum(one for one in values[:first] if one is not None)
+    later = list(values[first:])
+    place = next((number for number, one in enumerate(later) if one is not None), None)
+    if place is not None:
+        later[place] = before + (later[place] or 0)
+    return later
 
 
 _DECODER = msgspec.json.Decoder(Metrics)

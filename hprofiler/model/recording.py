@@ -12,7 +12,9 @@ from hprofiler.model.target import Process
 
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 Name = Annotated[str, Meta(max_length=255)]
-_IN_ONE, _PART = 60.0, 10.0
+_IN_ONE = 60.0
+PART = 10.0
+"""Seconds of the parts in which long recordings are sent."""
 Seconds = Annotated[float, Meta(ge=0, le=1e12)]
 
 
@@ -48,7 +50,7 @@ class Sampling:
 def part_of(duration: float) -> float | None:
     """`Sampling.part` for a recording of so many seconds. Shorter ones are folded when they are over, so that
     hosts have less to do meanwhile."""
-    return _PART if duration > _IN_ONE else None
+    return PART if duration > _IN_ONE else None
 
 
 @dataclass(frozen=True)

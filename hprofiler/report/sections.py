@@ -43,6 +43,7 @@ from hprofiler.model.measures import (
 from hprofiler.report.page import PageData, PageEvent
 from hprofiler.report.pictures import left_out
 from hprofiler.report.seen import seen_part
+from hprofiler.report.triggered import triggered_text
 from hprofiler.report.work import work_rows
 from hprofiler.runfolder import safe_name
 
@@ -84,6 +85,7 @@ def event_summary(data: PageData, analysis: EventAnalysis) -> Record:
     chips = [
         chip(moment(facts.record.started) + interrupted(facts)),
         chip(sampled(facts)),
+        *([chip(triggered)] if (triggered := triggered_text(facts.record)) else []),
         chip(analysis.coverage.text, not analysis.coverage.complete),
         *([chip(others, True)] if others else []),
     ]

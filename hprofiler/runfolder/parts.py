@@ -53,28 +53,33 @@ class Parts:
     """
 
     def __init__(self, profile: Path) -> None:
-        self._profile = profile
+        self.profile = profile
         self._folder, self._event = profile.parent, profile.name.removesuffix(".pb.gz")
         self._files = self._found()
 
     def __bool__(self) -> bool:
         return bool(self._files)
 
-    def add(self, part: Path) -> None:
-        """Take a file as the next part."""
+    @property
+    def files(self) -> Sequence[_File]:
+        """In the order of their numbers."""
+        return tuple(self._files)
+
+    def add(self, part: Path, join: bool = True) -> None:
+        """Take a file as the next part; `join` many to one."""
         number = self._files[-1].last + 1 if self._files else 0
         file = _File(number, number, self._path(number, number))
         part.replace(file.path)
         self._files.append(file)
-        while self._are_many():
+        while join and self._are_many():
             self._join(self._files[-_TOGETHER:])
 
     def settle(self, labels: dict[str, str]) -> Profile:
         """Write the profile that they are together, and that with its times. They are deleted then."""
         whole = _sum(self._files)
         if whole.times:
-            whole.write(self._folder / times_name(self._profile), "compact")
-        whole.with_labels(labels).write(self._profile, "pprof", thread_label=True)
+            whole.write(self._folder / times_name(self.profile), "compact")
+        whole.with_labels(labels).write(self.profile, "pprof", thread_label=True)
         self.remove()
         return whole
 

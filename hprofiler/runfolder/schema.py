@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import msgspec
 
 from hprofiler.base import bounded_json
-from hprofiler.model import Count, HostRecord, JobAccount, Sampling, Target
+from hprofiler.model import Count, HostRecord, JobAccount, Sampling, Seconds, Target
+from hprofiler.model.trigger import Fired
 from hprofiler.runfolder.record_folder import UnknownFormat
 
 FORMAT = 3
@@ -81,7 +82,9 @@ class Coverage:
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The typed content of run.json. `roots` are the frames at which the job's own stacks start, and
-    `program_roots` those of its Python program. `job` is what its manager said of it at the end."""
+    `program_roots` those of its Python program. `job` is what its manager said of it at the end. `trigger` is
+    what made the condition true that the run waited for. If only its last seconds were kept, it had been
+    recorded for `last_of` seconds."""
 
     format: int = FORMAT
     hprofiler: str = ""
@@ -99,6 +102,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     coverage: Coverage = Coverage()
     hosts: tuple[HostRecord, ...] = ()
     job: JobAccount | None = None
+    trigger: Fired | None = None
+    last_of: Seconds | None = None
 
     @property
     def start(self) -> int | None:

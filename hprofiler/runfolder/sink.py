@@ -20,6 +20,7 @@ from hprofiler.runfolder import RunFolder, replacing, times_name
 from hprofiler.runfolder.metrics_file import write_metrics
 from hprofiler.runfolder.parts import MOST, Limits, Parts
 from hprofiler.runfolder.record_folder import writing
+from hprofiler.runfolder.window import Window
 
 # Hosts send in parallel, but few profiles are decoded at a time, so that memory does not grow with hosts.
 _CONVERSIONS = min(8, max(2, os.cpu_count() or 1))
@@ -44,8 +45,10 @@ class FolderSink:
     A profile with times is also kept as it arrived, because pprof has none.
     """
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, window: Window | None = None) -> None:
+        """With a `window`, all profiles stay parts until it is cut."""
         self._folder = folder
+        self._window = window
         self._turns = threading.BoundedSemaphore(_CONVERSIONS)
         self._large = threading.Lock()
         self._counting = threading.Lock()
@@ -62,7 +65,7 @@ class FolderSink:
             with writing(path):
                 self._write(arrived, pieces)
                 parts = Parts(path)
-                if more or parts:
+                if more or parts or self._window:
                     return self._within_bounds(self._add_part, arrived, parts, host, recording, more)
                 return self._within_bounds(self._converted, arrived, path, host, recording)
         finally:
@@ -120,6 +123,9 @@ class FolderSink:
         with self._counted(host, recording):
             if recording.times_off:
                 profile.without_times().write(arrived, "compact")
+            if self._window:
+                self._window.add(parts, arrived, recording)
+                return recording
             try:
                 parts.add(arrived)
                 whole = None if more else parts.settle(recording.process.profile_labels(host.name))

@@ -229,6 +229,11 @@ impl Profile {
         self.derived(py, |profile| profile.in_range(start, end))
     }
 
+    #[pyo3(name = "since")]
+    fn from_moment(&self, py: Python<'_>, start: i64) -> PyResult<Profile> {
+        self.derived(py, |profile| profile.since(start))
+    }
+
     #[pyo3(name = "in_slice")]
     fn of_slice(&self, py: Python<'_>, number: u16) -> PyResult<Profile> {
         self.derived(py, |profile| profile.in_slice(number))

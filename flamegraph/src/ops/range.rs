@@ -16,6 +16,16 @@ impl Profile {
         self.part(times, |row| row.bucket, times.buckets(from, to))
     }
 
+    /// The samples from a moment on, in microseconds since 1970; their times begin there, too. An error without times.
+    pub fn since(&self, from: i64) -> Result<Profile> {
+        let times = self.known_times()?;
+        let first = times.buckets(from, i64::MAX).start;
+        let mut part = self.in_range(from, i64::MAX)?;
+        let later = part.times().map(|times| times.beginning_at(first));
+        part.set_times(later);
+        Ok(part)
+    }
+
     /// The samples of one slice, by number as in [`Row::slice`]; all slices add up exactly. An error without times.
     pub fn in_slice(&self, slice: u16) -> Result<Profile> {
         let slice = u32::from(slice);
@@ -297,6 +307,15 @@ mod tests {
         assert_eq!(String::from_utf8(folded).unwrap(), "a;b_[j] 10\n");
         assert_eq!(part.times().unwrap().rows().len(), 1);
         assert!(profile.in_range(1030, 1010).unwrap().is_empty());
+        let rest = profile.since(1005).unwrap();
+        let times = rest.times().unwrap();
+        let buckets: Vec<u32> = times.rows().iter().map(|row| row.bucket).collect();
+        assert_eq!((times.start, buckets), (1010, vec![0, 1]));
+        assert_eq!(
+            totals(&rest),
+            totals(&profile.in_range(1010, 1030).unwrap())
+        );
+        assert_eq!(profile.since(0).unwrap().times(), profile.times());
         let mut sum = profile.clone();
         sum.merge(&profile).unwrap();
         let error = sum.in_range(0, 1).err().unwrap().to_string();

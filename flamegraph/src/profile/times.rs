@@ -154,6 +154,21 @@ impl Times {
         }
     }
 
+    /// The same times without the buckets before `first`, which becomes the first one.
+    pub(crate) fn beginning_at(&self, first: u32) -> Times {
+        let rows = self.rows.iter().filter(|row| row.bucket >= first);
+        let rows = rows.map(|row| Row {
+            bucket: row.bucket - first,
+            ..*row
+        });
+        let skipped =
+            i64::try_from(self.width.saturating_mul(u64::from(first))).unwrap_or(i64::MAX);
+        Times {
+            start: self.start.saturating_add(skipped),
+            ..self.with_rows(rows)
+        }
+    }
+
     /// The same times where each sample stands for the same.
     pub(crate) fn without_amounts(&self) -> Times {
         self.with_rows(self.rows.iter().map(|row| Row { amount: 0, ..*row }))

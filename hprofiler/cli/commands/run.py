@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hprofiler.analysis.work import user_rules
 from hprofiler.app.run import RecordLost, RunRequest, RunResult, run
-from hprofiler.base.errors import HprofilerError, PicturesError, UsageError
+from hprofiler.base.errors import HprofilerError, NotFired, PicturesError, UsageError
 from hprofiler.base.passwords import hide_in_word
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.terminal.exit_codes import Exit
@@ -29,14 +29,19 @@ def record(
     options: argparse.Namespace, sampling: Sampling, located: Located, selector: Selector, reach: Reach
 ) -> int:
     """Record, show progress, print the result; returns the exit code."""
+    request = run_request(options, sampling, located, selector)
     chosen.print_cautions(sampling)
     chosen.print_limits(options)
     user_rules()  # a wrong file would be noticed after the recording
     archive = _archive(options)
-    request = run_request(options, sampling, located, selector)
     try:
         with display(len(located.hosts), sampling.duration) as listener:
             result = run(request, reach, listener)
+    except NotFired as error:
+        if not error.signal:
+            raise
+        print(f"hprofiler: {error.reason}", file=sys.stderr)
+        return Exit.after(error.signal)
     except RecordLost as lost:
         from hprofiler.cli.terminal.run_text import print_ledger
 
@@ -88,6 +93,8 @@ def _is_archived(options: argparse.Namespace, archive: str, folder: Path) -> boo
 def run_request(
     options: argparse.Namespace, sampling: Sampling, located: Located, selector: Selector
 ) -> RunRequest:
+    spark, joining = chosen.spark_source(options, located), chosen.joining(options, selector)
+    chosen.refuse_without_driver(joining["trigger"], spark, located)
     return RunRequest(
         located,
         selector,
@@ -101,9 +108,9 @@ def run_request(
         options.trim,
         chosen.care(options),
         keep_empty=bool(options.output),
-        spark=chosen.spark_source(options, located),
+        spark=spark,
         slices=getattr(options, "slices", "none") != "none",
-        **chosen.joining(options, selector),
+        **joining,
     )
 
 

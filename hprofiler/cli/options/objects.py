@@ -20,7 +20,7 @@ from hprofiler.base.paths import at_home, is_file, is_there
 from hprofiler.cli.options import audit as audited
 from hprofiler.cli.options import yarn as yarn_options
 from hprofiler.cli.options.safety import MOST_HOSTS
-from hprofiler.cli.options.sampling import chosen_events, refuse_unused
+from hprofiler.cli.options.sampling import WAIT, chosen_events, refuse_not_kept, refuse_unused
 from hprofiler.cli.options.target import Wanted, wanted
 from hprofiler.cli.terminal import prompt as asking
 from hprofiler.cli.terminal.lines import say
@@ -28,9 +28,10 @@ from hprofiler.collect.following import WITHOUT_JOINING
 from hprofiler.collect.limits import AGENT_CPU, Care
 from hprofiler.collect.visit_group import Reach
 from hprofiler.kubernetes import Access
-from hprofiler.model import Sampling, Selector, part_of
+from hprofiler.model import PART, Sampling, Selector, part_of
 from hprofiler.model.event_names import caution_of
 from hprofiler.model.measures import duration
+from hprofiler.model.trigger import Trigger
 from hprofiler.resolve import (
     KubernetesOptions,
     Located,
@@ -82,7 +83,8 @@ def selector(options: argparse.Namespace) -> Selector:
 def _may_be_native(options: argparse.Namespace) -> bool:
     """Whether processes other than JVMs can be recorded as asked."""
     events = chosen_events(options) if hasattr(options, "events") else _OF_ANY_PROCESS
-    return options.engine != "async-profiler" and not _OF_ANY_PROCESS.isdisjoint(events)
+    only_jvms = options.engine == "async-profiler" or getattr(options, "keep_last", None) is not None
+    return not only_jvms and not _OF_ANY_PROCESS.isdisjoint(events)
 
 
 def target(options: argparse.Namespace) -> Located:
@@ -150,11 +152,17 @@ def joining(options: argparse.Namespace, selector: Selector) -> dict[str, Any]:
     if wait and selector.kind in WITHOUT_JOINING:
         reason = f"--wait is for processes that start later, but -j {selector.text} names some that are there"
         raise UsageError(reason, "use a selector other than process ids or a pipe")
+    trigger: Trigger | None = getattr(options, "when", None)
+    keep_last = getattr(options, "keep_last", None)
+    waits_for_it = trigger is not None and keep_last is None
     return {
         "joins": joins,
         "until_over": until_over,
-        "wait": wait,
+        "wait": 0.0 if waits_for_it else wait,
         "most_hosts": getattr(options, "max_hosts", MOST_HOSTS),
+        "trigger": trigger,
+        "patience": wait or WAIT,
+        "keep_last": keep_last,
     }
 
 
@@ -190,9 +198,16 @@ def print_cautions(sampling: Sampling) -> None:
 
 def print_limits(options: argparse.Namespace) -> None:
     """Print on stderr how long a run may take whose end is not its time."""
-    if getattr(options, "wait", 0.0):
-        print(f"note: waiting for the first process for at most {duration(options.wait)}", file=sys.stderr)
-    if getattr(options, "until_job", False):
+    wait, last = getattr(options, "wait", 0.0), getattr(options, "keep_last", None)
+    if last is None and (trigger := getattr(options, "when", None)):
+        limit = f"for at most {duration(wait or WAIT)} (--wait TIME sets another limit)"
+        print(f"note: recording when '{trigger}' is true; waiting {limit}", file=sys.stderr)
+    elif wait:
+        print(f"note: waiting for the first process for at most {duration(wait)}", file=sys.stderr)
+    if last is not None:
+        limit = f"for at most {duration(options.duration)} (-t TIME sets another limit)"
+        print(f"note: keeping the last {duration(last)}: until Ctrl-C, {limit}", file=sys.stderr)
+    elif getattr(options, "until_job", False):
         limit = f"for at most {duration(options.duration)} (-t job:TIME sets another limit)"
         print(f"note: recording until the job ends, {limit}", file=sys.stderr)
 
@@ -200,14 +215,16 @@ def print_limits(options: argparse.Namespace) -> None:
 def sampling(options: argparse.Namespace) -> Sampling:
     events = chosen_events(options)
     refuse_unused(options, events)
+    refuse_not_kept(options, events)
     return Sampling(
         events=events,
-        **members(options, "frequency", "duration", "engine", "keep_raw", "thread_names", "python_native"),
+        engine=options.engine if options.keep_last is None else "async-profiler",
+        **members(options, "frequency", "duration", "keep_raw", "thread_names", "python_native"),
         **members(options, "alloc_interval", "lock_threshold", "wall_interval"),
         timeline=not options.no_timeline,
         metrics=not options.no_metrics,
         counters=options.counters or (),
-        part=part_of(options.duration),
+        part=part_of(options.duration) if options.keep_last is None else PART,
     )
 
 
@@ -239,6 +256,15 @@ def spark_source(options: argparse.Namespace, located: Located) -> SparkDriver |
     if driver.application is None and located.driver is not None:
         driver = replace(driver, application=located.driver.application)
     return driver
+
+
+def refuse_without_driver(
+    trigger: Trigger | None, source: SparkDriver | Path | None, located: Located
+) -> None:
+    """UsageError for a condition that only a Spark driver knows, where none is known."""
+    if trigger and trigger.of_spark and not isinstance(source, SparkDriver) and located.driver is None:
+        remedy = "name its page with --spark http://driver:4040, or its application on YARN with -j"
+        raise UsageError(f"--when '{trigger}' needs Spark's driver, which is not known", remedy)
 
 
 def output_folder(options: argparse.Namespace) -> Path:

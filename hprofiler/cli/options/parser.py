@@ -58,6 +58,8 @@ examples:
   hprofiler -j k8s:spark-role=executor -n analytics            pods on Kubernetes
   hprofiler -e cpu,alloc,lock -j pid:4242                      CPU, allocations and locks of a process
   hprofiler -i -j kafka-broker                                 what its threads wait for
+  hprofiler -j kafka-broker --when 'gc > 20%' -t 30            once garbage collection takes so much time
+  hprofiler -j kafka-broker --keep-last 60                     the last 60 s before Ctrl-C
   hprofiler -j impala-daemon --hosts-file nodes.txt            native processes, with perf
   hprofiler -j python -e cpu,wall                              Python processes, with py-spy
   hprofiler -j 're:Main --job \\d+' -h 'node[01-40]' --become sudo -o results

@@ -11,6 +11,7 @@ from functools import partial
 from hprofiler.base.errors import UsageError
 from hprofiler.cli.options import numbers
 from hprofiler.model.event_names import IN_WORDS, OWN, known_as, unknown
+from hprofiler.model.trigger import Trigger
 
 ENGINES = ("auto", "async-profiler", "perf", "pyspy")
 MOST_EVENTS = 16
@@ -48,6 +49,28 @@ class _EventsAction(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
+def _condition(text: str) -> Trigger:
+    try:
+        return Trigger.of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+class _KeepLastAction(argparse.Action):
+    """`--keep-last 60`: without `-t`, for as long as a job is recorded at most."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        namespace.keep_last = values
+        if not namespace.duration_given:
+            namespace.duration = LIMIT
+
+
 class _DurationAction(argparse.Action):
     """`-t 60`, `-t job` or `-t job:8h`: the time, and whether it is a limit until the job ends."""
 
@@ -60,6 +83,7 @@ class _DurationAction(argparse.Action):
     ) -> None:
         text = str(values)
         namespace.until_job = text.partition(":")[0] == JOB
+        namespace.duration_given = True
         try:
             namespace.duration = LIMIT if text == JOB else numbers.seconds(text.removeprefix(f"{JOB}:"))
         except argparse.ArgumentTypeError as error:
@@ -101,7 +125,24 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="record only the processes that are there at the beginning; without it, those that start "
         "during the recording join it",
     )
-    group.set_defaults(until_job=False)
+    group.set_defaults(until_job=False, duration_given=False)
+    group.add_argument(
+        "--when",
+        type=_condition,
+        metavar="COND",
+        help="watch, and record once a condition is true: 'stage 14' (a Spark stage is active), "
+        "'task > 3 x median' (a Spark task takes longer than the finished ones of its stage), 'gc > 20%%' "
+        "(of the last 5 s, in any JVM) or 'cpu > 3' (cores, any process); waits for at most an hour, or "
+        "for the time of --wait (docs/whole-job.md)",
+    )
+    group.add_argument(
+        "--keep-last",
+        type=numbers.seconds,
+        action=_KeepLastAction,
+        metavar="TIME",
+        help="record all the time, and keep only the last seconds: until Ctrl-C, SIGTERM, --when or the end "
+        "of -t (4 hours without -t); async-profiler only",
+    )
     group.add_argument(
         "-e",
         "--event",
@@ -236,6 +277,26 @@ def chosen_events(options: argparse.Namespace) -> tuple[str, ...]:
     if options.off_cpu and "offcpu" not in asked:
         asked = (*asked, "offcpu")
     return asked or ("cpu",)
+
+
+def refuse_not_kept(options: argparse.Namespace, asked: Sequence[str]) -> None:
+    """UsageError for what has no last seconds."""
+    last: float | None = options.keep_last
+    if last is None:
+        return
+    if options.engine not in ("auto", "async-profiler"):
+        reason = f"--keep-last works with async-profiler only, but --engine is {options.engine}"
+        raise UsageError(reason, "leave one of them out: the other engines give all at the end")
+    for has, other in (
+        (options.keep_raw, "--keep-raw"),
+        (options.no_timeline, "--no-timeline"),
+        ("live" in asked, "-e live"),
+    ):
+        if has:
+            raise UsageError(f"--keep-last cannot be used with {other}", "leave one of them out")
+    if last >= options.duration:
+        reason = f"-t is how long is recorded at most, and --keep-last {last:g} is not less than that"
+        raise UsageError(reason, "leave out -t")
 
 
 def refuse_unused(options: argparse.Namespace, asked: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -31,6 +32,10 @@ WORDS = {
 }
 
 
+_VALUE_SECONDS = 60.0
+"""How often a log has the value that a trigger waits for."""
+
+
 @contextmanager
 def display(hosts: int, duration: float) -> Iterator[Listener]:
     """A listener that shows progress while the block runs."""
@@ -47,8 +52,14 @@ class PlainLines:
     def __init__(self) -> None:
         self._said: set[tuple[str, str]] = set()
         self._lost: set[str] = set()
+        self._next_value = 0.0
 
     def __call__(self, progress: HostProgress) -> None:
+        if progress.stage == "trigger":
+            if progress.detail and time.monotonic() >= self._next_value:
+                self._next_value = time.monotonic() + _VALUE_SECONDS
+                self._print(progress.detail)
+            return
         if progress.stage == "stop":
             self._print(progress.detail)
             return
@@ -125,6 +136,7 @@ class LiveDisplay:
         self._collect = progress.add_task("collect", total=hosts, note="")
         self._ticker = threading.Thread(target=self._tick, daemon=True)
         self._lost: set[str] = set()
+        self._value = ""
 
     def __call__(self, progress: HostProgress) -> None:
         with floor:
@@ -133,6 +145,10 @@ class LiveDisplay:
     def _hear(self, progress: HostProgress) -> None:
         from rich.text import Text
 
+        if progress.stage == "trigger":
+            self._value = progress.detail
+            self._show()
+            return
         if progress.stage == "stop":
             self._progress.console.print(Text(progress.detail))
             return
@@ -160,10 +176,11 @@ class LiveDisplay:
         }
         total = max(self._hosts, len(stages))  # hosts may join
         busy = sorted({f"{WORDS[s]} {stages.count(s)}" for s in stages if s in STAGES[:4]})
-        self._progress.update(self._ready, completed=past["wait"], total=total, note=", ".join(busy))
-        self._progress.update(
-            self._record, note=f"s on {counted(sum(self._processes.values()), 'processes')}"
-        )
+        note = ", ".join(busy) if stages else self._value
+        self._progress.update(self._ready, completed=past["wait"], total=total, note=note)
+        note = f"s on {counted(sum(self._processes.values()), 'processes')}"
+        value = f"; {self._value}" if self._value and self._ticker.ident else ""
+        self._progress.update(self._record, note=f"{note}{value}")
         self._progress.update(self._collect, completed=past["done"], total=total)
 
     def _tick(self) -> None:

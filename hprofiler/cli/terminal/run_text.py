@@ -28,6 +28,7 @@ from hprofiler.report.seen import process_records, seen_record, seen_text
 from hprofiler.report.spark.record import findings_record
 from hprofiler.report.stages import stages_record, stages_text
 from hprofiler.report.text import hottest, outliers_record, outliers_table
+from hprofiler.report.triggered import triggered_text
 from hprofiler.report.work import may_inline, work_record, work_text
 from hprofiler.runfolder import RunFolder
 
@@ -46,6 +47,8 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
         _print_nothing(result, selector)
         return
     print(f"recorded {result.report.coverage}{' before the interrupt' if result.interrupted else ''}")
+    if triggered := triggered_text(result.folder.record):
+        print(printable(triggered))
     if seen := seen_text(result.report.analysis.seen):
         print(seen)
     times = times_in_words(result.report.analysis.facts)
@@ -183,6 +186,8 @@ def print_json(result: RunResult) -> None:
             "folder": str(result.folder.path.resolve()) if result.kept else None,
             "report": str(result.report.page.resolve()) if result.kept else None,
             "interrupted": result.interrupted,
+            "trigger": record.trigger and asdict(record.trigger),
+            "last_of": record.last_of,
             "target": asdict(record.target),
             "coverage": asdict(record.coverage),
             "failures": [

@@ -76,6 +76,11 @@ class _DateClock:
         else:
             self._least, self._most = max(self._least, least), min(self._most, most)
 
+    def now(self) -> float:
+        """What the server's clock says, as well as that is known (seconds since 1970)."""
+        known = self._most < float("inf")
+        return time.time() + ((self._least + self._most) / 2 if known else 0.0)
+
     def measured(self, ask: Callable[[], object]) -> DriverClock | None:
         """Ask when the server's second is just about to change, which halves the doubt each time.
 

@@ -1,0 +1,168 @@
+"""The last seconds of a recording that goes on (`--keep-last`): older parts are dropped as new ones come."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import astuple, dataclass, replace
+from functools import reduce
+from pathlib import Path
+
+import msgspec
+
+from hprofiler._flamegraph import Profile
+from hprofiler.base.errors import RunFolderError
+from hprofiler.base.paths import is_file
+from hprofiler.model import HostRecord, Pauses, Recording, Samples, SampleTimes
+from hprofiler.runfolder import RunFolder, replacing
+from hprofiler.runfolder.metrics_file import read_metrics, write_metrics
+from hprofiler.runfolder.parts import MOST, Parts
+
+_SLACK = 10.0
+"""Seconds that a part is kept longer than it must be: it may come late."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    recording: Recording
+    arrived: float
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is left of a run: it began at `start` (microseconds since 1970), and was recorded for `recorded`
+    seconds in all."""
+
+    hosts: tuple[HostRecord, ...]
+    start: int
+    recorded: float
+
+
+class Window:
+    """Knows the parts that are kept of each profile, by its path. From any thread."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._kept: dict[Path, list[_Part]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, parts: Parts, arrived: Path, recording: Recording) -> None:
+        """Take a file as the next part of a profile, and drop those that are too old."""
+        now = time.monotonic()
+        parts.add(arrived, join=False)
+        with self._lock:
+            kept = self._kept.setdefault(parts.profile, [])
+            kept.append(_Part(recording, now))
+            # What came at a moment was recorded before it.
+            old = sum(one.arrived < now - self.seconds - _SLACK for one in kept)
+            del kept[:old]
+        for file in parts.files[:old]:
+            file.path.unlink(missing_ok=True)
+
+    def figures(self, folder: RunFolder, hosts: Iterable[HostRecord]) -> list[HostRecord]:
+        """The hosts with the figures of what is kept."""
+
+        def kept(host: HostRecord, one: Recording) -> Recording:
+            with self._lock:
+                parts = list(self._kept.get(folder.profile_path(host.name, one.pid, one.event), ()))
+            return _last_of(one, [part.recording for part in parts]) if parts else one
+
+        def all_of(host: HostRecord) -> HostRecord:
+            recordings = tuple(kept(host, one) for one in host.recordings)
+            return msgspec.structs.replace(host, recordings=recordings)
+
+        return [all_of(host) for host in hosts]
+
+    def cut(self, folder: RunFolder, hosts: Sequence[HostRecord]) -> Kept | None:
+        """Cut everything to the last seconds before the recording's end; None if its time is not known.
+
+        A part that began before is divided by its samples, and so are its figures. Processes that ended
+        before are left out. Raises ValueError and OSError.
+        """
+        ends = [_end(one.recording) for parts in self._kept.values() for one in parts if one.recording.times]
+        if not ends:
+            return None
+        start = max(ends) - round(self.seconds * 1e6)
+        recorded = max(one.ended for host in hosts for one in host.recordings)
+        return Kept(tuple(self._cut_host(folder, host, start) for host in hosts), start, recorded)
+
+    def _cut_host(self, folder: RunFolder, host: HostRecord, start: int) -> HostRecord:
+        recordings = []
+        for one in host.recordings:
+            path = folder.profile_path(host.name, one.pid, one.event)
+            parts: Sequence[_Part] = self._kept.get(path, ())
+            kept = list(_cut_parts(path, parts, start))
+            if kept:
+                first = kept[0].times.start if kept[0].times and kept[0] is parts[0].recording else start
+                recordings.append(replace(_last_of(one, kept), joined=max(0, first - start) / 1e6))
+        metrics = folder.metrics_path(host.name)
+        if is_file(metrics):
+            with suppress(RunFolderError):  # the report says that they cannot be read
+                write_metrics(metrics, read_metrics(metrics).since(start))
+        known = {one.pid: one for one in recordings}
+        gone = host.recorded - known.keys()
+        outcomes = tuple(
+            replace(one, seconds=min(one.seconds, known[one.pid].seconds))
+            if one.seconds is not None and one.pid in known
+            else one
+            for one in host.outcomes
+            if one.pid not in gone
+        )
+        pauses = tuple(_since(one, start) for one in host.pauses if one.pid not in gone)
+        return msgspec.structs.replace(host, recordings=tuple(recordings), outcomes=outcomes, pauses=pauses)
+
+
+def _last_of(one: Recording, kept: Sequence[Recording]) -> Recording:
+    """What is left of a recording: its last parts."""
+    whole = reduce(Recording.with_part, kept)
+    return replace(
+        whole,
+        process=one.process,
+        age=None if one.age is None else one.age + max(0.0, one.seconds - whole.seconds),
+        cpu_before=None
+        if one.cpu_before is None
+        else one.cpu_before + max(0.0, one.cpu_seconds - whole.cpu_seconds),
+    )
+
+
+def _cut_parts(profile: Path, kept: Sequence[_Part], start: int) -> Iterator[Recording]:
+    for file, part in zip(Parts(profile).files, kept, strict=True):
+        one = part.recording
+        if one.times and _end(one) <= start:
+            file.path.unlink()
+        elif one.times and one.times.start < start:
+            yield _cut_part(file.path, one, start)
+        else:
+            yield one
+
+
+def _cut_part(path: Path, one: Recording, start: int) -> Recording:
+    whole = Profile.open(path, "compact", **MOST._asdict())
+    later = whole.since(start)
+    assert whole.times is not None and later.times is not None
+    with replacing(path) as file:
+        later.write(file, "compact")
+    seconds = (_end(one) - start) / 1e6
+    before, after = whole.times.samples, later.times.samples
+    share = after / before if before else seconds / one.seconds
+    return replace(
+        one,
+        samples=Samples(*(round(share * count) for count in astuple(one.samples))),
+        seconds=seconds,
+        cpu_seconds=share * one.cpu_seconds,
+        totals={name: later.total(name) for name, _ in later.values},
+        times=SampleTimes(later.times.start, later.times.width),
+    )
+
+
+def _end(one: Recording) -> int:
+    return (one.times.start if one.times else 0) + round(one.seconds * 1e6)
+
+
+def _since(pauses: Pauses, start: int) -> Pauses:
+    """Those that ended later."""
+    rows = zip(pauses.collector, pauses.end, pauses.duration, strict=False)
+    columns = list(zip(*(row for row in rows if row[1] > start), strict=True)) or [(), (), ()]
+    return replace(pauses, collector=columns[0], end=columns[1], duration=columns[2], left_out=0)

@@ -1,0 +1,375 @@
+"""Triggers: their conditions, what makes them true, and the last seconds that are kept."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hprofiler._flamegraph import Profile
+from hprofiler.app.run import run
+from hprofiler.base.errors import HprofilerError, NotFired
+from hprofiler.cli.options import objects as chosen
+from hprofiler.cli.options.parser import parse
+from hprofiler.collect.visit_group import HostProgress
+from hprofiler.model import (
+    Host,
+    HostRecord,
+    Outcome,
+    Pauses,
+    Process,
+    Recording,
+    Samples,
+    Status,
+    Target,
+)
+from hprofiler.model.metrics import Metrics, Series
+from hprofiler.model.trigger import Trigger
+from hprofiler.report.triggered import fired_text, triggered_text
+from hprofiler.resolve import Located, SparkDriver
+from hprofiler.runfolder import RunFolder, window
+from hprofiler.runfolder.parts import settle
+from hprofiler.runfolder.sink import FolderSink
+from hprofiler.runfolder.window import Window
+from hprofiler.spark.rest.running import ActiveStage, Running
+from hprofiler.spark.rest.server import Answer
+from tests.timed_profile import Row, timed_profile
+from tests.unit.conftest import MakeFleet
+from tests.unit.stand_in import ANY
+
+SECOND = 1_000_000
+
+
+# Conditions
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "limit", "shown"),
+    [
+        ("stage 14", "stage", 14, "stage 14"),
+        (" Task>3.5x median", "task", 3.5, "task > 3.5 x median"),
+        ("task > 3 * median", "task", 3, "task > 3 x median"),
+        ("gc > 20 %", "gc", 20, "gc > 20%"),
+        ("cpu > 1.5", "cpu", 1.5, "cpu > 1.5"),
+    ],
+)
+def test_a_condition_is_read_and_written(text: str, kind: str, limit: float, shown: str) -> None:
+    trigger = Trigger.of(text)
+    assert (trigger.kind, trigger.limit, str(trigger)) == (kind, limit, shown)
+    assert Trigger.of(shown) == trigger
+
+
+@pytest.mark.parametrize(
+    "text", ["", "gc", "gc > 20", "gc < 20%", "cpu > x", "stage", "task > 3", "cpu > 3; x"]
+)
+def test_what_is_no_condition_is_told_with_those_that_are(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is not a condition: 'stage 14', 'task > 3 x median'"):
+        Trigger.of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [("gc > 100%", "never true"), ("task > 0.5 x median", "most tasks")]
+)
+def test_conditions_without_sense(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        Trigger.of(text)
+
+
+# What hosts say
+
+WATCHED = """
+hello()
+found(7, 8)
+import itertools
+for second in itertools.count():
+    request = read()
+    if request["type"] == "bye":
+        break
+    if request["type"] == "find":
+        say("found", searched=9, processes=[process(7), process(8)], ignored=[]); continue
+    ticks = lambda pid, each: dict(of="process", id=str(pid), name="user_ticks", kind="counter", unit="ticks",
+                                   values=[second * each, each])
+    say("metrics", every=1.0, time=[int(1e6 * second) + 1, 1000000], facts=dict(ticks_per_second=100),
+        series=[ticks(7, 50), ticks(8, 300 if second > 8 else 10)])
+"""
+RECORDED = "prepared(7, 8); recording(7, 8)\nfor pid in (7, 8): profile(pid, PROFILE); outcome(pid)\n"
+RECORDED += 'say("done", left=[]); read()'
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hprofiler.collect.watching._EVERY", 0.01)
+
+
+def watched_then_recorded(folder: Path) -> str:
+    """An agent that is watched first; the next one records."""
+    then, flag = f"hello(); found(7, 8); {RECORDED}", folder / "watched"
+    once = f"import pathlib\nflag = pathlib.Path({str(flag)!r})\nbefore = flag.exists()\nflag.touch()\n"
+    return f"{once}exec({then!r} if before else {WATCHED!r})"
+
+
+def test_a_run_begins_when_a_process_has_used_so_many_cores(fleet: MakeFleet, tmp_path: Path) -> None:
+    """Process 8 takes 3 cores from second 9 on: in five seconds these are more than 2 in the mean."""
+    hosts = fleet(one=watched_then_recorded(tmp_path))
+    shown: list[HostProgress] = []
+    hosts.listener = shown.append
+    result = hosts.run(tmp_path / "run", trigger=Trigger.of("cpu > 2"), patience=60.0)
+    record = RunFolder.open(tmp_path / "run").record
+    fired = record.trigger
+    assert fired is not None and (fired.condition, fired.host, fired.pid, fired.process) == (
+        "cpu > 2",
+        "one",
+        8,
+        "M",
+    )
+    assert 2 < fired.value <= 3 and result.coverage.processes.recorded == 2
+    assert triggered_text(record).startswith(
+        f"recorded since cpu > 2: {fired.value:.1f} cores in M (pid 8) on one, at "
+    )
+    assert "recorded since cpu" in (tmp_path / "run" / "report.html").read_text()
+    values = [one.detail for one in shown if one.stage == "trigger"]
+    assert values[0] == "cpu 0.0, waiting for > 2" and "cpu 0.5, waiting for > 2" in values
+
+
+def test_what_is_never_true_leaves_nothing(fleet: MakeFleet, tmp_path: Path) -> None:
+    hosts = fleet(one=WATCHED)
+    with pytest.raises(NotFired, match="'cpu > 5' was not true: it was waited for 1 s") as caught:
+        hosts.run(tmp_path / "run", trigger=Trigger.of("cpu > 5"), patience=1.0)
+    assert caught.value.remedy.startswith("last seen: cpu ") and not (tmp_path / "run").exists()
+    assert main_code(caught.value) == 4
+
+
+def main_code(error: HprofilerError) -> int:
+    from hprofiler.cli import exit_code
+
+    return exit_code(error)
+
+
+def test_hosts_that_all_fail_end_the_wait(fleet: MakeFleet, tmp_path: Path) -> None:
+    with pytest.raises(NotFired, match=r"was not true: one: .*broken"):
+        fleet(one="sys.exit('broken')").run(tmp_path / "run", trigger=Trigger.of("gc > 5%"), patience=600.0)
+
+
+# What Spark's driver says
+
+STAGES = [
+    {"status": "ACTIVE", "stageId": 14, "attemptId": 1, "numCompleteTasks": 7},
+    {"status": "ACTIVE", "stageId": 15, "attemptId": 0, "numCompleteTasks": 2},
+]
+NOW = 1_795_693_800.0
+
+
+def task(number: int, launched: str, status: str = "RUNNING") -> dict[str, Any]:
+    times = {"launchTime": f"2026-11-26T{launched}GMT", "duration": 5}
+    return {
+        "taskId": number,
+        "index": number - 100,
+        "executorId": "4",
+        "host": "n3",
+        "status": status,
+        **times,
+    }
+
+
+ANSWERS = {
+    "/applications/app-1": {"id": "app-1", "name": "etl", "attempts": [{"completed": False}]},
+    "/applications/app-1/stages": STAGES,
+    "/applications/app-1/stages/14/1/taskSummary": {"quantiles": [0.5], "duration": [10_000.0]},
+    "/applications/app-1/stages/14/1/taskList": [
+        task(101, "11:49:00.000", "SUCCESS"),
+        task(102, "11:49:15.000"),
+        task(103, "11:49:50.000"),
+    ],
+}
+
+
+def driver(answers: Mapping[str, Any] = ANSWERS, now: float = NOW) -> Running:
+    """A driver whose clock is far behind ours."""
+
+    def ask(path: str, parameters: Mapping[str, str]) -> Answer:
+        if path not in answers:
+            raise HprofilerError("no such path")
+        return Answer(answers[path], time.time(), time.time(), now)
+
+    return Running(ask, "app-1")
+
+
+def test_active_stages_and_the_task_that_has_taken_longest() -> None:
+    running = driver()
+    stages = running.stages()
+    assert stages == [ActiveStage(14, 1, 7), ActiveStage(15, 0, 2)]
+    longest = running.longest_task(stages)
+    assert longest is not None and longest.stage.id == 14
+    assert (longest.task.id, longest.task.index, longest.task.executor, longest.host) == (102, 2, "4", "n3")
+    # 11:50:00 by the driver's clock.
+    assert longest.task.median == 10.0 and longest.task.seconds == pytest.approx(45, abs=2)
+    assert longest.times == longest.task.seconds / 10
+
+
+def test_without_finished_tasks_there_is_no_median() -> None:
+    running = driver()
+    assert running.longest_task(running.stages()[1:]) is None
+    lacking = {path: answer for path, answer in ANSWERS.items() if not path.endswith("taskSummary")}
+    assert driver(lacking).longest_task([ActiveStage(14, 1, 7)]) is None
+
+
+@pytest.mark.parametrize(
+    ("condition", "says"),
+    [
+        ("stage 14", "stage 14: stage 14.1 was active"),
+        (
+            "task > 3 x median",
+            r"task > 3 x median: task 102 \(index 2\) of stage 14.1 had run 4[456](\.\d)? s "
+            r"in executor 4 on n3, 4\.[456] times the median of 10 s",
+        ),
+    ],
+)
+def test_a_run_begins_when_the_driver_says_so(
+    fleet: MakeFleet, tmp_path: Path, condition: str, says: str
+) -> None:
+    def get(path: str, parameters: Mapping[str, str]) -> tuple[object, str | None]:
+        return ANSWERS[path], "Thu, 26 Nov 2026 11:50:00 GMT"
+
+    hosts = fleet(one=f"hello(); found(7, 8); {RECORDED}")
+    request = hosts.request(tmp_path / "run", located=hosts.located(driver=SparkDriver("app-1", get)))
+    run(replace(request, trigger=Trigger.of(condition), patience=60.0), hosts.reach, hosts.listener)
+    fired = RunFolder.open(tmp_path / "run").record.trigger
+    assert fired is not None
+    assert re.fullmatch(says, fired_text(fired)), fired_text(fired)
+
+
+def test_a_condition_of_spark_needs_a_driver(capsys: pytest.CaptureFixture[str]) -> None:
+    options = parse(["-j", "x", "--when", "stage 3"])
+    trigger = chosen.joining(options, ANY)["trigger"]
+    with pytest.raises(HprofilerError, match="needs Spark's driver"):
+        chosen.refuse_without_driver(trigger, None, Located(Target("hosts", "x"), []))
+
+
+# The last seconds
+
+HOST = Host("node", "localhost")
+CPU = [("samples", "count"), ("cpu", "nanoseconds")]
+
+
+def process(pid: int) -> Process:
+    return Process("node", pid, 1, 0, "root", f"executor {pid}")
+
+
+def part(begin: float, *seconds: float) -> Iterator[bytes]:
+    """A sample at each of these seconds after the beginning."""
+    rows = [Row(["main", "work"], int(one * SECOND) // 20_000, 1, (1, 10_000_000)) for one in seconds]
+    return iter([timed_profile(rows, start=int(begin * SECOND), values=CPU)])
+
+
+def test_the_last_seconds_of_each_process_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the last 20 s: process 7 is cut in the middle of a part, 8 ended before, 9 came later."""
+    clock = FakeClock(monkeypatch)
+    folder = RunFolder.create(tmp_path / "run")
+    kept = Window(20.0)
+    sink = FolderSink(folder, kept)
+    begin = time.time() - 50
+    recordings: dict[int, Recording] = {}
+
+    def arrives(pid: int, at: float, *seconds: float, length: float = 10.0, more: bool = True) -> None:
+        samples = Samples(10, 4, 6)
+        one = Recording(process(pid), "cpu", "async-profiler", "ctimer", 10**7, samples, length, 0.04)
+        one = replace(one, age=100.0, cpu_before=3.0)
+        clock.now = at + length
+        came = sink.profile(HOST, one, part(begin + at, *seconds), more)
+        before = recordings.get(pid)
+        recordings[pid] = before.with_part(came) if before else came
+
+    for at in (0.0, 10.0, 20.0, 30.0):
+        arrives(7, at, 1.0, 2.0, 8.0, 9.0)
+    arrives(8, 0.0, 1.0, more=False)
+    arrives(9, 37.0, 0.5, length=5.0, more=False)
+    arrives(7, 40.0, 1.0, 2.0, length=5.0, more=False)
+    files = sorted(path.name for path in (folder.host_dir("node") / "7").iterdir())
+    assert files == ["cpu.part-1-1", "cpu.part-2-2", "cpu.part-3-3", "cpu.part-4-4"], (
+        "the first one is too old"
+    )
+    outcomes = [Outcome("node", Status.OK, "record", pid=pid, seconds=40.0) for pid in (7, 8, 9)]
+    pauses = Pauses(7, ("young",), (0, 0), (int((begin + 20) * SECOND), int((begin + 30) * SECOND)), (5, 6))
+    host = HostRecord(
+        name="node", recordings=tuple(recordings.values()), outcomes=tuple(outcomes), pauses=(pauses,)
+    )
+    last = kept.cut(folder, [host])
+    assert last is not None and last.recorded == 45.0
+    assert last.start == pytest.approx((begin + 25) * SECOND, abs=2)
+    (host,) = last.hosts
+    assert [one.pid for one in host.outcomes] == [7, 9] and host.outcomes[0].seconds == pytest.approx(
+        20, abs=0.1
+    )
+    seven, nine = host.recordings
+    # Half of the part's samples were after its cut.
+    assert (seven.samples.taken, seven.samples.expected) == (2 + 4 + 4, 5 + 10 + 10)
+    assert seven.totals == {"samples": 2 + 4 + 2, "cpu": 80_000_000}
+    assert (seven.joined, round(seven.seconds)) == (0.0, 20)
+    # It had lived, and used CPU time, before what is kept.
+    assert (seven.age, seven.cpu_before) == (pytest.approx(125), pytest.approx(3.1))
+    assert nine.joined == pytest.approx(12, abs=0.05) and nine.seconds == 5.0
+    assert (host.pauses[0].end, host.pauses[0].duration) == ((int((begin + 30) * SECOND),), (6,))
+    settle(folder, last.hosts)
+    profile = Profile.open(folder.times_path("node", 7, "cpu"), "compact")
+    assert profile.total("samples") == 8 and profile.times is not None
+    assert seven.times is not None and seven.times.start == profile.times.start
+    assert profile.times.start == pytest.approx(last.start, abs=20_000)
+    assert not folder.profile_path("node", 8, "cpu").exists()
+
+
+class FakeClock:
+    """Of the arrival of parts."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(window, "time", self)
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def test_metrics_since_a_moment() -> None:
+    times = (10 * SECOND, SECOND, SECOND, SECOND)
+    series = (
+        Series("host", "", "whole", "counter", "count", (5, 1, 2, 3)),
+        Series("host", "", "same", "gauge", "count", (5, 1)),
+        Series("host", "", "gone", "gauge", "count", (5, None)),
+        Series("host", "", "late", "gauge", "count", (None, None, None, 7)),
+        Series("host", "", "hole", "gauge", "count", (5, None, None, 2)),
+    )
+    later = Metrics(1.0, times, {}, series).since(12 * SECOND + 1)
+    assert list(later.time) == [12 * SECOND, SECOND]
+    assert {one.name: list(one.values) for one in later.series} == {
+        "whole": [8, 3],
+        "same": [6],
+        "gone": [],
+        "late": [None, 7],
+        "hole": [None, 7],
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--engine", "perf"], "async-profiler only"),
+        (["--keep-raw"], "--keep-raw"),
+        (["--no-timeline"], "--no-timeline"),
+        (["-e", "live"], "-e live"),
+        (["-t", "30"], "not less"),
+    ],
+)
+def test_what_has_no_last_seconds_is_refused(words: list[str], why: str) -> None:
+    with pytest.raises(HprofilerError, match=why):
+        chosen.sampling(parse(["-j", "x", "--keep-last", "60", *words]))
+
+
+def test_how_long_is_recorded_at_most() -> None:
+    for words, seconds in (([], 4 * 3600.0), (["-t", "600"], 600.0), (["-t", "job:8h"], 8 * 3600.0)):
+        options = parse(["-j", "x", *words, "--keep-last", "60"])
+        sampling = chosen.sampling(options)
+        assert (sampling.duration, sampling.part, sampling.engine) == (seconds, 10.0, "async-profiler")
