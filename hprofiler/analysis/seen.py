@@ -16,8 +16,8 @@ from hprofiler.spark.application import DRIVERS, Application
 
 RUN, PROCESS, CUT = "run", "process", "cut"
 """What ended a recording: the end of the run, that of its process, or the agent, which cut it short."""
-SPARK, PROCESSES = "spark", "processes"
-"""Who counts CPU time where no manager of a job does: Spark its tasks', the kernel that of each process."""
+MAPREDUCE, SPARK, PROCESSES = "mapreduce", "spark", "processes"
+"""Who counts CPU time: MapReduce and Spark that of their tasks, the kernel that of each process."""
 BEFORE, SHORT, AT_END = "ended-before", "too-short", "at-the-end"
 NOT_RECORDED, NOTHING = "not-recorded", "nothing-recorded"
 HOST_FAILED, HOST_UNKNOWN = "host-failed", "host-not-visited"
@@ -225,7 +225,7 @@ def _job_account(job: JobAccount, presences: Sequence[Presence], zero: float, wi
         for part in others
     ]
     counted = [part.cpu_seconds if part else None for part in found]
-    if not job.cpu_seconds:
+    if job.manager != MAPREDUCE or not job.cpu_seconds:
         return _Account(missed, counted, without.cpu)
     recorded = 0.0
     for one, part in zip(presences, found, strict=True):
@@ -234,7 +234,7 @@ def _job_account(job: JobAccount, presences: Sequence[Presence], zero: float, wi
     lost = [part.cpu_seconds for part in others if part.counts]
     all_known = not job.left_out and None not in lost
     whole = sum(filter(None, lost)) if all_known else None
-    return _Account(missed, counted, CpuSeen(job.manager, recorded, job.cpu_seconds, whole))
+    return _Account(missed, counted, CpuSeen(MAPREDUCE, recorded, job.cpu_seconds, whole))
 
 
 def _key(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

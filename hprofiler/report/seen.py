@@ -11,6 +11,7 @@ from hprofiler.analysis.seen import (
     CUT,
     HOST_FAILED,
     HOST_UNKNOWN,
+    MAPREDUCE,
     NOT_RECORDED,
     NOTHING,
     PROCESS,
@@ -51,9 +52,7 @@ _WHY = {
     HOST_UNKNOWN: "its host was not visited while it ran",
 }
 _COUNTS = {
-    "mapreduce": ("the job's tasks", "by MapReduce's counters", "Tasks"),
-    "yarn": ("the job", "by YARN's count", "Containers"),
-    "kubernetes": ("the job", "by Kubernetes' count", "Containers"),
+    MAPREDUCE: ("the job's tasks", "by MapReduce's counters", "Tasks"),
     SPARK: ("the application's tasks", "by Spark's count", "Executors"),
     PROCESSES: ("the recorded processes", "by the kernel, until the recording of each ended", ""),
 }
