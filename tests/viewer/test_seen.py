@@ -99,6 +99,12 @@ def test_of_many_the_first_lines_are_shown_and_all_on_demand(viewer: Viewer, tmp
     assert button.text == "Show fewer"
 
 
+def test_they_are_printed_below_another_view(viewer: Viewer, page: Path) -> None:
+    viewer.open(page, "view=graph")
+    viewer.driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert len(viewer.driver.find_elements("css selector", BARS)) == 19
+
+
 @pytest.mark.parametrize("width", [400, 1300])
 def test_it_is_never_wider_than_the_window(viewer: Viewer, page: Path, width: int) -> None:
     metrics = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500}

@@ -19,17 +19,22 @@ export class RunView {
    * @param {HTMLElement} panel
    */
   constructor({ page, folds }, panel) {
-    if (page.run) panel.append(runSection(page.run, folds));
+    this.sections = new Sections(page.run?.seen ?? [], () => null);
+    if (page.run) panel.append(runSection(page.run, folds, this.sections));
   }
 
-  update() {}
+  /** It changes only as it is laid out for paper. */
+  update() {
+    this.sections.lay();
+  }
 }
 
 /**
  * @param {Run} run
  * @param {Folds} folds
+ * @param {Sections} sections what part of the job was recorded
  */
-export function runSection({ seen, ledger, facts }, folds) {
+export function runSection({ seen, ledger, facts }, folds, sections = new Sections(seen, () => null)) {
   const listed = make("dl", "facts");
   for (const [label, kind, lines] of facts) {
     const value = make("dd");
@@ -41,8 +46,7 @@ export function runSection({ seen, ledger, facts }, folds) {
   }
   const how = filled("section", "", make("h2", "", "Run"), listed);
   how.id = "facts";
-  const parts = seen.length ? [new Sections(seen, () => null).element] : [];
-  const section = filled("section", "", ...parts, ledgerSection(ledger, folds), how);
+  const section = filled("section", "", sections.element, ledgerSection(ledger, folds), how);
   section.id = "run";
   return section;
 }

@@ -9,6 +9,9 @@ import { SpanChart } from "./span_chart.js";
 /** @import { Block, Row, Section } from "../data/page.js" */
 /** @import { Keys, Link } from "./keys.js" */
 
+/** In pixels. */
+const PAPER_WIDTH = 1000;
+
 /** @implements {Keys} */
 export class Sections {
   /**
@@ -26,7 +29,7 @@ export class Sections {
     /** How often each key is there: one that is nowhere else leads nowhere. @type {Map<string, number>} */
     this.times = new Map();
     for (const key of sections.flatMap(keysOf)) this.times.set(key, (this.times.get(key) ?? 0) + 1);
-    /** @type {{show: (related: Set<string> | null) => void}[]} */
+    /** @type {{show: (related: Set<string> | null) => void, lay?: (width: number) => void}[]} */
     this.shown = [];
     this.chosen = make("div", "controls chosen");
     this.chosen.hidden = true;
@@ -61,6 +64,11 @@ export class Sections {
       : new SpanChart(block, this);
     this.shown.push(drawn);
     return drawn.element;
+  }
+
+  /** Draws what is not seen now, for paper. */
+  lay() {
+    for (const one of this.shown) one.lay?.(PAPER_WIDTH);
   }
 
   /** @param {string} key */

@@ -27,6 +27,7 @@ export class SpanChart {
     const names = block.curves.map(({ name }, at) => /** @type {[string, string]} */ ([name, curveClass(name, at)]));
     const states = (block.states ?? []).map(([state, name]) => /** @type {[string, string]} */ ([name, `bar ${state}`]));
     const { element, picture, readout } = chartFrame(block.label, [...names, ...states]);
+    this.width = 0;
     /** Whether all lines of all lanes are shown. */
     this.whole = false;
     this.more = make("button");
@@ -74,7 +75,7 @@ export class SpanChart {
   }
 
   get perSecond() {
-    return (this.picture.clientWidth - SPAN_LEFT - 8) / this.block.seconds;
+    return (this.width - SPAN_LEFT - 8) / this.block.seconds;
   }
 
   /** @param {Set<string> | null} related */
@@ -152,9 +153,17 @@ export class SpanChart {
     this.cursor.setAttribute("d", known ? `M${x},8V${CURVES_ROOM}` : "");
   }
 
-  draw() {
-    const width = this.picture.clientWidth;
+  /**
+   * Draw it although it is not seen, as for paper.
+   * @param {number} width
+   */
+  lay(width) {
+    if (!this.picture.clientWidth) this.draw(width);
+  }
+
+  draw(width = this.picture.clientWidth) {
     if (!width) return;
+    this.width = width;
     const { block, perSecond } = this;
     this.bars = [];
     this.at = null;
