@@ -25,8 +25,6 @@ HOST_FAILED, HOST_UNKNOWN = "host-failed", "host-not-visited"
 MOST_MISSED = 1000
 # A JVM is recorded from about a second and a half after its start.
 _SHORT = 2.0
-# Sampled CPU time may be a little more than what is counted: it has the start of a JVM.
-_TOO_MUCH = 1.1
 _LACKING = ("tasks-not-kept", "stages-not-kept", "too-slow", "compacted")
 
 
@@ -78,7 +76,7 @@ class Moment(NamedTuple):
 
 class CpuSeen(NamedTuple):
     """CPU seconds that were recorded, and all that `counted_by` counts, in which `missed` are those of
-    processes that were not recorded, None if unknown. Without a `share` the two do not fit together."""
+    processes that were not recorded, None if unknown."""
 
     counted_by: str
     recorded: float
@@ -86,9 +84,7 @@ class CpuSeen(NamedTuple):
     missed: float | None
 
     @property
-    def share(self) -> float | None:
-        if self.whole <= 0 or self.recorded > _TOO_MUCH * self.whole:
-            return None
+    def share(self) -> float:
         return min(1.0, self.recorded / self.whole)
 
 
@@ -225,12 +221,12 @@ def _job_account(job: JobAccount, presences: Sequence[Presence], zero: float, wi
         for part in others
     ]
     counted = [part.cpu_seconds if part else None for part in found]
-    if job.manager != MAPREDUCE or not job.cpu_seconds:
+    counting = [(one.cpu, part) for one, part in zip(presences, found, strict=True) if part and part.counts]
+    unknown = any(part.cpu_seconds is None for _, part in counting)
+    if job.manager != MAPREDUCE or not job.cpu_seconds or unknown:
         return _Account(missed, counted, without.cpu)
-    recorded = 0.0
-    for one, part in zip(presences, found, strict=True):
-        if part is not None and part.counts:
-            recorded += one.cpu if part.cpu_seconds is None else min(one.cpu, part.cpu_seconds)
+    # A counter has not what the JVM used before its task was set up, which is recorded all the same.
+    recorded = sum(min(cpu, part.cpu_seconds or 0.0) for cpu, part in counting)
     lost = [part.cpu_seconds for part in others if part.counts]
     all_known = not job.left_out and None not in lost
     whole = sum(filter(None, lost)) if all_known else None
@@ -292,7 +288,8 @@ def _of_processes(presences: Sequence[Presence]) -> CpuSeen | None:
     if not before or len(before) < len(presences):
         return None
     recorded = sum(one.cpu for one in presences)
-    return CpuSeen(PROCESSES, recorded, recorded + sum(before), None)
+    whole = recorded + sum(before)
+    return CpuSeen(PROCESSES, recorded, whole, None) if whole else None
 
 
 def _explained(missed: Missed, hosts: Sequence[HostRecord], seconds: float) -> Missed:

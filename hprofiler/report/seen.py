@@ -101,15 +101,14 @@ def sentences(seen: Seen) -> list[str]:
     if missed:
         were = "was" if missed == 1 else "were"
         found.append(f"{counted(missed, 'processes')} of the job {were} not recorded.")
+    if seen.others:
+        others = counted(seen.others, "processes")
+        found.append(f"{others} of the job ended before the recording began, or started at its end.")
     return found
 
 
 def _of_cpu(cpu: CpuSeen) -> Iterator[str]:
     of, by, things = _COUNTS[cpu.counted_by]
-    if cpu.share is None:
-        numbers = f"{_seconds(cpu.recorded)} s sampled, {_seconds(cpu.whole)} s {by}"
-        yield f"The CPU time of {of} is not certain: {numbers}."
-        return
     seconds = f"{_seconds(cpu.recorded)} of {_seconds(cpu.whole)} s {by}"
     yield f"hprofiler saw {percent(cpu.share, 1)} of the CPU time of {of}: {seconds}."
     if cpu.missed:

@@ -59,7 +59,7 @@ def test_jvms_of_five_seconds_are_recorded_until_the_last_of_them_has_ended(tmp_
     for one in result["processes"]:
         assert one["ended_by"] == "process" and one["ended"] - one["joined"] > SECONDS - 2.0, one
         lived = one["ended"] - one["started"]
-        assert SECONDS - 0.5 < lived < SECONDS + 3 and 0 < one["cpu_seconds_before"] < 2 * lived, one
+        assert lived > SECONDS - 0.5 and 0 < one["cpu_seconds_before"] < 2 * lived, one
     assert result["interrupted"] is False
     sums = [sum(one[name] for one in result["processes"]) for name in ("cpu_seconds", "cpu_seconds_before")]
     cpu = result["seen"]["cpu"]

@@ -123,6 +123,7 @@ def test_the_terminal_the_page_and_json_have_the_same(mapreduce: Seen) -> None:
     said = "hprofiler saw 45.0% of the CPU time of the job's tasks: 18.0 of 40.0 s by MapReduce's counters"
     assert f"{said}.\nTasks that were not recorded used 52.5%.\n" in text
     assert "3 of 4 processes joined during the recording:" in text
+    assert "\n1 process of the job ended before the recording began, or started at its end.\n" in text
     assert "its host could not be searched: no route to host" in text
     record = seen_record(mapreduce)
     assert record["cpu"] == {
@@ -158,12 +159,12 @@ def test_by_the_kernel_where_nobody_else_counts() -> None:
     assert unknown.cpu is None
 
 
-def test_no_share_where_the_counts_do_not_fit_together() -> None:
+def test_mapreduce_is_not_believed_where_it_does_not_say_what_each_task_used() -> None:
+    """A counter has not what the JVM used before its task was set up, which may be most of it."""
     one = host("n1", recording(1, 2.0, 30.0, 20.0, attempt="m_000000_0"))
     part = {"name": "task m_000000", "labels": {"attempt": "m_000000_0"}, "started": ZERO}
-    found = seen_of(one, job={"manager": "mapreduce", "cpu_seconds": 10.0, "parts": [part]})
-    assert found.cpu is not None and found.cpu.share is None
-    assert "is not certain: 20.0 s sampled, 10.0 s by MapReduce's counters" in seen_text(found)
+    found = seen_of(one, job={"manager": "mapreduce", "cpu_seconds": 25.0, "parts": [part]})
+    assert found.cpu is not None and found.cpu.counted_by == "processes"
 
 
 def test_where_all_are_there_all_the_time_there_is_nothing_to_say() -> None:

@@ -23,10 +23,10 @@ from hprofiler.resolve.yarn.rest import OF_DRIVER, ResourceManager, YarnError
 
 MAPREDUCE = "MAPREDUCE"
 """The type of such an application."""
-_MOST_ASKED = 200
+_MOST_ASKED = 500
 """Each task is asked for its attempts only where a job has no more."""
 _AT_ONCE = 8
-_SECONDS = 5.0
+_SECONDS = 10.0
 _CPU = "CPU_MILLISECONDS"
 _TASK = re.compile(r"task_[0-9]{1,19}_[0-9]{1,10}_([mr]_[0-9]{1,10})")
 _ATTEMPT = re.compile(r"attempt_[0-9]{1,19}_[0-9]{1,10}_([mr]_[0-9]{1,10}_[0-9]{1,10})")
