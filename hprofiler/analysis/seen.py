@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from hprofiler.analysis.facts import RunFacts
+from hprofiler.base.text import short_host
 from hprofiler.model import HostRecord, JobAccount, Process, Recording, Status
 from hprofiler.runfolder import RunRecord
 from hprofiler.spark.application import DRIVERS, Application
@@ -322,4 +323,4 @@ def _is_host(host: HostRecord, name: str) -> bool:
     """A short name matches its long forms."""
     if host.inside or name in (host.name, host.address):
         return name in (host.name, host.address)
-    return host.name.partition(".")[0].lower() == name.partition(".")[0].lower()
+    return short_host(name) in (short_host(host.name), short_host(host.address))

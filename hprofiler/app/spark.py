@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from hprofiler.app.spark_driver import driver_process, is_own, short_name
+from hprofiler.app.spark_driver import driver_process, is_own
 from hprofiler.base.errors import HprofilerError
-from hprofiler.base.text import printable
+from hprofiler.base.text import printable, short_host
 from hprofiler.model import HERE, HostRecord, Outcome, Status
 from hprofiler.report.spark.words import note_text
 from hprofiler.resolve import SparkDriver
@@ -119,13 +119,13 @@ def _clocks(results: Iterable[HostRecord]) -> ClockOf:
         source = f"clock of {result.name}"[:LONGEST]
         clock = DriverClock(result.clock.offset, result.clock.uncertainty, source)
         for name in (result.name, result.address):
-            by_name.setdefault(short_name(name), clock)
+            by_name.setdefault(short_host(name), clock)
         labels = [result.labels, *(one.process.labels for one in result.recordings)]
         if any(one.get("role") == "driver" for one in labels):
             of_driver = clock
 
     def of(driver: str) -> DriverClock | None:
-        known = of_driver or by_name.get(short_name(driver))
+        known = of_driver or by_name.get(short_host(driver))
         if known is None and is_own(driver):
             return by_name.get(HERE, DriverClock(0.0, 0.0, "clock of this machine"))
         return known

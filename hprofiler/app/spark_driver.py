@@ -8,6 +8,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from socket import AF_INET, AF_INET6, SOCK_DGRAM, gethostname, socket
 
+from hprofiler.base.text import short_host
 from hprofiler.spark.application import Application
 
 _LISTENS = "0A"
@@ -18,7 +19,7 @@ def is_own(host: str) -> bool:
     try:
         address = ip_address(host)
     except ValueError:
-        return short_name(host) == short_name(gethostname())
+        return short_host(host) == short_host(gethostname())
     if address.is_loopback or address.is_unspecified:
         return False
     with socket(AF_INET if address.version == 4 else AF_INET6, SOCK_DGRAM) as probe:
@@ -27,12 +28,6 @@ def is_own(host: str) -> bool:
         except OSError:
             return False
     return True
-
-
-def short_name(host: str) -> str:
-    """A host's name without its domain; an address as it is."""
-    first = host.lower().partition(".")[0]
-    return host.lower() if first.isdecimal() or ":" in host else first
 
 
 def driver_process(application: Application) -> int:

@@ -22,6 +22,12 @@ def _shown(letter: str) -> str:
     return " " if letter.isspace() else "\ufffd"
 
 
+def short_host(name: str) -> str:
+    """A host's name without its domain, in small letters; an address as it is."""
+    first = name.lower().partition(".")[0]
+    return name.lower() if first.isdecimal() or ":" in name else first
+
+
 def without_middle(text: str, longest: int) -> str:
     """A text's beginning and end, a line each, if it has more than `longest` characters."""
     half = longest // 2

@@ -26,7 +26,7 @@ from hprofiler.analysis.seen import (
 )
 from hprofiler.analysis.words import and_more, percent, plain
 from hprofiler.base.bounded_json import members
-from hprofiler.base.text import printable
+from hprofiler.base.text import printable, short_host
 from hprofiler.base.text_table import table_lines
 from hprofiler.model.measures import counted, duration
 from hprofiler.report.blocks import Block, Column, Lines, Part, Row, Span, SpanLane, Table, Timeline, cell
@@ -191,11 +191,11 @@ def _lanes(seen: Seen, facts: RunFacts) -> dict[str, list[Span]]:
         begin = max(0.0, one.joined if one.started is None else min(one.started, one.joined))
         span = Span(begin, one.ended, _about(one), "", _STATES[one.ended_by], one.joined)
         found.setdefault(nodes.get(one.host, one.host), []).append(span)
-    known = {name.partition(".")[0]: name for name in found}
+    known = {short_host(name): name for name in found}
     for missed in seen.missed:
         begin, end = max(0.0, missed.started), seen.seconds if missed.ended is None else missed.ended
         why = f"{missed.name}, not recorded: {_WHY[missed.code]}"
-        lane = known.get(missed.host.partition(".")[0], "" if facts.inside else missed.host) or "others"
+        lane = known.get(short_host(missed.host), "" if facts.inside else missed.host) or "others"
         found.setdefault(lane, []).append(Span(begin, min(end, seen.seconds), why, "", _MISSED, begin))
     return dict(sorted(found.items(), key=lambda one: _DIGITS.sub(lambda digits: digits[0].zfill(9), one[0])))
 

@@ -148,6 +148,17 @@ def test_the_terminal_the_page_and_json_have_the_same(mapreduce: Seen) -> None:
     assert (max(recorded), max(lived)) == (4, 6)
 
 
+def test_a_host_is_known_by_its_short_name_and_not_by_the_begin_of_an_address() -> None:
+    hosts = host("n1.example", recording(1, 2.0, 30.0, 2.0)), host("10.0.0.5")
+    parts = [
+        {"name": name, "host": name, "labels": {"container": name}, "started": ZERO + 5}
+        for name in ("N1", "10.0.0.7")
+    ]
+    found = seen_of(*hosts, job={"manager": "yarn", "parts": parts})
+    codes = {one.name: one.code for one in found.missed}
+    assert codes == {"N1": "nothing-recorded", "10.0.0.7": "host-not-visited"}
+
+
 def test_by_the_kernel_where_nobody_else_counts() -> None:
     found = seen_of(
         host("n1", recording(1, 0.0, 30.0, 3.5, age=20.0), recording(2, 3.0, 9.0, 5.5), gone=(2,))
