@@ -125,7 +125,7 @@ def seen_part(seen: Seen, facts: RunFacts) -> Part:
         return Part()
     words, missed = Lines(sentences(seen)), _missed_table(seen)
     blocks: list[Block] = [*([words] if words.texts else []), _timeline(seen, facts)]
-    return Part("What was recorded of the job", [*blocks, *([missed] if missed.rows else [])])
+    return Part("What was recorded", [*blocks, *([missed] if missed.rows else [])])
 
 
 def _missed_table(seen: Seen) -> Table:
