@@ -46,6 +46,7 @@ _STANDS_OUT = 1.5
 # Fewer stacks with unsure callers are not worth a sentence.
 LEAST_UNSURE = 0.01
 _NO_MACHINES = Machines()
+_NOTHING_SEEN = Seen()
 # The part of what is not collected that is much less than it.
 _MUCH_LESS = 0.8
 # Events whose samples are explained by what the machine was doing.
@@ -121,6 +122,7 @@ class EventAnalysis:
     work: EventWork = field(default_factory=EventWork)
     self_only: bool = False
     unsure_callers: UnsureCallers | None = None
+    seen: Seen = field(default_factory=Seen)
 
     @property
     def event(self) -> str:
@@ -281,9 +283,12 @@ def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink)
     faults = Faults()
     with faults.within("what hosts did"):
         machines = read_machines(folder, facts.hosts) if facts.time is None else machines
+    saw = Seen()
+    with faults.within("what part of the job was recorded"):
+        saw = seen(facts)
     machines = replace(machines, notes=(*machines.notes, *faults.outcomes))
     by_name = {
-        event: analyze_event(folder, facts.of(event), names, sink, machines)
+        event: analyze_event(folder, facts.of(event), names, sink, machines, saw)
         for event in sorted(
             facts.in_order,
             key=lambda event: not any(any(one.totals.values()) for one in facts.of(event).recordings),
@@ -293,7 +298,7 @@ def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink)
     broken = Counter((one.host, one.pid) for event in events for one in event.problems)
     made = Counter((host.name, one.pid) for host in facts.hosts for one in host.recordings)
     lost = sum(1 for process, number in made.items() if broken[process] >= number)
-    return AnalysisResult(facts, coverage(facts, lost).text, events, machines, seen(facts))
+    return AnalysisResult(facts, coverage(facts, lost).text, events, machines, saw)
 
 
 def analyze_event(
@@ -302,6 +307,7 @@ def analyze_event(
     names: Names,
     sink: ProfileSink,
     machines: Machines = _NO_MACHINES,
+    saw: Seen = _NOTHING_SEEN,
 ) -> EventAnalysis:
     stages, work = StageSums(facts), WorkSums(facts.event)
     short: dict[tuple[str, int], str] = {}
@@ -362,6 +368,7 @@ def analyze_event(
         busy=busy,
         names=names,
         stages=stages.shares(),
+        seen=saw,
         work=EventWork() if of_cluster and of_cluster.self_only else work.finish(),
     )
     unsure = UnsureCallers(

@@ -42,7 +42,7 @@ from hprofiler.model.measures import (
 )
 from hprofiler.report.page import PageData, PageEvent
 from hprofiler.report.pictures import left_out
-from hprofiler.report.seen import seen_part
+from hprofiler.report.seen import seen_part, seen_share
 from hprofiler.report.triggered import triggered_text
 from hprofiler.report.work import work_rows
 from hprofiler.runfolder import safe_name
@@ -88,6 +88,7 @@ def event_summary(data: PageData, analysis: EventAnalysis) -> Record:
         *([chip(triggered)] if (triggered := triggered_text(facts.record)) else []),
         chip(analysis.coverage.text, not analysis.coverage.complete),
         *([chip(others, True)] if others else []),
+        *([chip(*share)] if (share := seen_share(analysis.seen)) else []),
     ]
     if analysis.total:
         chips.append(chip(in_words(facts.event, analysis.totals)))

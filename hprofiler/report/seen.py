@@ -34,6 +34,7 @@ from hprofiler.report.blocks import Block, Column, Lines, Part, Row, Span, SpanL
 _SHOWN = 8
 _DIGITS = re.compile("[0-9]+")
 _BUCKETS = 300
+_ALMOST_ALL = 0.98
 _ENDED = {RUN: "the recording ended", PROCESS: "it ended", CUT: "it was cut short"}
 _STATES = {RUN: "", PROCESS: "ended", CUT: "cut"}
 _MISSED = "missed"
@@ -113,6 +114,14 @@ def _of_cpu(cpu: CpuSeen) -> Iterator[str]:
     yield f"hprofiler saw {percent(cpu.share, 1)} of the CPU time of {of}: {seconds}."
     if cpu.missed:
         yield f"{things} that were not recorded used {percent(cpu.missed, cpu.whole)}."
+
+
+def seen_share(seen: Seen) -> tuple[str, bool] | None:
+    """ "93.1 % of the CPU time of the job's tasks seen", and whether much of it was not."""
+    if not seen.changes or seen.cpu is None:
+        return None
+    of = _COUNTS[seen.cpu.counted_by][0]
+    return f"{percent(seen.cpu.share, 1)} of the CPU time of {of} seen", seen.cpu.share < _ALMOST_ALL
 
 
 def _seconds(value: float) -> str:

@@ -59,6 +59,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_lanes_say_when_processes_were_recorded(viewer: Viewer, page: Path) -> None:
     viewer.open(page, "view=run")
+    chips = viewer.first(".chips").get_attribute("textContent") or ""
+    assert "84.2\u202f% of the CPU time of the job's tasks seen" in chips
     assert viewer.first("#run h2").text == "What was recorded"
     assert "saw 84.2 % of the CPU time of the job's tasks" in viewer.first("#run .lead").text
     assert viewer.texts("#run text.lane") == ["node0", "node1", "node2"]
