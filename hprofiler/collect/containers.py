@@ -124,7 +124,9 @@ class Contained:
 
     def empty(self, processes: Sequence[Process]) -> list[Outcome]:
         """Outcomes of containers (or pods) without a process to record."""
-        full = {self._pod(process.labels.get("container", "")) for process in processes}
+        # Once all is known of a process, its label may be the container's name in place of its id.
+        own = (process.labels for process in processes)
+        full = {_pod_of(labels) or self._pod(labels.get("container", "")) for labels in own}
         lines: list[Outcome] = []
         for container in self._host.containers:
             pod = self._pod(container)
@@ -146,8 +148,7 @@ class Contained:
 
     def _pod(self, container: str) -> str:
         """The pod of a container, or the container itself."""
-        labels = self._host.containers.get(container, {})
-        return "/".join(labels[name] for name in ("namespace", "pod") if name in labels) or container
+        return _pod_of(self._host.containers.get(container, {})) or container
 
     def _short_name(self, container: str) -> str:
         labels = self._host.containers[container]
@@ -173,3 +174,8 @@ class Contained:
         if not label or label == pod:
             return place
         return label if pod is not None and pod in label else f"{label} ({place})"
+
+
+def _pod_of(labels: Labels) -> str:
+    """NAMESPACE/POD; "" outside of Kubernetes."""
+    return "/".join(labels[name] for name in ("namespace", "pod") if name in labels)

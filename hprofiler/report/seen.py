@@ -49,7 +49,7 @@ _WHY = {
     SHORT: "it lived for less than 2 s",
     NOT_RECORDED: "it could not be recorded",
     NOTHING: "its host was visited, and nothing of it was recorded",
-    HOST_FAILED: "its host could not be searched",
+    HOST_FAILED: "its host, or container, failed",
     HOST_UNKNOWN: "its host was not visited while it ran",
 }
 _COUNTS = {

@@ -15,7 +15,8 @@ from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.parser import parse
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.collect.checking import HostChecked, check_only, find_only
-from hprofiler.model import PROCESS, Host, Outcome, Selector, Status
+from hprofiler.collect.containers import Contained
+from hprofiler.model import PROCESS, Host, Outcome, Process, Selector, Status
 from hprofiler.transport.base import Channel, NoShell
 from tests.unit.conftest import MakeFleet
 from tests.unit.stand_in import SAMPLING, Named
@@ -39,6 +40,17 @@ NAMED = {
     OTHER: known("two", "main", **{PROCESS: "shop/two"}),
     LAST: known("etl-exec-3", "main", role="executor", **{PROCESS: "executor 3 (etl-exec-3)"}),
 }
+
+
+def test_a_process_whose_container_has_its_name_is_in_its_pod() -> None:
+    """As at the end of a recording, when all is known of its processes."""
+    there = Contained(Host("node", "node", containers=NAMED))
+    found = Process("node", 5, 1, 0, "root", "App", labels={"container": OTHER})
+    for process in (found, there.known(found)):
+        assert [line.reason for line in there.empty([process])] == [
+            "no JVM of one was found",
+            "no JVM of executor 3 (etl-exec-3) was found",
+        ]
 
 
 def test_over_ssh_any_container_of_a_pod_is_enough(fleet: MakeFleet) -> None:

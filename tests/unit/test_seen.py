@@ -124,7 +124,7 @@ def test_the_terminal_the_page_and_json_have_the_same(mapreduce: Seen) -> None:
     assert f"{said}.\nTasks that were not recorded used 52.5%.\n" in text
     assert "3 of 4 processes joined during the recording:" in text
     assert "\n1 process of the job ended before the recording began, or started at its end.\n" in text
-    assert "its host could not be searched: no route to host" in text
+    assert "its host, or container, failed: no route to host" in text
     record = seen_record(mapreduce)
     assert record["cpu"] == {
         "counted_by": "mapreduce",
