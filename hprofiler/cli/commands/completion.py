@@ -65,10 +65,15 @@ def _write_formats(**_: object) -> list[str]:
     return list(WRITE_FORMATS)
 
 
+def _conditions(**_: object) -> list[str]:
+    return ["stage 1", "task > 3 x median", "gc > 20%", "cpu > 3"]
+
+
 _COMPLETERS: dict[str, Callable[..., Iterable[str]]] = {
     "--selector": _selectors,
     "--match": _names,
     "--event": _events,
+    "--when": _conditions,
     "--from": _read_formats,
     "--to": _write_formats,
 }
