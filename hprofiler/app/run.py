@@ -32,6 +32,7 @@ from hprofiler.runfolder import Coverage, RunFolder, RunRecord
 if TYPE_CHECKING:
     from hprofiler.app.triggers import Waiting
     from hprofiler.report import Report
+    from hprofiler.runfolder.window import Kept, Window
 
 
 _NEW_PROCESSES_SECONDS = 1.0
@@ -192,11 +193,8 @@ def _until_true(
 def _waiting(request: RunRequest, trigger: Trigger, reach: Reach, listener: Listener) -> Waiting:
     from hprofiler.app.triggers import Waiting
 
-    def show(text: str) -> None:
-        listener(HostProgress("", "trigger", text))
-
     source = request.spark if isinstance(request.spark, SparkDriver) else request.located.driver
-    return Waiting(trigger, request.located, request.selector, reach, source, request.most_hosts, show)
+    return Waiting(trigger, request.located, request.selector, reach, source, request.most_hosts, listener)
 
 
 def _run_into(
@@ -238,10 +236,11 @@ def _run_into(
             )
         )
         unfinished.end()
-        trigger, kept = fired(), None
+        trigger = fired()
+        kept = _cut(window, folder, results) if window else None
+        if kept:
+            started, results = datetime.fromtimestamp(kept.start / 1e6, timezone.utc), kept.hosts
         with contextlib.suppress(OSError, ValueError):  # the report says which profiles cannot be used
-            if window and (kept := window.cut(folder, results)):
-                started, results = datetime.fromtimestamp(kept.start / 1e6, timezone.utc), kept.hosts
             settle(folder, results)
         new_processes = _ask_for_new_processes(request.located, results[0].name, following)
         account = _ask_for_account(request.located)
@@ -284,6 +283,16 @@ def _run_into(
     except Exception as error:
         raise _defect(error, later) from error
     return RunResult(folder, record.coverage, results, interrupted, report, stop.signal)
+
+
+def _cut(window: Window, folder: RunFolder, results: Sequence[HostRecord]) -> Kept | None:
+    """What is kept of a run."""
+    try:
+        return window.cut(folder, results)
+    except (OSError, ValueError) as error:
+        reason = f"cannot cut the recording to its last {window.seconds:g} s: {error}"
+        remedy = f"free some space; `hprofiler report {folder.path}` shows about as much"
+        raise RunFolderError(reason, remedy) from error
 
 
 class _Unfinished:

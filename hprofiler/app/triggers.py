@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +14,7 @@ from hprofiler.base.errors import HprofilerError, NotFired
 from hprofiler.base.text import some
 from hprofiler.collect.following import ASK_SECONDS, Following
 from hprofiler.collect.stop import Stop, on_interrupt
-from hprofiler.collect.visit_group import Reach
+from hprofiler.collect.visit_group import HostProgress, Listener, Reach
 from hprofiler.collect.watching import HostReading, watch
 from hprofiler.model import Selector, Status
 from hprofiler.model.measures import duration
@@ -36,7 +36,8 @@ _Recent = dict[tuple[int, int], list[tuple[float, float]]]
 class Waiting:
     """Watches a target until `fired` is what made the trigger's condition true, or `stop` ends it.
 
-    `show` is called with what is known now, on several threads. `why_not` is why it cannot be known any more.
+    `listener` hears what is known now (stage `trigger`), and of hosts that cannot be watched, on several
+    threads. `why_not` is why it cannot be known any more.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Waiting:
         reach: Reach,
         driver: SparkDriver | None,
         most_hosts: int,
-        show: Callable[[str], None],
+        listener: Listener,
     ) -> None:
         self.fired: Fired | None = None
         self.why_not = ""
@@ -58,10 +59,10 @@ class Waiting:
         self._reach = reach
         self._driver = driver
         self._most_hosts = most_hosts
-        self._listener = show
+        self._listener = listener
         self._shown = ""
         self._recent: dict[str, _Recent] = {}
-        self._most: dict[str, float] = {}
+        self._most: dict[str, float | None] = {}
 
     def run(self, seconds: float) -> None:
         """Wait for so long at most. Ctrl-C ends it, on the main thread."""
@@ -86,7 +87,7 @@ class Waiting:
 
     def _show(self, text: str) -> None:
         self._shown = text
-        self._listener(text)
+        self._listener(HostProgress("", "trigger", text))
 
     def _fire(self, value: float, host: str = "", **where: Any) -> None:
         self.fired = self.fired or Fired(str(self._trigger), time.time(), round(value, 3), host, **where)
@@ -98,10 +99,15 @@ class Waiting:
         timer = threading.Timer(seconds, self.stop.finish)
         timer.daemon = True
         timer.start()
+
+        def listen(progress: HostProgress) -> None:
+            if progress.stage == "failed":
+                self._listener(progress)
+
         located = self._located
         following = Following(located.look, until_over=True, most_hosts=self._most_hosts)
         found = watch(
-            located.hosts, self._selector, self._reach, self._read, stop=self.stop, following=following
+            located.hosts, self._selector, self._reach, self._read, listen, self.stop, following=following
         )
         failed = [one for host in found for one in host.outcomes if one.status is Status.FAILED]
         if timer.is_alive() and len(failed) >= len(found):
@@ -115,8 +121,9 @@ class Waiting:
         trigger, host = self._trigger, reading.host.name
         of, name, per = ("jvm", "gc", 1.0) if trigger.kind == "gc" else ("process", "cpu", 100.0)
         metrics = HostMetrics(reading.metrics)
-        before, most = self._recent.get(host, {}), 0.0
+        before = self._recent.get(host, {})
         now: _Recent = {}
+        most: float | None = None
         for process in reading.processes:
             values = metrics.column(of, str(process.pid), name).values
             known = [*before.get((process.pid, process.start_time), ())]
@@ -126,17 +133,15 @@ class Waiting:
                 del known[0]
             now[process.pid, process.start_time] = known
             seconds = sum(passed for _, passed in known)
-            if seconds < _ENOUGH:
-                continue
-            mean = sum(value * passed for value, passed in known) / seconds
-            most = max(most, mean)
-            if mean > trigger.limit:
+            mean = sum(value * passed for value, passed in known) / seconds if seconds else 0.0
+            most = max(most or 0.0, mean)
+            if seconds >= _ENOUGH and mean > trigger.limit:
                 self._fire(mean, host, pid=process.pid, process=process.label)
         self._recent[host], self._most[host] = now, most
-        highest = max(tuple(self._most.values()))
-        percent = trigger.kind == "gc"
-        value = f"{highest:.0f} %" if percent else f"{highest:.1f}"
-        self._show(f"{trigger.kind} {value}, waiting for > {trigger.limit:g}{' %' if percent else ''}")
+        highest = max((one for one in tuple(self._most.values()) if one is not None), default=None)
+        unit, digits = (" %", 0) if trigger.kind == "gc" else ("", 1)
+        value = "no process matches" if highest is None else f"{trigger.kind} {highest:.{digits}f}{unit}"
+        self._show(f"{value}, waiting for > {trigger.limit:g}{unit}")
 
     # What the driver says
 

@@ -310,10 +310,9 @@ def debugging(options: argparse.Namespace) -> Debugging | None:
     """Settings of debug containers; they live a little longer than the recording."""
     if options.debug_container is None:
         return None
-    return Debugging(
-        options.debug_container,
-        int(getattr(options, "duration", 0) + getattr(options, "wait", 0)) + _BEFORE_AND_AFTER,
-    )
+    waits = getattr(options, "wait", 0.0) or (WAIT if getattr(options, "when", None) else 0.0)
+    seconds = int(getattr(options, "duration", 0) + waits) + _BEFORE_AND_AFTER
+    return Debugging(options.debug_container, seconds)
 
 
 def _binaries(options: argparse.Namespace) -> AgentBinaries:
