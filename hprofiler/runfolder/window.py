@@ -162,7 +162,7 @@ def _end(one: Recording) -> int:
 
 
 def _since(pauses: Pauses, start: int) -> Pauses:
-    """Those that ended later."""
+    """Those that ended later. What is left out of an agent's list are the last ones of a long recording."""
     rows = zip(pauses.collector, pauses.end, pauses.duration, strict=False)
     columns = list(zip(*(row for row in rows if row[1] > start), strict=True)) or [(), (), ()]
-    return replace(pauses, collector=columns[0], end=columns[1], duration=columns[2], left_out=0)
+    return replace(pauses, collector=columns[0], end=columns[1], duration=columns[2])

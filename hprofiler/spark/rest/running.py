@@ -52,7 +52,11 @@ class Running:
         """Those that are active."""
         if not self._path:
             self._path = find_application(self._server, self._application, self._attempt).path
-        answer = self._server.get(f"{self._path}/stages", {"status": "active"})
+        try:
+            answer = self._server.get(f"{self._path}/stages", {"status": "active"})
+        except HprofilerError:
+            self._path = ""  # a new attempt may have begun
+            raise
         active = [one for one in objects(answer) if text(one, "status", limit=20) == "ACTIVE"]
         return [
             ActiveStage(*(number(one, name) for name in ("stageId", "attemptId", "numCompleteTasks")))
