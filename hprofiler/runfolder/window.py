@@ -81,10 +81,12 @@ class Window:
         A part that began before is divided by its samples, and so are its figures. Processes that ended
         before are left out. Raises ValueError and OSError.
         """
-        ends = [_end(one.recording) for parts in self._kept.values() for one in parts if one.recording.times]
-        if not ends:
+        known = [one.recording for parts in self._kept.values() for one in parts]
+        begins = [one.times.start for one in known if one.times]
+        if not begins:
             return None
-        start = max(ends) - round(self.seconds * 1e6)
+        end = max(_end(one) for one in known if one.times)
+        start = max(end - round(self.seconds * 1e6), min(begins))  # it may have lasted for less
         recorded = max(one.ended for host in hosts for one in host.recordings)
         return Kept(tuple(self._cut_host(folder, host, start) for host in hosts), start, recorded)
 

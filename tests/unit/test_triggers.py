@@ -211,6 +211,19 @@ def test_active_stages_and_the_task_that_has_taken_longest() -> None:
     assert longest.times == longest.task.seconds / 10
 
 
+def test_a_new_attempt_of_the_application_is_asked() -> None:
+    answers = {**ANSWERS, "/applications/app-1": {"id": "app-1", "attempts": [{"attemptId": "1"}]}}
+    answers["/applications/app-1/1/stages"] = STAGES[:1]
+    running = driver(answers)
+    assert len(running.stages()) == 1
+    answers["/applications/app-1"] = {"id": "app-1", "attempts": [{"attemptId": "2"}, {"attemptId": "1"}]}
+    answers["/applications/app-1/2/stages"] = STAGES
+    del answers["/applications/app-1/1/stages"]
+    with pytest.raises(HprofilerError, match="no such path"):
+        running.stages()
+    assert len(running.stages()) == 2
+
+
 def test_without_finished_tasks_there_is_no_median() -> None:
     running = driver()
     assert running.longest_task(running.stages()[1:]) is None
@@ -311,7 +324,7 @@ def test_the_last_seconds_of_each_process_are_kept(tmp_path: Path, monkeypatch: 
     assert seven.totals == {"samples": 2 + 4 + 2, "cpu": 80_000_000}
     assert (seven.joined, round(seven.seconds)) == (0.0, 20)
     # It had lived, and used CPU time, before what is kept.
-    assert (seven.age, seven.cpu_before) == (pytest.approx(125), pytest.approx(3.1))
+    assert seven.age == pytest.approx(125) and seven.cpu_before == pytest.approx(3.1)
     assert nine.joined == pytest.approx(12, abs=0.05) and nine.seconds == 5.0
     assert (host.pauses[0].end, host.pauses[0].duration) == ((int((begin + 30) * SECOND),), (6,))
     settle(folder, last.hosts)
@@ -320,6 +333,18 @@ def test_the_last_seconds_of_each_process_are_kept(tmp_path: Path, monkeypatch: 
     assert seven.times is not None and seven.times.start == profile.times.start
     assert profile.times.start == pytest.approx(last.start, abs=20_000)
     assert not folder.profile_path("node", 8, "cpu").exists()
+
+
+def test_a_recording_that_was_shorter_is_kept_from_its_begin(tmp_path: Path) -> None:
+    folder, kept = RunFolder.create(tmp_path / "run"), Window(60.0)
+    sink, begin = FolderSink(folder, kept), time.time() - 5
+    recordings = []
+    for pid, at in ((7, 0.0), (8, 2.0)):
+        one = Recording(process(pid), "cpu", "async-profiler", "ctimer", 10**7, Samples(1, 1, 0), 3.0, 0.01)
+        recordings.append(sink.profile(HOST, one, part(begin + at, 1.0), False))
+    last = kept.cut(folder, [HostRecord(name="node", recordings=tuple(recordings))])
+    assert last is not None and last.start == int(begin * SECOND)
+    assert [one.joined for one in last.hosts[0].recordings] == [0.0, pytest.approx(2.0, abs=0.001)]
 
 
 class FakeClock:
