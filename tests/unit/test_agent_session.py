@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from hprofiler.agent import requests
+from hprofiler.agent import session as agent_session
 from hprofiler.agent.messages import ProfileHeader
 from hprofiler.agent.requests import Plan
 from hprofiler.agent.session import AgentSession, Appeared, how_it_ended
@@ -132,6 +135,31 @@ def test_bad_events_while_recording(talk, events, says):
         for event in session.events():
             if isinstance(event, ProfileHeader):
                 list(session.payload(event))
+
+
+PARTS = 2000
+"""More than the events that a recording may have beside its parts."""
+
+
+def parts_of(talk, monkeypatch, seconds: float) -> int:
+    """How many parts arrive, each so many seconds after the one before. The agent waits for each confirmation."""
+    parts = f"for _ in range({PARTS}): profile(7, b'x', more=True); stdin.readline()"
+    body = f"say('ready', processes=[{{'pid': 7}}]); read()\n{parts}\nsay('done', left=[]); read()"
+    session = prepared(talk, body, replace(SAMPLING, part=10.0))
+    clock = itertools.count(0, seconds)
+    monkeypatch.setattr(agent_session, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    session.start()
+    heads = (event for event in session.events() if isinstance(event, ProfileHeader))
+    return sum(len(list(session.payload(head))) for head in heads)
+
+
+def test_a_recording_of_hours_has_many_parts(talk, monkeypatch):
+    assert parts_of(talk, monkeypatch, seconds=10) == PARTS
+
+
+def test_parts_that_come_too_often(talk, monkeypatch):
+    with pytest.raises(HostError, match="too many events"):
+        parts_of(talk, monkeypatch, seconds=0)
 
 
 FOLLOWS = "say('ready', processes=[]); followed(); read(); say('recording', processes=0); "
