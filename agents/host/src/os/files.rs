@@ -131,8 +131,9 @@ pub fn open_found(found: &OwnedFd, name: &str) -> io::Result<File> {
     Ok(File::from(again?))
 }
 
-/// Give back the disk space of a part of a regular file, whose length stays. The file is opened anew, to write.
-pub fn punch(file: &File, from: u64, to: u64) -> io::Result<()> {
+/// Give back the disk space of the beginning of a regular file, whose length stays. The file is opened anew, to write.
+/// Only whole blocks are given back, so the next call begins at the beginning again.
+pub fn punch(file: &File, to: u64) -> io::Result<()> {
     let own = proc::own().ok_or(io::ErrorKind::NotFound)?;
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let again = openat(
@@ -142,7 +143,7 @@ pub fn punch(file: &File, from: u64, to: u64) -> io::Result<()> {
         Mode::empty(),
     )?;
     let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    Ok(fallocate(again, hole, from, to.saturating_sub(from))?)
+    Ok(fallocate(again, hole, 0, to)?)
 }
 
 /// The same for a file that is open already.
@@ -268,6 +269,20 @@ pub mod tests {
         let [proc, sys] = ["/proc", "/sys"].map(|root| rustix::fs::stat(root).unwrap());
         assert_eq!(proc.st_ino, sys.st_ino);
         assert_ne!(file_id(&proc), file_id(&sys));
+    }
+
+    #[test]
+    fn the_beginning_of_a_file_takes_no_room_whatever_the_steps() {
+        use std::os::unix::fs::MetadataExt;
+        let folder = Folder::new();
+        let file = File::open(folder.put("file", [7; 200_000])).unwrap();
+        let blocks = || file.metadata().unwrap().blocks();
+        let before = blocks();
+        for to in (1..=200).map(|step| step * 1000) {
+            punch(&file, to).unwrap();
+        }
+        assert!(blocks() * 10 < before, "{} of {before}", blocks());
+        assert_eq!(file.metadata().unwrap().len(), 200_000);
     }
 
     /// An empty folder, until the end of the value.

@@ -253,7 +253,7 @@ impl Jvm {
     /// Give back the disk space of what was recorded until this place in the file.
     pub fn forget(&mut self, file: &File, to: u64) {
         // Where that cannot be done the file grows, up to its limit.
-        if punch(file, self.forgotten, to).is_ok() {
+        if punch(file, to).is_ok() {
             self.forgotten = to;
         }
     }
