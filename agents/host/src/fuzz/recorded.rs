@@ -6,6 +6,7 @@ use crate::engine::api::{EventProfile, Folded, Stopped};
 use crate::engine::async_profiler::intervals::Intervals;
 use crate::engine::async_profiler::plan::Plan;
 use crate::engine::async_profiler::results;
+use crate::engine::async_profiler::tally::Tally;
 
 const EVENTS: [&str; 8] = [
     "cpu",
@@ -38,7 +39,8 @@ pub fn recording(bytes: &[u8]) {
     };
     let plan = Plan::new(EVENTS.map(str::to_owned).to_vec(), INTERVALS, SECONDS, true);
     for stopped in [Stopped::OnRequest, Stopped::Early] {
-        let folded = results::of_recording(&recording, stopped, &plan, &plan.choices[0], SECONDS);
+        let (used, tally) = (&plan.choices[0], &mut Tally::default());
+        let folded = results::of_recording(&recording, stopped, &plan, used, SECONDS, tally);
         let Ok(Folded { profiles, .. }) = folded else {
             continue;
         };

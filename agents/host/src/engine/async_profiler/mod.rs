@@ -8,6 +8,7 @@ pub mod loading;
 pub mod name_log;
 pub mod plan;
 pub mod results;
+pub mod tally;
 pub mod thread_names;
 
 use std::fs::File;
@@ -223,11 +224,12 @@ struct AsyncProfiler {
 
 impl AsyncProfiler {
     /// What the recording itself does not say.
-    fn completed(&self, mut folded: Folded) -> Result<Folded, Failure> {
+    fn completed(&mut self, mut folded: Folded) -> Result<Folded, Failure> {
         for recorded in &mut folded.profiles {
             recorded.callers_unsure = !self.debug_info && is_taken_anywhere(&recorded.event);
             if self.misses_large && matches!(&*recorded.event, "alloc" | "live") {
-                folded.notes.extend(results::large_objects(recorded)?);
+                let tally = &mut self.given.tally;
+                tally.add_objects(recorded).map_err(results::unreadable)?;
             }
         }
         Ok(folded)
@@ -274,11 +276,11 @@ impl Engine for AsyncProfiler {
 
     fn part(&mut self) -> Result<Option<Part>, Failure> {
         let slices = self.jvm.slices_so_far(self.given.until);
-        let Some(Part { folded, until }) = results::fold_part(self, slices)? else {
+        let Some(part) = results::fold_part(self, slices)? else {
             return Ok(None);
         };
-        let folded = self.completed(folded)?;
-        Ok(Some(Part { folded, until }))
+        let folded = self.completed(part.folded)?;
+        Ok(Some(Part { folded, ..part }))
     }
 
     fn stop(&mut self) -> Result<Stopped, Failure> {
@@ -304,7 +306,9 @@ impl Engine for AsyncProfiler {
 
     fn fold(&mut self, stopped: Stopped) -> Result<Folded, Failure> {
         let (slices, note) = self.jvm.slices();
-        let mut folded = self.completed(results::fold(self, stopped, slices)?)?;
+        let folded = results::fold(self, stopped, slices)?;
+        let mut folded = self.completed(folded)?;
+        folded.notes.extend(self.given.tally.notes(&self.plan));
         folded.notes.extend(note);
         Ok(folded)
     }

@@ -11,8 +11,9 @@ use flamegraph::{
 
 use super::chunks::{self, Finished};
 use super::plan::{Choice, Plan};
+use super::tally::Tally;
 use super::AsyncProfiler;
-use crate::engine::api::{fraction, share, EventProfile, Folded, Note, Part, Stopped};
+use crate::engine::api::{EventProfile, Folded, Note, Part, Stopped};
 use crate::resources::limits;
 use crate::wire::outcome::{Code, Failure};
 
@@ -28,14 +29,6 @@ pub const MAX_RAW: u64 = 512 << 20;
 /// The most warnings of one recording that become notes.
 const MOST_WARNINGS: usize = 3;
 
-/// Above these factors a slow wall-clock sampler is corrected for, and above the second the result is degraded.
-const BEHIND: f64 = 1.02;
-const FAR_BEHIND: f64 = 1.2;
-/// The depth of the outermost frames, below the thread groups.
-const BELOW_THREADS: u32 = 2;
-/// Fewer samples of a thread prove nothing.
-const FEW: f64 = 20.0;
-
 /// What parts of a recording were folded before it was over.
 #[derive(Default)]
 pub(super) struct Given {
@@ -46,6 +39,7 @@ pub(super) struct Given {
     seconds: f64,
     allocations: u64,
     settings: Settings,
+    pub tally: Tally,
 }
 
 /// Fold the chunks that were finished meanwhile. Their disk space is given back unless the file is wanted.
@@ -63,7 +57,8 @@ pub(super) fn fold_part(
     let recording = read(recorder, &file, (from, to), slices)?.map_err(unreadable)?;
     let seconds = (until - recording.start / 1000).max(0) as f64 / 1e6;
     let (plan, used) = (&recorder.plan, &recorder.used);
-    let folded = of_recording(&recording, Stopped::OnRequest, plan, used, seconds)?;
+    let tally = &mut recorder.given.tally;
+    let folded = of_recording(&recording, Stopped::OnRequest, plan, used, seconds, tally)?;
     recorder.given.allocations += allocations(&recording);
     recorder.given.seconds += seconds;
     recorder.given.settings = recording.settings;
@@ -76,7 +71,7 @@ pub(super) fn fold_part(
 
 /// Fold what the parts did not have. `slices`: for which part of the job samples were taken.
 pub(super) fn fold(
-    recorder: &AsyncProfiler,
+    recorder: &mut AsyncProfiler,
     stopped: Stopped,
     slices: Option<Arc<dyn SliceOf>>,
 ) -> Result<Folded, Failure> {
@@ -98,9 +93,10 @@ pub(super) fn fold(
         Err(Error::Empty(_)) if stopped == Stopped::WithTheProcess => return Err(killed()),
         read => read.map_err(unreadable)?,
     };
-    let mut folded = of_recording(&recording, stopped, plan, used, seconds)?;
-    let live = plan.events.iter().any(|event| event == "live");
     let sampled = given.allocations + allocations(&recording);
+    let tally = &mut recorder.given.tally;
+    let mut folded = of_recording(&recording, stopped, plan, used, seconds, tally)?;
+    let live = plan.events.iter().any(|event| event == "live");
     if live && !recording.live_cut && loses_live(sampled, recorder.collections) {
         folded.notes.push(live_cut(plan.interval("live")));
     }
@@ -170,13 +166,14 @@ fn loses_live(sampled: u64, collections: Option<u64>) -> bool {
 }
 
 /// The same for a recording in memory. `used` recorded the event with the profiler's only `event=`; the profiler sampled
-/// for `seconds`.
+/// for `seconds`. What is judged of the whole recording goes to `tally`.
 pub fn of_recording(
     recording: &Recording,
     stopped: Stopped,
     plan: &Plan,
     used: &Choice,
     seconds: f64,
+    tally: &mut Tally,
 ) -> Result<Folded, Failure> {
     let notes = recording.profile.warnings().iter().take(MOST_WARNINGS);
     let notes = notes.map(|warning| {
@@ -195,9 +192,10 @@ pub fn of_recording(
     if stopped == Stopped::Early {
         notes.push(early(recording));
     }
-    let interval = plan.interval("wall");
     let behind = match stopped {
-        Stopped::OnRequest => behind(seconds, recording.wall_busiest, interval),
+        Stopped::OnRequest => {
+            tally.add_wall(seconds, recording.wall_busiest, plan.interval("wall"))
+        }
         // Samples that were not written yet are lost, so their number proves nothing.
         Stopped::WithTheProcess | Stopped::Early => None,
     };
@@ -206,10 +204,9 @@ pub fn of_recording(
         for recorded in profiles.iter_mut().filter(of_wall) {
             stretch(recorded, factor).map_err(unreadable)?;
         }
-        notes.push(slow(interval, factor));
     }
     for recorded in &profiles {
-        notes.extend(broken(recorded, profiles.len() > 1).map_err(unreadable)?);
+        tally.add_stacks(recorded).map_err(unreadable)?;
     }
     Ok(Folded { notes, profiles })
 }
@@ -226,66 +223,6 @@ fn live_cut(interval: u64) -> Note {
         .with("bytes", larger << 20)
 }
 
-/// Objects of this size may be allocated outside of TLABs, in bytes.
-const LARGE: i64 = 16 << 10;
-/// The interval from which on the JVM misses too many of them, in bytes. At 128 KiB they were a twentieth too few.
-const MISSING: u64 = 256 << 10;
-
-/// A note for JDK 11 to 24 (JDK-8356372): the larger the interval, the fewer samples of large objects. At 1 MiB those of
-/// 64 KiB were 26 % too few, at 4 MiB 36 %; those of 512 KiB 8 and 22 %.
-pub fn large_objects(recorded: &EventProfile) -> Result<Option<Note>, Failure> {
-    if recorded.interval < MISSING {
-        return Ok(None);
-    }
-    let profile = &recorded.profile;
-    let objects = profile.nodes(0).map_err(unreadable)?;
-    let bytes = profile.nodes(1).map_err(unreadable)?;
-    let of_size = bytes
-        .zip(objects)
-        .map(|(bytes, objects)| (bytes.self_value, objects.self_value));
-    let large = of_size.filter(|(bytes, objects)| *bytes / LARGE >= (*objects).max(1));
-    let large: i64 = large.map(|(bytes, _)| bytes).sum();
-    let whole = profile.total(1).map_err(unreadable)?;
-    Ok(share(large as u64, whole as u64).map(|percent| {
-        let event = &recorded.event;
-        let of = format!("{event}: objects of 16 KiB or more, {percent} of all bytes, may be up to a third too few");
-        let remedy = "before JDK 25 they are sampled too rarely: record with --alloc-interval 128k, or on JDK 25";
-        Note {
-            remedy: remedy.to_owned(),
-            ..Note::plain(of)
-        }
-        .coded(Code::LargeObjectsMissed)
-        .with("event", event.clone())
-        .with("share", fraction(large as u64, whole as u64))
-        .with("bytes", recorded.interval)
-    }))
-}
-
-/// A note about stacks that the profiler could not walk to their end. `named`: there are several events.
-fn broken(recorded: &EventProfile, named: bool) -> flamegraph::Result<Option<Note>> {
-    let nodes = recorded.profile.nodes(0)?;
-    let ends = nodes.filter(|node| node.depth == BELOW_THREADS && is_end_of_walk(node.name));
-    let broken: i64 = ends.map(|node| node.total_value).sum();
-    let whole = recorded.profile.total(0)?;
-    let percent = share(broken as u64, whole as u64);
-    let of = match named {
-        true => format!(" ({})", recorded.event),
-        false => String::new(),
-    };
-    Ok(percent.map(|percent| {
-        Note::plain(format!(
-            "{percent} of the stacks{of} are broken: async-profiler could not walk them to where their threads begin (as where a method of theirs was once recorded as an event, which changes its class)"
-        ))
-        .coded(Code::BrokenStacks)
-        .with("event", recorded.event.clone())
-        .with("share", fraction(broken as u64, whole as u64))
-    }))
-}
-
-fn is_end_of_walk(name: &str) -> bool {
-    name.starts_with("break_") || name.starts_with("not_walkable_") || name == "unknown_Java"
-}
-
 /// The profiler's own time limit uses the wall clock.
 fn early(recording: &Recording) -> Note {
     let last = recording.sampled.iter().map(|sampled| sampled.last);
@@ -296,14 +233,6 @@ fn early(recording: &Recording) -> Note {
     ).coded(Code::ProfilerEnded))
 }
 
-/// The factor by which a wall-clock sample stands for more than its interval (nanoseconds). A thread that lived
-/// throughout, which every JVM has, should have one sample per interval.
-fn behind(seconds: f64, busiest: u64, interval: u64) -> Option<f64> {
-    let expected = seconds * 1e9 / interval.max(1) as f64;
-    let factor = expected / busiest as f64;
-    (busiest > 0 && expected >= FEW && factor > BEHIND).then_some(factor)
-}
-
 fn stretch(recorded: &mut EventProfile, factor: f64) -> flamegraph::Result<()> {
     let total = recorded.profile.total(1)?;
     recorded.interval = (recorded.interval as f64 * factor).round() as u64;
@@ -311,22 +240,6 @@ fn stretch(recorded: &mut EventProfile, factor: f64) -> flamegraph::Result<()> {
         .profile
         .with_total(1, (total as f64 * factor).round() as i64)?;
     Ok(())
-}
-
-fn slow(interval: u64, factor: f64) -> Note {
-    let milliseconds = |nanoseconds: f64| (nanoseconds / 1e5).round() / 10.0;
-    let interval = interval as f64;
-    Note {
-        degraded: factor > FAR_BEHIND,
-        ..Note::of(Failure::new(
-            format!(
-                "the wall-clock sampler could not keep up: one sample stands for {} ms instead of {} ms",
-                milliseconds(interval * factor),
-                milliseconds(interval)
-            ),
-            "use a longer --wall-interval",
-        ).coded(Code::SamplerSlow))
-    }
 }
 
 pub fn wanted(limits: Limits, times: bool) -> ReadOptions {
@@ -340,7 +253,7 @@ pub fn wanted(limits: Limits, times: bool) -> ReadOptions {
     }
 }
 
-fn unreadable(error: Error) -> Failure {
+pub(super) fn unreadable(error: Error) -> Failure {
     Failure::plain(format!("the profiler's output cannot be read: {error}"))
         .coded(Code::DamagedRecording)
 }
@@ -384,7 +297,7 @@ fn one(
     })
 }
 
-fn values(event: &str) -> Vec<ValueType> {
+pub(super) fn values(event: &str) -> Vec<ValueType> {
     let (count, amount, unit) = match event {
         "cpu" => ("samples", "cpu", "nanoseconds"),
         "wall" => ("wall_samples", "wall", "nanoseconds"),
@@ -401,48 +314,6 @@ fn values(event: &str) -> Vec<ValueType> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_sampler_that_falls_behind() {
-        const MS: u64 = 1_000_000;
-        for (seconds, busiest, interval, want) in [
-            (3.0, 300, 10 * MS, None),
-            (3.0, 296, 10 * MS, None),
-            (3.0, 305, 10 * MS, None),
-            (3.0, 200, 10 * MS, Some(1.5)),
-            (0.1, 5, 10 * MS, None),
-            (3.0, 0, 10 * MS, None),
-        ] {
-            assert_eq!(behind(seconds, busiest, interval), want, "{busiest}");
-        }
-        let far = slow(10 * MS, 1.5);
-        assert!(far.degraded && far.text.ends_with("15 ms instead of 10 ms"));
-        assert!(!slow(10 * MS, 1.1).degraded);
-    }
-
-    #[test]
-    fn large_objects_at_a_large_interval() {
-        let note = |interval, size: i64| {
-            let mut profile = Profile::new(values("alloc"));
-            for (stack, objects, bytes) in [("small", 7000, 700_000), ("large", 3, 3 * size)] {
-                profile.add_stack(&[stack], &[objects, bytes]).unwrap();
-            }
-            let recorded = EventProfile {
-                profile,
-                event: "alloc".to_owned(),
-                source: String::new(),
-                interval,
-                taken: 100,
-                callers_unsure: false,
-            };
-            large_objects(&recorded)
-                .unwrap()
-                .map(|note| note.parameters["share"].as_f64())
-        };
-        assert_eq!(note(512 << 10, 100_000), Some(Some(0.3)));
-        assert_eq!(note(512 << 10, 16_000), None);
-        assert_eq!(note(128 << 10, 100_000), None);
-    }
 
     #[test]
     fn more_allocations_than_the_table_has_room_for() {
@@ -481,39 +352,5 @@ mod tests {
                 "{taken} {collections:?}"
             );
         }
-    }
-
-    #[test]
-    fn stacks_that_were_not_walked_to_their_begin() {
-        let note = |whole: i64, broken: i64, named: bool| {
-            let mut profile = Profile::new(values("cpu"));
-            let stacks = [
-                (["[main]", "thread_start", "Job.run"], whole - broken),
-                (["[main]", "break_interpreted", "Job.run"], broken / 2),
-                (
-                    ["[pool-N]", "unknown_Java", "break_of"],
-                    broken - broken / 2,
-                ),
-            ];
-            for (stack, count) in stacks {
-                profile.add_stack(&stack, &[count, count * 1000]).unwrap();
-            }
-            let recorded = EventProfile {
-                profile,
-                event: "cpu".to_owned(),
-                source: "perf_events".to_owned(),
-                interval: 1000,
-                taken: whole as u64,
-                callers_unsure: false,
-            };
-            let note = super::broken(&recorded, named).unwrap();
-            note.map(|note| (note.text, note.parameters["share"].as_f64()))
-        };
-        assert_eq!(note(100, 2, false), None);
-        let (text, share) = note(100, 93, false).unwrap();
-        assert!(text.starts_with("93 % of the stacks are broken: "));
-        assert_eq!(share, Some(0.93));
-        let (text, _) = note(100, 93, true).unwrap();
-        assert!(text.starts_with("93 % of the stacks (cpu) are broken: "));
     }
 }
