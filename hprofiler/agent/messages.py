@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr
 from hprofiler.base.text import printable
 from hprofiler.model import Count, HostFacts, Name, Note, Pauses, Process, Samples, Status
 from hprofiler.model.metrics import Metrics
+from hprofiler.model.recording import MOST_PAUSES
 
 MAX_EVENTS = 16
 MAX_FOUND = 10_000
@@ -23,7 +24,6 @@ MAX_FOLLOWED = 1_000_000
 """Processes that one session names."""
 MAX_RECORDED = 512
 """Processes of one session. Agents have the same limit."""
-MAX_PAUSES = 100_000
 TEXT_LIMIT = 4096
 _REFUSAL_LIMIT = 300
 
@@ -45,6 +45,7 @@ Paths = Annotated[tuple[str, ...], Meta(max_length=10_000)]
 
 
 M = TypeVar("M", bound=msgspec.Struct)
+T = TypeVar("T")
 
 
 class BadEvent(ValueError):
@@ -349,14 +350,15 @@ class RawHeader(Message, frozen=True, tag="raw"):
 
 
 class PausesMessage(Message, frozen=True, tag="pauses"):
-    """See `model.Pauses`."""
+    """See `model.Pauses`. With `more` the recording goes on, and others may follow."""
 
     pid: Pid
     collectors: Annotated[tuple[Name, ...], Meta(max_length=8)]
-    collector: Annotated[Sequence[Annotated[int, Meta(ge=0, lt=8)]], Meta(max_length=MAX_PAUSES)]
-    end: Annotated[Sequence[Microseconds], Meta(max_length=MAX_PAUSES)]
-    duration: Annotated[Sequence[Microseconds], Meta(max_length=MAX_PAUSES)]
+    collector: Annotated[Sequence[Annotated[int, Meta(ge=0, lt=8)]], Meta(max_length=MOST_PAUSES)]
+    end: Annotated[Sequence[Microseconds], Meta(max_length=MOST_PAUSES)]
+    duration: Annotated[Sequence[Microseconds], Meta(max_length=MOST_PAUSES)]
     left_out: Count
+    more: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -371,15 +373,24 @@ class PausesMessage(Message, frozen=True, tag="pauses"):
 
     @property
     def pauses(self) -> Pauses:
-        return Pauses(**msgspec.structs.asdict(self))
+        return _without_more(Pauses, self)
 
 
 class MetricsMessage(Metrics, frozen=True, tag_field="type", tag="metrics"):
-    """See `model.metrics.Metrics`."""
+    """See `model.metrics.Metrics`. With `more` it has the last readings of a recording that goes on. At the
+    end all come."""
+
+    more: bool = False
 
     @property
     def metrics(self) -> Metrics:
-        return Metrics(**msgspec.structs.asdict(self))
+        return _without_more(Metrics, self)
+
+
+def _without_more(type_: type[T], message: PausesMessage | MetricsMessage) -> T:
+    members = msgspec.structs.asdict(message)
+    del members["more"]
+    return type_(**members)
 
 
 class Done(Message, frozen=True, tag="done"):

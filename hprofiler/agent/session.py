@@ -301,11 +301,14 @@ class AgentSession:
             if pid is not None and pid not in self._asked:
                 raise self._nonsense("an event of a process that was not asked for")
             count += 1
-            parts = kinds * (1 + (time.monotonic() - begin) / part) if part else 0
-            if count > (5 + 2 * kinds + parts) * len(self._asked) + _EXTRA_EVENTS:
+            parts = 1 + (time.monotonic() - begin) / part if part else 0
+            of_process = 5 + 2 * kinds + parts * (kinds + 1)  # profiles and pauses
+            if count > of_process * len(self._asked) + parts + _EXTRA_EVENTS:
                 raise self._nonsense("too many events")
             if isinstance(event, (ProfileHeader, RawHeader, PausesMessage, MetricsMessage)):
                 self._check_header(event, came)
+            if isinstance(event, (PausesMessage, MetricsMessage)) and event.more:
+                self._acknowledge()
             if isinstance(event, (messages.Started, ProcessOutcome)) and pid is not None:
                 self._unanswered.pop(pid, None)
             if not isinstance(event, Done):
@@ -348,7 +351,7 @@ class AgentSession:
         if (pid, what) in came:
             whose = "" if pid is None else f" of process {pid}"
             raise self._nonsense(f"{what!r}{whose} came twice")
-        if isinstance(header, ProfileHeader) and header.more:
+        if not isinstance(header, RawHeader) and header.more:
             if self._sampling.part is None:
                 raise self._nonsense(f"a part of {what!r} was not asked for")
             return  # others follow, and the last one

@@ -75,7 +75,7 @@ class HostMetrics:
     def read(self, of: str, id: str, name: str) -> Values:
         """The numbers as they were read; all None if there is no such series."""
         series = self.things.get((of, id), {}).get(name)
-        return self._unknown if series is None else _read(series, len(self.times))
+        return self._unknown if series is None else series.numbers(len(self.times))
 
     def increase(self, of: str, id: str, name: str) -> Values:
         """By how much a counter grew since the reading before."""
@@ -203,16 +203,6 @@ class HostMetrics:
     @property
     def _unknown(self) -> Values:
         return [None] * len(self.times)
-
-
-def _read(series: Series, readings: int) -> Values:
-    """Differences added up; the end that was left out is like the last value."""
-    found: list[float | None] = []
-    last = 0
-    for one in series.values:
-        last += one or 0
-        found.append(None if one is None else last)
-    return found + (found[-1:] or [None]) * (readings - len(found))
 
 
 def _each(function: Callable[..., float | None], *columns: Values) -> Values:

@@ -23,6 +23,8 @@ MOST_PROFILES = 1 << 30
 """Limit of one host's profiles and pauses, in bytes; so much more for each hour."""
 PAUSE = 64
 """Bytes per pause: less in memory, and in run.json."""
+NUMBER = 8
+"""Bytes per number of metrics."""
 MOST_RAW = 4 << 30
 """Limit of one host's raw recordings, in bytes; so much more for each hour."""
 _HOUR = 3600.0
@@ -51,8 +53,11 @@ class ProfileSink(Protocol):
     def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
         """Keep the engine's file `name`."""
 
-    def metrics(self, host: Host, metrics: Metrics) -> None:
-        """Keep what the host did during the recording. Raises HprofilerError for impossible times."""
+    def metrics(self, host: Host, metrics: Metrics, more: bool = False) -> None:
+        """Keep what the host did during the recording. Raises HprofilerError for impossible times.
+
+        With `more` it is what the host did since the last call. The last call has all.
+        """
 
 
 class Fetching:
@@ -83,7 +88,7 @@ class Fetching:
                 ledger.problem(header.pid, printable(str(error)), remedy)
 
     def pauses(self, message: PausesMessage, ledger: Ledger) -> None:
-        """Keep what the collectors of a process did."""
+        """Keep what the collectors of a process did, or did since the last call."""
         try:
             self._count(ProfileHeader, len(message.end) * PAUSE)
         except HostError as error:
@@ -92,11 +97,15 @@ class Fetching:
         ledger.paused(message.pauses)
 
     def metrics(self, message: MetricsMessage) -> None:
-        """Keep what the host did during the recording. A recording without it is complete."""
+        """Keep what the host did during the recording, or since the last call. A recording without it is
+        complete."""
         with self._visit.without_limits():
             try:
-                self._sink.metrics(self._host, message.metrics)
+                self._count(ProfileHeader, len(message.time) * len(message.series) * NUMBER)
+                self._sink.metrics(self._host, message.metrics, message.more)
             except HprofilerError as error:
+                if message.more:
+                    return  # the last message has all
                 reason = printable(f"its metrics were left out: {error}")
                 self._visit.note(Status.DEGRADED, "fetch", reason, error.remedy, code="metrics-left-out")
 

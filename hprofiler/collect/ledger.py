@@ -102,7 +102,8 @@ class Ledger:
             )
 
     def paused(self, pauses: Pauses) -> None:
-        self._pauses[pauses.pid] = pauses
+        before = self._pauses.get(pauses.pid)
+        self._pauses[pauses.pid] = before.with_more(pauses) if before else pauses
 
     def problem(self, pid: int, reason: str, remedy: str = "") -> None:
         """A profile or file of a process could not be stored."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,6 +20,8 @@ from hprofiler.model import Host, HostRecord, Sampling, Selector
 _log = logging.getLogger(__name__)
 
 _KEPT_EVERY = 10.0  # seconds
+_REST = 20.0
+"""As many times as long as it took."""
 _ENDING = "the recording is over; fetching the recordings; press Ctrl-C to end at once"
 _STOPPING = "stopping and fetching the recordings; press Ctrl-C again to end at once"
 
@@ -73,8 +76,11 @@ def _keep_often(
     keep: Callable[[list[HostRecord]], None], group: VisitGroup, visits: Sequence[RecordingVisit]
 ) -> None:
     """So that little is lost if this process is killed."""
-    while not group.wait(_KEPT_EVERY):
+    rest = _KEPT_EVERY
+    while not group.wait(rest):
+        began = time.monotonic()
         try:
             keep([visit.result() for visit in tuple(visits)])
         except Exception:  # the end, where it matters, says what is wrong
             _log.exception("keeping the results so far")
+        rest = max(_KEPT_EVERY, _REST * (time.monotonic() - began))

@@ -7,8 +7,8 @@ The same type is the agent's message and the run folder's `hosts/HOST/metrics.js
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Annotated, Literal
 
 import msgspec
@@ -42,6 +42,15 @@ class Series(msgspec.Struct, frozen=True):
     kind: Kind
     unit: Unit
     values: Annotated[Sequence[Number | None], Meta(max_length=MAX_READINGS)]
+
+    def numbers(self, readings: int) -> list[int | None]:
+        """The numbers of so many readings as they were read."""
+        found: list[int | None] = []
+        last = 0
+        for one in self.values:
+            last += one or 0
+            found.append(None if one is None else last)
+        return found + (found[-1:] or [None]) * (readings - len(found))
 
 
 class Metrics(msgspec.Struct, frozen=True):
@@ -83,6 +92,51 @@ def _later(values: Sequence[int | None], first: int) -> Sequence[int | None]:
     if place is not None:
         later[place] = before + (later[place] or 0)
     return later
+
+
+def joined(parts: Iterable[Metrics]) -> Metrics:
+    """Metrics that follow each other as one. Of too many readings it has every second, fourth and so on.
+
+    Raises ValueError if there are too many series even so.
+    """
+    every = 0.0
+    times: list[int] = []
+    facts: dict[str, int] = {}
+    columns: dict[tuple[str, str, str], tuple[Series, list[int | None]]] = {}
+    for part in parts:
+        before = len(times)
+        times += accumulate(part.time)
+        every = max(every, part.every)
+        facts.update(part.facts)
+        for one in part.series:
+            _, numbers = columns.setdefault((one.of, one.id, one.name), (one, []))
+            numbers += [None] * (before - len(numbers))
+            numbers += one.numbers(len(part.time))
+        while len(times) > 1 and (len(times) > MAX_READINGS or len(times) * len(columns) > MAX_NUMBERS):
+            every, times = 2 * every, times[::2]
+            columns = {key: (one, _halved(one, numbers)) for key, (one, numbers) in columns.items()}
+    series = tuple(_series(one, numbers, len(times)) for one, numbers in columns.values())
+    return Metrics(every, [*times[:1], *(after - before for before, after in pairwise(times))], facts, series)
+
+
+def _halved(series: Series, numbers: Sequence[int | None]) -> list[int | None]:
+    """Every second number. What is not read every time, such as the time of threads, would go if it was read
+    in between."""
+    pairs = zip((None, *numbers[1::2]), numbers[::2], strict=False)
+    if series.kind == "gauge":
+        return list(numbers[::2])
+    return [before if number is None else number for before, number in pairs]
+
+
+def _series(series: Series, numbers: Sequence[int | None], readings: int) -> Series:
+    """The series with these numbers, and then nothing."""
+    steps: list[int | None] = []
+    last = 0
+    for one in numbers:
+        steps.append(None if one is None else one - last)
+        last = last if one is None else one
+    steps += [None] * (len(numbers) < readings)
+    return msgspec.structs.replace(series, values=steps)
 
 
 _DECODER = msgspec.json.Decoder(Metrics)

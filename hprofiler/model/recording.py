@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, NamedTuple
@@ -15,6 +16,8 @@ Name = Annotated[str, Meta(max_length=255)]
 _IN_ONE = 60.0
 PART = 10.0
 """Seconds of the parts in which long recordings are sent."""
+MOST_PAUSES = 100_000
+"""Of one process. Half of them is what a page shows at most."""
 Seconds = Annotated[float, Meta(ge=0, le=1e12)]
 
 
@@ -180,6 +183,22 @@ class Pauses:
     end: Sequence[int]
     duration: Sequence[int]
     left_out: Count = 0
+
+    def with_more(self, later: Pauses) -> Pauses:
+        """Both. If they are too many, the shorter half goes, but not the last one."""
+        collector, end, duration = array("B", self.collector), array("Q", self.end), array("Q", self.duration)
+        collector.extend(later.collector)
+        end.extend(later.end)
+        duration.extend(later.duration)
+        left_out = self.left_out + later.left_out
+        if len(end) > MOST_PAUSES:
+            by_length = sorted(range(len(end) - 1), key=duration.__getitem__)
+            kept = sorted((*by_length[-MOST_PAUSES // 2 :], len(end) - 1))
+            left_out += len(end) - len(kept)
+            collector = array("B", map(collector.__getitem__, kept))
+            end = array("Q", map(end.__getitem__, kept))
+            duration = array("Q", map(duration.__getitem__, kept))
+        return replace(self, collector=collector, end=end, duration=duration, left_out=left_out)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from hprofiler.model import Host, Process, Recording, SampleTimes
 from hprofiler.model.measures import measure_of
 from hprofiler.model.metrics import Metrics
 from hprofiler.runfolder import RunFolder, replacing, times_name
-from hprofiler.runfolder.metrics_file import write_metrics
+from hprofiler.runfolder.metrics_file import add_metrics, write_metrics
 from hprofiler.runfolder.parts import MOST, Limits, Parts
 from hprofiler.runfolder.record_folder import writing
 from hprofiler.runfolder.window import Window
@@ -78,14 +78,14 @@ class FolderSink:
         with writing(path):
             self._write(path, pieces, mode=0o600)
 
-    def metrics(self, host: Host, metrics: Metrics) -> None:
+    def metrics(self, host: Host, metrics: Metrics, more: bool = False) -> None:
         """`collect.ProfileSink.metrics`."""
         off = self._off(metrics.time[0], sum(metrics.time)) if metrics.time else 0.0
         if off > _SLACK:
             raise HostError("fetch", f"their times are {off:.0f} s off", _CLOCK_SET, code="times-impossible")
         path = self._folder.metrics_path(host.name)
         with writing(path):
-            write_metrics(path, metrics)
+            (add_metrics if more else write_metrics)(path, metrics)
 
     def _within_bounds(self, keep: Callable[..., Recording], *arguments: object) -> Recording:
         """Keep a profile within the usual bounds, or else one at a time within the largest."""

@@ -67,8 +67,10 @@ class Result:
     raws: dict[int, tuple[Event, bytes]] = field(default_factory=dict)
     started: dict[int, Event] = field(default_factory=dict)
     pauses: dict[int, Event] = field(default_factory=dict)
+    pauses_so_far: dict[int, list[Event]] = field(default_factory=dict)
     appeared: list[Event] = field(default_factory=list)
     metrics: Event | None = None
+    metrics_so_far: list[Event] = field(default_factory=list)
     recording: int | None = None
     left: list[str] | None = None
 
@@ -84,12 +86,18 @@ class Result:
             self.started[pid] = event
         elif event["type"] == "pauses":
             assert pid not in self.outcomes | self.pauses, "pauses came late, or twice"
-            self.pauses[pid] = event
+            if event["more"]:
+                self.pauses_so_far.setdefault(pid, []).append(event)
+            else:
+                self.pauses[pid] = event
         elif event["type"] == "appeared":
             self.appeared += event["processes"]
         elif event["type"] == "metrics":
             assert self.metrics is None, "metrics came twice"
-            self.metrics = event
+            if event["more"]:
+                self.metrics_so_far.append(event)
+            else:
+                self.metrics = event
         elif event["type"] == "recording":
             self.recording = event["processes"]
         else:

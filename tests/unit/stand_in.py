@@ -172,7 +172,7 @@ class Sink:
     def raw(self, host: Host, process: Process, name: str, pieces: Iterator[bytes]) -> None:
         self.sizes[host.name, process.pid, name] = sum(len(piece) for piece in pieces)
 
-    def metrics(self, host: Host, metrics: Metrics) -> None:
+    def metrics(self, host: Host, metrics: Metrics, more: bool = False) -> None:
         self.read[host.name] = metrics
 
 

@@ -120,6 +120,8 @@ def test_bad_events_while_preparing(talk, body, says):
         ("pauses(7); pauses(7)", "'pauses' of process 7 came twice"),
         ("pauses(8)", "not asked for"),
         ("metrics(); metrics()", "'metrics' came twice"),
+        ("metrics(more=True)", "a part of 'metrics' was not asked for"),
+        ("pauses(7, more=True)", "a part of 'pauses' was not asked for"),
         ("metrics(time=[1, 0])", "time"),
         ("profile(8, b'x')", "not asked for"),
         ("say('surprise')", "Invalid value 'surprise'"),
@@ -142,7 +144,7 @@ PARTS = 2000
 
 
 def parts_of(talk, monkeypatch, seconds: float) -> int:
-    """How many parts arrive, each so many seconds after the one before. The agent waits for each confirmation."""
+    """How many parts arrive, each so many seconds after the one before. Each is confirmed."""
     parts = f"for _ in range({PARTS}): profile(7, b'x', more=True); stdin.readline()"
     body = f"say('ready', processes=[{{'pid': 7}}]); read()\n{parts}\nsay('done', left=[]); read()"
     session = prepared(talk, body, replace(SAMPLING, part=10.0))

@@ -215,16 +215,25 @@ def test_pauses_and_the_clock_are_results_of_the_host(fleet):
     assert result.clock.offset == 0 and result.clock.uncertainty > 0
 
 
+def test_pauses_that_come_in_parts_are_those_of_one_process(fleet):
+    parts = "pauses(7, duration=[9], more=True); pauses(7, duration=[5], left_out=2); outcome(7"
+    hosts = fleet(one=GOOD.replace("outcome(7", parts))
+    hosts.sampling = replace(SAMPLING, part=10.0)
+    (pauses,) = hosts.collect()["one"].pauses
+    assert ([*pauses.duration], len(pauses.end), pauses.left_out) == ([9, 5], 2, 2)
+
+
 def test_metrics_are_kept_and_the_recording_is_complete_without_them(fleet):
+    """Whatever is wrong with a part of them: the last message has all."""
     hosts = fleet(
-        one=GOOD.replace('say("done"', 'metrics(); say("done"'),
+        one=GOOD.replace('say("done"', 'metrics(more=True); metrics(); say("done"'),
         two=GOOD.replace('say("done"', 'metrics(); say("done"'),
     )
-    hosts.sampling = replace(SAMPLING, metrics=True)
+    hosts.sampling = replace(SAMPLING, metrics=True, part=10.0)
     keep = hosts.sink.metrics
 
-    def metrics(host, read):
-        if host.name == "two":
+    def metrics(host, read, more):
+        if host.name == "two" or more:
             raise HostError("fetch", "their times are 90 s off", "set the clock", code="times-impossible")
         keep(host, read)
 
@@ -233,6 +242,7 @@ def test_metrics_are_kept_and_the_recording_is_complete_without_them(fleet):
     assert [*hosts.sink.read["one"].series[0].values] == [3] and [*hosts.sink.read] == ["one"]
     lines = {one.pid: (one.status, one.code) for one in results["two"].outcomes}
     assert lines[None] == (Status.DEGRADED, "metrics-left-out") and lines[7][0] is Status.OK
+    assert [outcome.pid for outcome in results["one"].outcomes] == [7]
 
 
 def test_a_sink_that_cannot_write_loses_that_profile_only(fleet):

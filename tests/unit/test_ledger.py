@@ -18,12 +18,14 @@ from hprofiler.model import (
     HostRecord,
     Note,
     Outcome,
+    Pauses,
     Process,
     Recording,
     Samples,
     SampleTimes,
     Status,
 )
+from hprofiler.model.recording import MOST_PAUSES
 from tests.unit.command import ROOT
 
 LOST = Outcome("web", Status.FAILED, "record", "the agent ended with status 137", "try again")
@@ -258,3 +260,15 @@ def test_the_reference_page_has_every_code_once() -> None:
     listed = re.findall(r"^\| `([a-z0-9-]+)` \|", page, re.MULTILINE)
     assert len(listed) == len(set(listed))
     assert set(listed) == agent_codes() | coordinator_codes()
+
+
+def test_of_too_many_pauses_the_longest_are_kept_and_the_last() -> None:
+    ledger = Ledger("web", ["cpu"])
+    half = MOST_PAUSES // 2
+    for begin in (0, half, MOST_PAUSES):
+        end = range(begin, begin + half)
+        ledger.paused(Pauses(7, ("young",), [0] * half, end, [half - at % half for at in end]))
+    (pauses,) = ledger.pauses
+    assert len(pauses.end) == half + 1 and pauses.left_out == MOST_PAUSES - 1
+    assert min(pauses.duration[:-1]) >= half * 2 // 3, "a third of each batch"
+    assert [*pauses.end] == sorted(pauses.end) and pauses.end[-1] == 3 * half - 1

@@ -12,7 +12,7 @@ import pytest
 from hprofiler.analysis.machines import MetricFinding, host_figures, host_findings, job_cpus, worst
 from hprofiler.analysis.metrics import HostMetrics
 from hprofiler.base.errors import RunFolderError
-from hprofiler.model.metrics import Metrics, Series, decode, encode
+from hprofiler.model.metrics import Metrics, Series, decode, encode, joined
 from hprofiler.report import make_report
 from hprofiler.report.machines import machines_record, machines_text
 from hprofiler.runfolder.metrics_file import read_metrics, write_metrics
@@ -44,6 +44,37 @@ def test_a_file_of_metrics_is_read_as_it_was_written(tmp_path: Path) -> None:
     again = read_metrics(tmp_path / "metrics.json.gz")
     assert encode(again) == encode(written)
     assert list(again.series[0].values) == [10, 5, None]
+
+
+def test_metrics_that_follow_each_other_are_one() -> None:
+    first = metrics(
+        counter("process", "7", "threads", "count", 5, 1),
+        gauge("host", "", "runnable", "count", 3),
+        time=(START, 1, 1),
+    )
+    then = metrics(gauge("host", "", "runnable", "count", 4, -2), time=(START + 10, 1))
+    last = metrics(counter("process", "8", "threads", "count", 9, 1), time=(START + 20, 1))
+    whole = joined([first, then, last])
+    assert [*whole.time] == [START, 1, 1, 8, 1, 9, 1]
+    read = HostMetrics(decode(encode(whole)))
+    assert read.read("process", "7", "threads") == [5, 6, 6, None, None, None, None]
+    assert read.read("host", "", "runnable") == [3, 3, 3, 4, 2, None, None]
+    assert read.read("process", "8", "threads") == [None, None, None, None, None, 9, 10]
+
+
+def test_of_too_many_readings_every_second_is_kept() -> None:
+    def part(begin: int) -> Metrics:
+        # Half of the readings have the time of threads, those that go.
+        seldom = [value for second in range(begin, begin + 10_000, 2) for value in (None, 2)]
+        times = (START + begin * SECOND, *[SECOND] * 9_999)
+        every = gauge("host", "", "runnable", "count", begin, *[1] * 9_999)
+        return metrics(every, counter("process", "7", "run_queue_ns", "ns", *seldom), time=times)
+
+    whole = joined(part(begin) for begin in range(0, 40_000, 10_000))
+    assert len(whole.time) == 20_000 and whole.every == 2 and {*whole.time[1:]} == {2 * SECOND}
+    read = HostMetrics(whole)
+    assert read.read("host", "", "runnable") == [*range(0, 40_000, 2)]
+    assert read.read("process", "7", "run_queue_ns")[:4] == [None, 2, 4, 6]
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", gzip.compress(b"{"), gzip.compress(b"{}")[:-6]])

@@ -98,6 +98,18 @@ def test_metrics_are_kept_unless_they_are_of_another_day(folder):
     assert [*read_metrics(folder.metrics_path("node/1")).time] == [now, 1]
 
 
+def test_parts_of_metrics_are_kept_until_all_come(folder):
+    sink, path = FolderSink(folder), folder.metrics_path("node/1")
+    now = int(1e6 * time.time())
+    for at in (now, now + 9):
+        sink.metrics(HOST, Metrics(1.0, [at, 1], {}, ()), True)
+    assert [*read_metrics(path).time] == [now, 1, 8, 1]
+    path.write_bytes(path.read_bytes()[:-30])  # as if it had been killed as it wrote
+    assert [*read_metrics(path).time] == [now, 1]
+    sink.metrics(HOST, Metrics(1.0, [now, 2], {}, ()))
+    assert [*read_metrics(path).time] == [now, 2]
+
+
 def test_without_room_for_the_times_nothing_is_kept(folder):
     folder.times_path("node/1", 7, "alloc").mkdir(parents=True)
     with pytest.raises(HostError, match="cannot write"):

@@ -18,7 +18,7 @@ const EVERY: Duration = Duration::from_millis(10);
 const JVMS: usize = 20;
 /// A JVM has at most three.
 const MOST_COLLECTORS: usize = 8;
-/// The most pauses of a JVM that are kept, and of all of a session.
+/// The most pauses of a JVM that are kept until they are sent, and of all of a session.
 const MOST: usize = 100_000;
 const MOST_OF_ALL: usize = 1 << 20;
 const LONGEST_NAME: usize = 200;
@@ -115,13 +115,20 @@ impl PauseLog {
         }
     }
 
-    /// What to send. The host's clock is so many microseconds ahead.
-    pub fn finish(self, pid: i32, clock_offset: i64) -> Pauses {
-        let end = self.pauses.end.iter();
+    /// What to send of the pauses since the last call. The host's clock is so many microseconds ahead. `more`: the
+    /// recording goes on.
+    pub fn take(&mut self, pid: i32, clock_offset: i64, more: bool) -> Pauses {
+        let none = Pauses {
+            collectors: self.pauses.collectors.clone(),
+            ..Pauses::default()
+        };
+        let pauses = std::mem::replace(&mut self.pauses, none);
+        let end = pauses.end.iter();
         Pauses {
             pid,
+            more,
             end: end.map(|end| end - clock_offset).collect(),
-            ..self.pauses
+            ..pauses
         }
     }
 }
@@ -166,12 +173,14 @@ mod tests {
         log.look();
         let (first, second) = (log.pauses.end[0], log.pauses.end[2]);
         assert!(first <= second);
-        let pauses = log.finish(7, 1_000);
+        let pauses = log.take(7, 1_000, true);
         assert_eq!(pauses.collectors, ["young", "full"]);
         assert_eq!(pauses.collector, [0, 1, 0]);
         assert_eq!(pauses.duration, [5_000, 800, 1]);
         assert_eq!(pauses.end, [first - 1_000, first - 1_000, second - 1_000]);
         assert_eq!((pauses.pid, pauses.left_out), (7, 0));
+        let rest = log.take(7, 1_000, false);
+        assert_eq!((rest.end.len(), rest.collectors.len()), (0, 2));
     }
 
     #[test]

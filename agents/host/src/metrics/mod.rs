@@ -182,6 +182,13 @@ impl MetricsLog {
         message
     }
 
+    /// The readings since the last call, while the recording goes on.
+    pub fn part(&self) -> Metrics {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let facts = read.facts.clone();
+        read.table.part(facts)
+    }
+
     /// All readings so far, and what could not be counted. None: there are none.
     pub fn finish(mut self) -> (Option<Metrics>, Vec<Failure>) {
         self.stop();

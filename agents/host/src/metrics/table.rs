@@ -69,6 +69,8 @@ pub struct Table {
     pub every: Duration,
     times: Vec<i64>,
     columns: Vec<Column>,
+    /// The readings that were sent already.
+    sent: usize,
 }
 
 impl Table {
@@ -77,6 +79,7 @@ impl Table {
             every,
             times: Vec::new(),
             columns: Vec::new(),
+            sent: 0,
         }
     }
 
@@ -138,6 +141,7 @@ impl Table {
     /// Keep every second reading, and read half as often.
     fn halve(&mut self) {
         self.every *= 2;
+        self.sent = self.sent.div_ceil(2);
         self.times = self.times.iter().copied().step_by(2).collect();
         for column in &mut self.columns {
             let values = &column.values;
@@ -150,20 +154,38 @@ impl Table {
         }
     }
 
+    /// All readings.
     pub fn message(&self, facts: BTreeMap<&'static str, u64>) -> Metrics {
-        let first = self.times.first().copied();
-        let steps = self.times.windows(2).map(|pair| pair[1] - pair[0]);
+        self.since(0, facts)
+    }
+
+    /// The readings since the last call of this.
+    pub fn part(&mut self, facts: BTreeMap<&'static str, u64>) -> Metrics {
+        let sent = std::mem::replace(&mut self.sent, self.times.len());
         Metrics {
+            more: true,
+            ..self.since(sent, facts)
+        }
+    }
+
+    fn since(&self, begin: usize, facts: BTreeMap<&'static str, u64>) -> Metrics {
+        let times = &self.times[begin..];
+        let first = times.first().copied();
+        let steps = times.windows(2).map(|pair| pair[1] - pair[0]);
+        let columns = self.columns.iter();
+        let read = columns.filter(|column| column.values[begin..].iter().any(|it| *it != NOT_READ));
+        Metrics {
+            more: false,
             every: self.every.as_secs_f64(),
             time: first.into_iter().chain(steps).collect(),
             facts,
-            series: self.columns.iter().map(series).collect(),
+            series: read.map(|column| series(column, begin)).collect(),
         }
     }
 }
 
-fn series(column: &Column) -> Series {
-    let mut values = column.values.as_slice();
+fn series(column: &Column, begin: usize) -> Series {
+    let mut values = &column.values[begin..];
     // The end goes on as it is.
     while let [rest @ .., last, end] = values {
         if last != end {
@@ -260,6 +282,26 @@ mod tests {
         table.add(3000, vec![reading("a", 10)]);
         assert_eq!(table.message(BTreeMap::new()).time, [2000, 1000]);
         assert_eq!(values(&table), [("a".into(), vec![Some(9), Some(1)])]);
+    }
+
+    #[test]
+    fn a_part_has_what_was_read_since_the_last_one() {
+        let mut table = Table::new(Duration::from_secs(1));
+        table.add(1000, vec![reading("gone", 7), reading("a", 5)]);
+        table.add(2000, vec![reading("a", 9)]);
+        assert_eq!(table.part(BTreeMap::new()).time, [1000, 1000]);
+        table.add(3500, vec![reading("a", 10)]);
+        table.add(4000, vec![reading("a", 12)]);
+        let part = table.part(BTreeMap::new());
+        assert_eq!((part.more, part.time), (true, vec![3500, 500]));
+        assert_eq!(part.series.len(), 1);
+        assert_eq!(part.series[0].values, [Some(10), Some(2)]);
+        assert!(table.part(BTreeMap::new()).time.is_empty());
+        table.halve();
+        table.add(5000, vec![reading("a", 20)]);
+        assert_eq!(table.part(BTreeMap::new()).time, [5000]);
+        let whole = table.message(BTreeMap::new());
+        assert_eq!((whole.more, whole.time), (false, vec![1000, 2500, 1500]));
     }
 
     #[test]

@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 use crate::engine::api::{Job, Libraries, Shared};
 use crate::metrics::MetricsLog;
 use crate::recording::member::{Member, Phase};
-use crate::recording::process::{Finished, Order, Report};
+use crate::recording::process::{Finished, Order, PartMessages, Report};
 use crate::recording::span::Span;
-use crate::resources::folding::Waiting;
-use crate::wire::events::{Event, Pid, ProfileHead};
+use crate::wire::events::{Event, Pid};
 use crate::wire::outcome::{Code, Failure, Outcome, Stage};
 use crate::wire::requests::{Chosen, Prepare};
 
@@ -23,6 +22,9 @@ const STEP_TIME: Duration = Duration::from_secs(26);
 /// The same from one result to the next, after the recorded time: ending perf takes at most 16 s, asking the JVM 12 s,
 /// and the agent may rest. The coordinator waits a minute.
 const END_TIME: Duration = Duration::from_secs(55);
+/// The metrics of a long recording are sent in parts that are so many times longer: their names take more room than
+/// their numbers.
+const METRICS_PARTS: f64 = 6.0;
 
 /// How far all of them are. The coordinator is informed when a step is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +38,7 @@ enum Step {
 pub trait EventSink {
     fn send_event(&mut self, event: &Event);
 
-    fn send_profiles(&mut self, profiles: Vec<(ProfileHead, Waiting)>);
+    fn send_part(&mut self, part: PartMessages);
 
     fn send_result(&mut self, over: Finished);
 }
@@ -54,9 +56,11 @@ pub struct Recordings {
     send: SendReport,
     /// Results from before the coordinator was informed that all have started.
     early: Vec<Finished>,
-    early_parts: Vec<(ProfileHead, Waiting)>,
+    early_parts: Vec<PartMessages>,
     left: Vec<String>,
     metrics: Option<MetricsLog>,
+    /// When a part of them is sent next. None: all are sent at the end.
+    metrics_due: Option<Instant>,
 }
 
 impl Recordings {
@@ -81,6 +85,7 @@ impl Recordings {
             early_parts: Vec::new(),
             left: Vec::new(),
             metrics: None,
+            metrics_due: None,
         };
         recordings.launch(request.processes, None);
         Ok(recordings)
@@ -174,6 +179,7 @@ impl Recordings {
             .iter()
             .filter_map(|member| member.limit)
             .chain(end)
+            .chain(self.metrics_due)
             .min()
     }
 
@@ -250,10 +256,8 @@ impl Recordings {
                 });
             }
             Report::Part(_) if given_up => {}
-            Report::Part(profiles) if self.step == Step::Start => {
-                self.early_parts.extend(profiles);
-            }
-            Report::Part(profiles) => sink.send_profiles(profiles),
+            Report::Part(part) if self.step == Step::Start => self.early_parts.push(part),
+            Report::Part(part) => sink.send_part(part),
             Report::Over(mut over) => {
                 // Results wait until all processes have started.
                 let early = member.phase == Phase::Running && self.step == Step::Start;
@@ -296,7 +300,23 @@ impl Recordings {
                 sink.send_event(&Event::Metrics(metrics));
             }
         }
+        self.give_metrics(sink);
         over
+    }
+
+    /// Send what was read since the last part, if it is time.
+    fn give_metrics(&mut self, sink: &mut impl EventSink) {
+        let Some(metrics) = &self.metrics else {
+            self.metrics_due = None;
+            return;
+        };
+        if self.metrics_due.is_some_and(|due| due <= Instant::now()) {
+            self.metrics_due = self.next_metrics();
+            let part = metrics.part();
+            if !part.time.is_empty() {
+                sink.send_event(&Event::Metrics(part));
+            }
+        }
     }
 
     /// All have started: the time begins.
@@ -312,7 +332,9 @@ impl Recordings {
         sink.send_event(&Event::Recording {
             processes: running + self.early.len(),
         });
-        sink.send_profiles(std::mem::take(&mut self.early_parts));
+        for part in self.early_parts.drain(..) {
+            sink.send_part(part);
+        }
         for result in self.early.drain(..) {
             sink.send_result(result);
         }
@@ -332,6 +354,12 @@ impl Recordings {
             self.span.left(),
             self.shared.clock_offset,
         ));
+        self.metrics_due = self.next_metrics();
+    }
+
+    fn next_metrics(&self) -> Option<Instant> {
+        let part = self.shared.sampling.part?;
+        Some(Instant::now() + Duration::from_secs_f64(METRICS_PARTS * part))
     }
 
     fn those(&self, phase: Phase) -> impl Iterator<Item = &Member> {

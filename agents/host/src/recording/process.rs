@@ -44,9 +44,14 @@ pub enum Report {
         past: Past,
     },
     /// A part of a recording that goes on.
-    Part(Vec<(ProfileHead, Waiting)>),
+    Part(PartMessages),
     /// The last one.
     Over(Box<Finished>),
+}
+
+pub struct PartMessages {
+    pub profiles: Vec<(ProfileHead, Waiting)>,
+    pub pauses: Option<Pauses>,
 }
 
 /// Any outcome may have profiles. `left` are paths that could not be deleted.
@@ -295,18 +300,38 @@ impl Recording<'_> {
         let Some(_one_at_a_time) = shared.folding.turn_now() else {
             return false;
         };
-        let Ok(Some(Part { folded, until })) = self.engine.part() else {
-            return true;
+        let profiles = match self.engine.part() {
+            Ok(Some(part)) => self.part_profiles(engine, clock, part),
+            Ok(None) | Err(_) => Vec::new(),
         };
-        let of_part = clock.part(until);
-        for note in folded.notes {
-            self.note_once(note);
-        }
-        match self.messages(engine, &of_part, folded.profiles, true) {
-            Ok(profiles) => send(Report::Part(profiles)),
-            Err(lost) => self.note_once(Note::of(lost)),
+        let pauses = self.take_pauses(true).filter(|it| !it.end.is_empty());
+        if pauses.is_some() || !profiles.is_empty() {
+            send(Report::Part(PartMessages { profiles, pauses }));
         }
         true
+    }
+
+    fn part_profiles(
+        &mut self,
+        engine: &'static str,
+        clock: &mut Clock,
+        part: Part,
+    ) -> Vec<(ProfileHead, Waiting)> {
+        for note in part.folded.notes {
+            self.note_once(note);
+        }
+        let clock = clock.part(part.until);
+        let profiles = self.messages(engine, &clock, part.folded.profiles, true);
+        profiles.unwrap_or_else(|lost| {
+            self.note_once(Note::of(lost));
+            Vec::new()
+        })
+    }
+
+    fn take_pauses(&mut self, more: bool) -> Option<Pauses> {
+        let (pid, offset) = (self.job.chosen.pid, self.job.shared.clock_offset);
+        let pauses = self.pauses.as_mut();
+        pauses.map(|pauses| pauses.take(pid, offset, more))
     }
 
     /// Parts have the same notes again.
@@ -400,10 +425,7 @@ impl Recording<'_> {
         Ok(Finished {
             raw: self.raw(),
             profiles,
-            pauses: self.pauses.take().map(|pauses| {
-                let job = self.job;
-                pauses.finish(job.chosen.pid, job.shared.clock_offset)
-            }),
+            pauses: self.take_pauses(false),
             outcome: Outcome {
                 ended: self.ended,
                 seconds: self.ended.map(|_| whole.seconds),

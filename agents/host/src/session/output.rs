@@ -15,7 +15,7 @@ use crate::os::audit;
 use crate::os::files::is_ready;
 use crate::os::lease;
 use crate::recording::group::EventSink;
-use crate::recording::process::Finished;
+use crate::recording::process::{Finished, PartMessages};
 use crate::resources::folding::Waiting;
 use crate::session::backlog::{Backlog, Chunk};
 use crate::wire::events::{Event, ProfileHead};
@@ -157,6 +157,12 @@ impl Output {
         }
     }
 
+    fn send_profiles(&mut self, profiles: Vec<(ProfileHead, Waiting)>) {
+        for (head, bytes) in profiles {
+            self.send_with(&Event::Profile(head), Chunk::Result(bytes));
+        }
+    }
+
     fn put(&mut self, event: &Event, payload: Option<Chunk>) {
         let Some(line) = line(event) else {
             return;
@@ -224,9 +230,10 @@ impl EventSink for Output {
         self.send(event);
     }
 
-    fn send_profiles(&mut self, profiles: Vec<(ProfileHead, Waiting)>) {
-        for (head, bytes) in profiles {
-            self.send_with(&Event::Profile(head), Chunk::Result(bytes));
+    fn send_part(&mut self, part: PartMessages) {
+        self.send_profiles(part.profiles);
+        if let Some(pauses) = part.pauses {
+            self.send(&Event::Pauses(pauses));
         }
     }
 

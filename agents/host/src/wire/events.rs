@@ -186,10 +186,12 @@ pub struct RawHead {
     pub size: u64,
 }
 
-/// When a process stood still for its garbage collectors. The three lists belong together.
+/// When a process stood still for its garbage collectors, since the message before. The three lists belong together.
 #[derive(Debug, Default, Serialize)]
 pub struct Pauses {
     pub pid: i32,
+    /// The recording goes on, and others may follow.
+    pub more: bool,
     /// The names of the process's collectors.
     pub collectors: Vec<String>,
     /// The number of each pause's collector.
@@ -203,9 +205,11 @@ pub struct Pauses {
 }
 
 /// What the host published during a recording. `time`: the first reading in microseconds since 1970 by the
-/// coordinator's clock, then differences. `every`: seconds between two readings. `facts`: numbers for formulas.
+/// coordinator's clock, then differences. `every`: seconds between two readings. `facts`: numbers for formulas. `more`:
+/// these are the last ones of a recording that goes on.
 #[derive(Debug, Serialize)]
 pub struct Metrics {
+    pub more: bool,
     pub every: f64,
     pub time: Vec<i64>,
     pub facts: BTreeMap<&'static str, u64>,

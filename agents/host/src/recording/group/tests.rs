@@ -30,6 +30,7 @@ fn recordings(step: Step, phases: &[Phase]) -> Recordings {
         early_parts: Vec::new(),
         left: Vec::new(),
         metrics: None,
+        metrics_due: None,
     }
 }
 
@@ -82,7 +83,7 @@ struct Nobody;
 impl EventSink for Nobody {
     fn send_event(&mut self, _: &Event) {}
 
-    fn send_profiles(&mut self, _: Vec<(ProfileHead, Waiting)>) {}
+    fn send_part(&mut self, _: PartMessages) {}
 
     fn send_result(&mut self, _: Finished) {}
 }
@@ -92,7 +93,7 @@ struct Ends(Vec<Option<Ended>>);
 impl EventSink for Ends {
     fn send_event(&mut self, _: &Event) {}
 
-    fn send_profiles(&mut self, _: Vec<(ProfileHead, Waiting)>) {}
+    fn send_part(&mut self, _: PartMessages) {}
 
     fn send_result(&mut self, over: Finished) {
         self.0.push(over.outcome.ended);
@@ -180,7 +181,7 @@ impl EventSink for Sent {
         });
     }
 
-    fn send_profiles(&mut self, _: Vec<(ProfileHead, Waiting)>) {}
+    fn send_part(&mut self, _: PartMessages) {}
 
     fn send_result(&mut self, over: Finished) {
         self.0.push(("over", over.outcome.pid.unwrap()));
