@@ -66,7 +66,7 @@ pub trait Engine {
         None
     }
 
-    /// The CPU time of other processes whose samples are in the profile. Called after `stop`.
+    /// The CPU time of other processes whose samples are in the profile, without that of parts. Called after `stop`.
     fn more_cpu_seconds(&self) -> f64 {
         0.0
     }
@@ -192,6 +192,8 @@ pub enum Stopped {
 pub struct Part {
     pub folded: Folded,
     pub until: i64,
+    /// The CPU time of other processes whose samples are in it.
+    pub more_cpu_seconds: f64,
 }
 
 /// The profiles of a recording.

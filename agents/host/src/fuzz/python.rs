@@ -34,7 +34,7 @@ pub fn python_child(mut bytes: &[u8]) {
                 let notes = totals.stops.map(|stops| stops.notes());
                 assert!(notes.is_none_or(|notes| notes.len() <= 2));
             }
-            Message::Profiles { profiles } => {
+            Message::Profiles { profiles } | Message::Part { profiles, .. } => {
                 let events = &events[..profiles.len().min(events.len())];
                 let Ok(profiles) = read_profiles(&mut bytes, &profiles, events, &limits) else {
                     continue;

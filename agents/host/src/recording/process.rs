@@ -320,7 +320,8 @@ impl Recording<'_> {
         for note in part.folded.notes {
             self.note_once(note);
         }
-        let clock = clock.part(part.until);
+        let mut clock = clock.part(part.until);
+        clock.cpu_seconds += part.more_cpu_seconds;
         let profiles = self.messages(engine, &clock, part.folded.profiles, true);
         profiles.unwrap_or_else(|lost| {
             self.note_once(Note::of(lost));

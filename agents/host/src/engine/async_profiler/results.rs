@@ -66,7 +66,11 @@ pub(super) fn fold_part(
     if !recorder.jvm.shared.sampling.keep_raw {
         recorder.jvm.forget(&file, to);
     }
-    Ok(Some(Part { folded, until }))
+    Ok(Some(Part {
+        folded,
+        until,
+        more_cpu_seconds: 0.0,
+    }))
 }
 
 /// Fold what the parts did not have. `slices`: for which part of the job samples were taken.

@@ -135,16 +135,29 @@ fn serve(order: &Order, work: Result<(Member, Forks), Failure>) -> io::Result<()
     let limit = Duration::from_secs_f64(order.duration) + LEASE;
     lease::show(Instant::now() + limit);
     let mut work = Work::of(order, member, forks, Pace::new(cores));
-    work.run(&commands, Instant::now() + limit, || {
-        write_message(&mut out, &Message::Alive)
-    })?;
+    let end = Instant::now() + limit;
+    work.begin();
+    while work.run(&commands, end, || write_message(&mut out, &Message::Alive))? {
+        let forked_ticks = work.forked_ticks();
+        let profiles = work.profiles().map_err(io::Error::other)?;
+        send(&mut out, profiles, |profiles| Message::Part {
+            forked_ticks,
+            profiles,
+        })?;
+    }
     write_message(&mut out, &Message::Over(work.totals()))?;
     let profiles = work.profiles().map_err(io::Error::other)?;
-    send(&mut out, profiles)
+    send(&mut out, profiles, |profiles| Message::Profiles {
+        profiles,
+    })
 }
 
 /// The agent reads this when it is the recording's turn.
-fn send(out: &mut impl io::Write, profiles: Vec<(u64, Profile)>) -> io::Result<()> {
+fn send(
+    out: &mut impl io::Write,
+    profiles: Vec<(u64, Profile)>,
+    message: impl FnOnce(Vec<Head>) -> Message,
+) -> io::Result<()> {
     let mut written = Vec::new();
     for (interval, profile) in profiles {
         let mut bytes = Vec::new();
@@ -157,8 +170,7 @@ fn send(out: &mut impl io::Write, profiles: Vec<(u64, Profile)>) -> io::Result<(
         interval: *interval,
         size: bytes.len() as u64,
     });
-    let profiles = heads.collect();
-    write_message(out, &Message::Profiles { profiles })?;
+    write_message(out, &message(heads.collect()))?;
     for (_, bytes) in written {
         out.write_all(&bytes)?;
     }

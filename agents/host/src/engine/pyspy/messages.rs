@@ -1,7 +1,7 @@
 //! What the agent and its child for one Python process write to each other.
 //!
 //! The agent writes an order, a line of JSON, and then commands, a word each. The child writes messages: JSON, with its
-//! length before it. After the message `Profiles` the profiles follow. The child has read what a hostile process made,
+//! length before it. After the messages `Part` and `Profiles` the profiles follow. The child has read what a hostile process made,
 //! so nothing that it writes is trusted.
 
 use std::io::{self, Read, Write};
@@ -64,6 +64,8 @@ impl Order {
 pub enum Command {
     /// Sample, with so many processors on average.
     Start(f64),
+    /// Send what was sampled since the last part, and go on.
+    Part,
     Stop,
 }
 
@@ -71,6 +73,7 @@ impl Command {
     pub fn line(&self) -> String {
         match self {
             Self::Start(cores) => format!("start {cores}\n"),
+            Self::Part => "part\n".to_owned(),
             Self::Stop => "stop\n".to_owned(),
         }
     }
@@ -78,6 +81,7 @@ impl Command {
     pub fn of(line: &str) -> Option<Self> {
         match line.split_once(' ') {
             Some(("start", cores)) => cores.parse().ok().map(Self::Start),
+            _ if line == "part" => Some(Self::Part),
             _ => (line == "stop").then_some(Self::Stop),
         }
     }
@@ -96,6 +100,11 @@ pub enum Message {
     },
     /// It is sampled; about once a second.
     Alive,
+    /// What was sampled since the last part. It goes on.
+    Part {
+        forked_ticks: u64,
+        profiles: Vec<Head>,
+    },
     /// It is not sampled any more.
     Over(Totals),
     Profiles {
@@ -112,7 +121,7 @@ pub struct Totals {
     /// How often stacks were read, and how often they could not be.
     pub reads: u64,
     pub errors: u64,
-    /// The CPU time of processes that it forked, which are sampled too.
+    /// The CPU time of processes that it forked, which are sampled too, without that of parts.
     pub forked_ticks: u64,
     /// If native frames are wanted.
     pub stops: Option<Stops>,

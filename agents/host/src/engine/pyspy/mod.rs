@@ -26,15 +26,17 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::param::clock_ticks_per_second;
 
-use self::messages::{read_profiles, Command, Event, Message, Order, Totals};
+use self::messages::{read_profiles, Command, Event, Head, Message, Order, Totals};
 use self::python::no_python;
 use self::reader::Reader;
 use crate::discovery::find::PARENT;
 use crate::engine::api::{
-    fraction, share, Engine, Folded, Job, Note, Prepared, Raw, Shared, Started, Stopped,
+    fraction, share, Engine, EventProfile, Folded, Job, Note, Part, Prepared, Raw, Shared, Started,
+    Stopped,
 };
 use crate::engine::perf::events::OF_ASYNC_PROFILER;
 use crate::jvm::preflight::Findings;
+use crate::os::lease::since_1970;
 use crate::os::proc::stat;
 use crate::os::proc::target::Target;
 use crate::resources::children;
@@ -232,6 +234,26 @@ impl PySpy {
         }
         Ok(())
     }
+
+    /// The profiles that follow a message. If they cannot be used, nothing more is read.
+    fn read(&mut self, profiles: &[Head]) -> Result<Vec<EventProfile>, Failure> {
+        let limits = Limits {
+            pprof_bytes: self.shared.limits.memory_part(SENT),
+            cells: self.order.cells.saturating_mul(2),
+            rows: self.order.rows.saturating_mul(2),
+            ..Limits::default()
+        };
+        let reader = self.reader.get_mut();
+        let read = read_profiles(reader.bytes(SEND), profiles, &self.events, &limits);
+        read.map_err(|wrong| {
+            reader.lost(&std::io::ErrorKind::InvalidData.into());
+            let reason = format!(
+                "the profile of process {} cannot be used: {wrong}",
+                self.target.pid
+            );
+            Failure::plain(reason).coded(Code::DamagedRecording)
+        })
+    }
 }
 
 impl Engine for PySpy {
@@ -259,6 +281,34 @@ impl Engine for PySpy {
             .or_else(|| self.shared.limits.refuse_child(child).err())
     }
 
+    fn part(&mut self) -> Result<Option<Part>, Failure> {
+        self.look()?;
+        if self.totals.get_mut().is_some() {
+            return Ok(None);
+        }
+        let reader = self.reader.get_mut();
+        reader.command(&Command::Part);
+        let until = since_1970().as_micros() as i64;
+        match reader.next(LAST)? {
+            Message::Part {
+                forked_ticks,
+                profiles,
+            } => Ok(Some(Part {
+                folded: Folded {
+                    profiles: self.read(&profiles)?,
+                    notes: Vec::new(),
+                },
+                until,
+                more_cpu_seconds: seconds(forked_ticks),
+            })),
+            Message::Over(over) => {
+                *self.totals.get_mut() = Some(over);
+                Ok(None)
+            }
+            _ => Err(reader.lost(&std::io::ErrorKind::InvalidData.into())),
+        }
+    }
+
     fn stop(&mut self) -> Result<Stopped, Failure> {
         self.look()?;
         let reader = self.reader.get_mut();
@@ -278,12 +328,8 @@ impl Engine for PySpy {
     }
 
     fn more_cpu_seconds(&self) -> f64 {
-        let ticks = self
-            .totals
-            .borrow()
-            .as_ref()
-            .map_or(0, |it| it.forked_ticks);
-        ticks as f64 / clock_ticks_per_second() as f64
+        let totals = self.totals.borrow();
+        seconds(totals.as_ref().map_or(0, |it| it.forked_ticks))
     }
 
     fn fold(&mut self, _stopped: Stopped) -> Result<Folded, Failure> {
@@ -296,26 +342,11 @@ impl Engine for PySpy {
             .with("share", fraction(totals.errors, totals.reads))
         });
         let native = totals.stops.as_ref().map(native::Stops::notes);
-        let limits = Limits {
-            pprof_bytes: self.shared.limits.memory_part(SENT),
-            cells: self.order.cells.saturating_mul(2),
-            rows: self.order.rows.saturating_mul(2),
-            ..Limits::default()
-        };
         let reader = self.reader.get_mut();
         let profiles = match reader.next(SEND)? {
-            Message::Profiles { profiles } => {
-                read_profiles(reader.bytes(SEND), &profiles, &self.events, &limits)
-            }
+            Message::Profiles { profiles } => self.read(&profiles)?,
             _ => return Err(reader.lost(&std::io::ErrorKind::InvalidData.into())),
         };
-        let profiles = profiles.map_err(|wrong| {
-            let reason = format!(
-                "the profile of process {} cannot be used: {wrong}",
-                self.target.pid
-            );
-            Failure::plain(reason).coded(Code::DamagedRecording)
-        })?;
         Ok(Folded {
             profiles,
             notes: lost.into_iter().chain(native.unwrap_or_default()).collect(),
@@ -339,6 +370,10 @@ impl Engine for PySpy {
 fn frame(frame: &Frame) -> String {
     let name = python_frame(&frame.name, &frame.filename);
     name.chars().take(LONGEST_NAME).collect()
+}
+
+fn seconds(ticks: u64) -> f64 {
+    ticks as f64 / clock_ticks_per_second() as f64
 }
 
 fn not_recorded() -> Failure {

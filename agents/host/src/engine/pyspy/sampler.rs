@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::mem::{replace, take};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -43,16 +44,17 @@ pub struct Event {
 /// What a recording has taken.
 struct Samples {
     events: Vec<Sampled>,
+    /// The begin of this part of it, and the same in microseconds since 1970.
     begin: Instant,
-    /// Microseconds since 1970 at the begin.
     start: i64,
-    seconds: f64,
+    /// The most rows of times of an event.
+    rows: usize,
     /// How often stacks were read, and how often they could not be.
     reads: u64,
     errors: u64,
     process_ended: bool,
     full: bool,
-    /// The CPU time of processes that it forked, which are sampled too.
+    /// The CPU time of processes that it forked, which are sampled too, and have ended.
     forked_ticks: u64,
     /// If native frames are wanted.
     native: Option<Native>,
@@ -84,6 +86,8 @@ pub struct Work {
     samples: Samples,
     /// The process that was chosen.
     own: i32,
+    /// The CPU time of processes that it forked that was returned.
+    forked_given: u64,
     /// That process, and those that it forked.
     members: Vec<Member>,
     forks: Forks,
@@ -99,6 +103,7 @@ impl Work {
         Self {
             samples: Samples::begin(order),
             own: order.pid,
+            forked_given: 0,
             members: vec![member],
             forks,
             groups: HashMap::new(),
@@ -108,23 +113,27 @@ impl Work {
         }
     }
 
-    /// Sample until there is a command, or until `end`. `sign` is called about once a second.
+    /// What its processes did before does not count.
+    pub fn begin(&mut self) {
+        self.forks.begin();
+    }
+
+    /// Sample until there is a command, or until `end`. `sign` is called about once a second. True: a part is wanted.
     pub fn run(
         &mut self,
         commands: &Receiver<Command>,
         end: Instant,
         mut sign: impl FnMut() -> io::Result<()>,
-    ) -> io::Result<()> {
-        self.forks.begin();
+    ) -> io::Result<bool> {
         let mut signed = Instant::now();
         loop {
             let next = self.samples.events.iter().map(|event| event.next).min();
             let next = next.unwrap_or(end).min(end).min(signed + SIGN);
             let left = next.saturating_duration_since(Instant::now());
-            if commands.recv_timeout(left).err() != Some(RecvTimeoutError::Timeout)
-                || Instant::now() >= end
-            {
-                break;
+            match commands.recv_timeout(left) {
+                Ok(Command::Part) => return Ok(true),
+                Err(RecvTimeoutError::Timeout) if Instant::now() < end => {}
+                _ => return Ok(false),
             }
             if signed.elapsed() >= SIGN {
                 signed = Instant::now();
@@ -134,36 +143,42 @@ impl Work {
             let due = self.samples.due(Instant::now());
             if !self.sample_all(&due) {
                 self.samples.process_ended = true;
-                break;
+                return Ok(false);
             }
             let events = self.samples.events.iter();
             let nodes = events.map(|event| event.profile.node_count());
             if nodes.sum::<usize>() * 2 > self.cells {
                 self.samples.full = true;
-                break;
+                return Ok(false);
             }
         }
-        self.samples.seconds = self.samples.begin.elapsed().as_secs_f64();
-        let forked = self.members.iter().filter(|it| it.spy.pid != self.own);
-        self.samples.forked_ticks += forked.map(|it| it.tasks.cpu_ticks).sum::<u64>();
-        Ok(())
     }
 
-    pub fn totals(&self) -> Totals {
+    /// The CPU time of processes that it forked, since the last call.
+    pub fn forked_ticks(&mut self) -> u64 {
+        let forked = self.members.iter().filter(|it| it.spy.pid != self.own);
+        let live = forked.map(|it| it.tasks.cpu_ticks).sum::<u64>();
+        let all = self.samples.forked_ticks + live;
+        let given = replace(&mut self.forked_given, all);
+        all.saturating_sub(given)
+    }
+
+    pub fn totals(&mut self) -> Totals {
+        let forked_ticks = self.forked_ticks();
         let samples = &self.samples;
         Totals {
             process_ended: samples.process_ended,
             full: samples.full,
             reads: samples.reads,
             errors: samples.errors,
-            forked_ticks: samples.forked_ticks,
+            forked_ticks,
             stops: samples.native.as_ref().map(Native::stops),
         }
     }
 
-    /// What a sample stands for, and the profile, of each event.
-    pub fn profiles(self) -> flamegraph::Result<Vec<(u64, Profile)>> {
-        self.samples.profiles()
+    /// What a sample stands for, and the profile, of each event: of what was sampled since the last call.
+    pub fn profiles(&mut self) -> flamegraph::Result<Vec<(u64, Profile)>> {
+        self.samples.take()
     }
 
     /// False: the process that was chosen has ended.
@@ -171,7 +186,7 @@ impl Work {
         let appeared = self.forks.appeared().into_iter();
         let appeared = appeared.map(|(spy, tasks)| Member::of(spy, tasks));
         self.members.extend(appeared);
-        let mut members = std::mem::take(&mut self.members);
+        let mut members = take(&mut self.members);
         members.retain_mut(|member| {
             let tasks = member.tasks.read();
             match &tasks {
@@ -357,7 +372,7 @@ impl Samples {
             events: order.events().into_iter().map(of_event).collect(),
             begin,
             start: since_1970().as_micros() as i64,
-            seconds: 0.0,
+            rows,
             reads: 0,
             errors: 0,
             process_ended: false,
@@ -405,22 +420,30 @@ impl Samples {
         }
     }
 
-    fn profiles(self) -> flamegraph::Result<Vec<(u64, Profile)>> {
-        let (start, seconds, slices) = (self.start, self.seconds, self.slices);
-        let profile = |mut sampled: Sampled| {
+    fn take(&mut self) -> flamegraph::Result<Vec<(u64, Profile)>> {
+        let (seconds, start, rows) = (self.begin.elapsed().as_secs_f64(), self.start, self.rows);
+        let slices = take(&mut self.slices).all;
+        self.begin = Instant::now();
+        self.start = since_1970().as_micros() as i64;
+        let profile = |sampled: &mut Sampled| {
+            let (taken, reads) = (take(&mut sampled.taken), take(&mut sampled.reads));
+            let empty = Profile::new(value_types(sampled.event.name));
+            let mut profile = replace(&mut sampled.profile, empty);
             let mut interval = sampled.event.every.as_nanos() as u64;
-            if sampled.is_wall() && sampled.taken > 0 {
+            if sampled.is_wall() && taken > 0 {
                 // A sample stands for the time between two reads, which a busy agent makes longer.
-                interval = (seconds * 1e9 / sampled.reads as f64) as u64;
-                let total = sampled.taken.saturating_mul(interval) as i64;
-                sampled.profile = sampled.profile.with_total(1, total)?;
+                interval = (seconds * 1e9 / reads as f64) as u64;
+                let total = taken.saturating_mul(interval) as i64;
+                profile = profile.with_total(1, total)?;
             }
             let times = sampled.times.as_mut();
-            let times = times.map(|times| times.times(0, start, slices.all.clone(), Some));
-            sampled.profile.set_times(times);
-            Ok((interval, sampled.profile))
+            profile.set_times(times.map(|times| {
+                let mut times = replace(times, TimesBuilder::new(rows, 1));
+                times.times(0, start, slices.clone(), Some)
+            }));
+            Ok((interval, profile))
         };
-        self.events.into_iter().map(profile).collect()
+        self.events.iter_mut().map(profile).collect()
     }
 }
 
