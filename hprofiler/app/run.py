@@ -150,7 +150,7 @@ def _when_true(
 
     waiting = _waiting(request, trigger, reach, listener)
     waiting.run(request.patience)
-    fired = waiting.the_fired(request.patience)
+    fired = waiting.the_fired()
     listener(HostProgress("", "trigger"))
     listener(HostProgress("", "stop", fired_text(fired)))
     located = request.located
@@ -180,14 +180,14 @@ def _until_true(
     worker.start()
 
     def fired() -> Fired | None:
-        waiting.stop.finish()
+        waiting.end()
         worker.join(_LAST_LOOK)
-        return waiting.fired if stop.asked or stop.signal else waiting.the_fired(request.sampling.duration)
+        return waiting.fired if stop.asked or stop.signal else waiting.the_fired()
 
     try:
         yield fired
     finally:
-        waiting.stop.finish()
+        waiting.end()
 
 
 def _waiting(request: RunRequest, trigger: Trigger, reach: Reach, listener: Listener) -> Waiting:

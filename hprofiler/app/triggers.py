@@ -53,6 +53,8 @@ class Waiting:
         self.fired: Fired | None = None
         self.why_not = ""
         self.stop = Stop()
+        self._began = time.monotonic()
+        self._is_ended = False
         self._trigger = trigger
         self._located = located
         self._selector = selector
@@ -75,15 +77,21 @@ class Waiting:
         else:
             self._watch(seconds)
 
-    def the_fired(self, seconds: float) -> Fired:
-        """What made the condition true. Raises NotFired if it was not, in so many seconds."""
+    def end(self) -> None:
+        """Wait no longer. From any thread."""
+        self._is_ended = True
+        self.stop.finish()
+
+    def the_fired(self) -> Fired:
+        """What made the condition true. Raises NotFired if it was not until now."""
         if self.fired:
             return self.fired
         what = f"nothing was recorded: '{self._trigger}' was not true"
         if self.stop.signal:
             raise NotFired(f"{what} before the interrupt", signal=self.stop.signal)
+        waited = duration(round(time.monotonic() - self._began, 1))
         last = f"last seen: {self._shown}" if self._shown else ""
-        raise NotFired(f"{what}: {self.why_not or f'it was waited for {duration(seconds)}'}", last)
+        raise NotFired(f"{what}: {self.why_not or f'it was waited for {waited}'}", last)
 
     def _show(self, text: str) -> None:
         self._shown = text
@@ -110,10 +118,9 @@ class Waiting:
             located.hosts, self._selector, self._reach, self._read, listen, self.stop, following=following
         )
         failed = [one for host in found for one in host.outcomes if one.status is Status.FAILED]
-        if timer.is_alive() and len(failed) >= len(found):
-            self.why_not = some([f"{one.where}: {one.reason}" for one in failed], 1, "failures")
-        elif timer.is_alive():
-            self.why_not = "the job is over"
+        if timer.is_alive() and not self._is_ended:
+            failures = [f"{one.where}: {one.reason}" for one in failed]
+            self.why_not = some(failures, 1, "failures") if len(failed) >= len(found) else "the job is over"
         timer.cancel()
 
     def _read(self, reading: HostReading) -> None:

@@ -165,6 +165,8 @@ def _plan(spark: object, words: Sequence[str]) -> _Plan:
         options.host_map = ",".join(filter(None, (options.host_map, f"{host}={HERE}")))
     if options.slices != "none" and not options.no_timeline:
         options.spark = options.spark or session.page
+    if options.when is not None:
+        raise UsageError("--when is not for a notebook: a block is recorded while it runs", "leave it out")
     selector, sampling = _with_workers(chosen.selector(options), session, words), chosen.sampling(options)
     chosen.print_cautions(sampling)
     located = _with_driver(chosen.target(options), session)

@@ -46,6 +46,7 @@ class Window:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._kept: dict[Path, list[_Part]] = {}
+        self._ended: dict[tuple[str, int], float] = {}
         self._lock = threading.Lock()
 
     def add(self, parts: Parts, arrived: Path, recording: Recording) -> None:
@@ -62,7 +63,12 @@ class Window:
             file.path.unlink(missing_ok=True)
 
     def figures(self, folder: RunFolder, hosts: Iterable[HostRecord]) -> list[HostRecord]:
-        """The hosts with the figures of what is kept."""
+        """The hosts with the figures of what is kept. Called often, it notes when processes ended."""
+        hosts = tuple(hosts)
+        for host in hosts:
+            for one in host.outcomes:
+                if one.gone and one.pid is not None:
+                    self._ended.setdefault((host.name, one.pid), time.monotonic())
 
         def kept(host: HostRecord, one: Recording) -> Recording:
             with self._lock:
@@ -88,23 +94,29 @@ class Window:
         end = max(_end(one) for one in known if one.times)
         start = max(end - round(self.seconds * 1e6), min(begins))  # it may have lasted for less
         recorded = max(one.ended for host in hosts for one in host.recordings)
-        return Kept(tuple(self._cut_host(folder, host, start) for host in hosts), start, recorded)
+        began = time.monotonic() - (time.time() - start / 1e6)
+        return Kept(tuple(self._cut_host(folder, host, start, began) for host in hosts), start, recorded)
 
-    def _cut_host(self, folder: RunFolder, host: HostRecord, start: int) -> HostRecord:
+    def _cut_host(self, folder: RunFolder, host: HostRecord, start: int, began: float) -> HostRecord:
+        """`began` is the start by the clock of arrivals."""
         recordings = []
         for one in host.recordings:
             path = folder.profile_path(host.name, one.pid, one.event)
             parts: Sequence[_Part] = self._kept.get(path, ())
-            kept = list(_cut_parts(path, parts, start))
+            kept = list(_cut_parts(path, parts, start, began))
             if kept:
                 first = kept[0].times.start if kept[0].times and kept[0] is parts[0].recording else start
                 recordings.append(replace(_last_of(one, kept), joined=max(0, first - start) / 1e6))
+            else:
+                with suppress(OSError):  # other events may be there
+                    path.parent.rmdir()
         metrics = folder.metrics_path(host.name)
         if is_file(metrics):
             with suppress(RunFolderError):  # the report says that they cannot be read
                 write_metrics(metrics, read_metrics(metrics).since(start))
         known = {one.pid: one for one in recordings}
-        gone = host.recorded - known.keys()
+        ended = {pid for (name, pid), when in self._ended.items() if name == host.name and when < began}
+        gone = (host.recorded | ended) - known.keys()
         outcomes = tuple(
             replace(one, seconds=min(one.seconds, known[one.pid].seconds))
             if one.seconds is not None and one.pid in known
@@ -129,10 +141,11 @@ def _last_of(one: Recording, kept: Sequence[Recording]) -> Recording:
     )
 
 
-def _cut_parts(profile: Path, kept: Sequence[_Part], start: int) -> Iterator[Recording]:
+def _cut_parts(profile: Path, kept: Sequence[_Part], start: int, began: float) -> Iterator[Recording]:
     for file, part in zip(Parts(profile).files, kept, strict=True):
         one = part.recording
-        if one.times and _end(one) <= start:
+        is_old = _end(one) <= start if one.times else part.arrived <= began
+        if is_old:
             file.path.unlink()
         elif one.times and one.times.start < start:
             yield _cut_part(file.path, one, start)

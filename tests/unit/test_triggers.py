@@ -82,23 +82,30 @@ def test_conditions_without_sense(text: str, why: str) -> None:
 
 # What hosts say
 
-WATCHED = """
-hello()
-found(7, 8)
-import itertools
-for second in itertools.count():
-    request = read()
-    if request["type"] == "bye":
-        break
-    if request["type"] == "find":
-        say("found", searched=9, processes=[process(7), process(8)], ignored=[]); continue
+USES = """
+def watched(request):
+    second = 0
     ticks = lambda pid, each: dict(of="process", id=str(pid), name="user_ticks", kind="counter", unit="ticks",
                                    values=[second * each, each])
-    say("metrics", every=1.0, time=[int(1e6 * second) + 1, 1000000], facts=dict(ticks_per_second=100),
-        series=[ticks(7, 50), ticks(8, 300 if second > 8 else 10)])
+    while request["type"] != "bye":
+        if request["type"] == "find":
+            say("found", searched=9, processes=[process(7), process(8)], ignored=[])
+        else:
+            say("metrics", every=1.0, time=[1000000 * second + 1, 1000000], facts=dict(ticks_per_second=100),
+                series=[ticks(7, 50), ticks(8, 300 if second > 8 else 10)])
+            second += 1
+        request = read()
+def records():
+    say("ready", processes=[dict(pid=7), dict(pid=8)]); recording(7, 8)
+    for pid in (7, 8): profile(pid, PROFILE); outcome(pid)
+    say("done", left=[]); read()
+hello(); found(7, 8)
 """
-RECORDED = "prepared(7, 8); recording(7, 8)\nfor pid in (7, 8): profile(pid, PROFILE); outcome(pid)\n"
-RECORDED += 'say("done", left=[]); read()'
+"""Process 8 takes 3 cores from second 9 on, before it hardly any; process 7 takes half a core."""
+WATCHED = f"{USES}watched(read())"
+RECORDED = f"{USES}read(); records()"
+BOTH = f"{USES}request = read()\nwatched(request) if request['type'] == 'watch' else records()"
+"""Whatever the session is for."""
 
 
 @pytest.fixture(autouse=True)
@@ -108,13 +115,13 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def watched_then_recorded(folder: Path) -> str:
     """An agent that is watched first; the next one records."""
-    then, flag = f"hello(); found(7, 8); {RECORDED}", folder / "watched"
+    flag = folder / "watched"
     once = f"import pathlib\nflag = pathlib.Path({str(flag)!r})\nbefore = flag.exists()\nflag.touch()\n"
-    return f"{once}exec({then!r} if before else {WATCHED!r})"
+    return f"{once}exec({RECORDED!r} if before else {WATCHED!r})"
 
 
 def test_a_run_begins_when_a_process_has_used_so_many_cores(fleet: MakeFleet, tmp_path: Path) -> None:
-    """Process 8 takes 3 cores from second 9 on: in five seconds these are more than 2 in the mean."""
+    """In five seconds of 3 cores or hardly any, these are more than 2 in the mean."""
     hosts = fleet(one=watched_then_recorded(tmp_path))
     shown: list[HostProgress] = []
     hosts.listener = shown.append
@@ -138,7 +145,7 @@ def test_a_run_begins_when_a_process_has_used_so_many_cores(fleet: MakeFleet, tm
 
 def test_what_is_never_true_leaves_nothing(fleet: MakeFleet, tmp_path: Path) -> None:
     hosts = fleet(one=WATCHED)
-    with pytest.raises(NotFired, match="'cpu > 5' was not true: it was waited for 1 s") as caught:
+    with pytest.raises(NotFired, match="'cpu > 5' was not true: it was waited for 1") as caught:
         hosts.run(tmp_path / "run", trigger=Trigger.of("cpu > 5"), patience=1.0)
     assert caught.value.remedy.startswith("last seen: cpu ") and not (tmp_path / "run").exists()
     assert main_code(caught.value) == 4
@@ -148,6 +155,14 @@ def main_code(error: HprofilerError) -> int:
     from hprofiler.cli import exit_code
 
     return exit_code(error)
+
+
+def test_a_recording_whose_condition_was_never_true_is_not_kept(fleet: MakeFleet, tmp_path: Path) -> None:
+    """Two sessions on the host: one is watched, one records until the end of its time."""
+    hosts = fleet(one=BOTH)
+    with pytest.raises(NotFired, match="was not true: it was waited for"):
+        hosts.run(tmp_path / "run", trigger=Trigger.of("cpu > 50"), keep_last=60.0)
+    assert not (tmp_path / "run").exists()
 
 
 def test_hosts_that_all_fail_end_the_wait(fleet: MakeFleet, tmp_path: Path) -> None:
@@ -248,7 +263,7 @@ def test_a_run_begins_when_the_driver_says_so(
     def get(path: str, parameters: Mapping[str, str]) -> tuple[object, str | None]:
         return ANSWERS[path], "Thu, 26 Nov 2026 11:50:00 GMT"
 
-    hosts = fleet(one=f"hello(); found(7, 8); {RECORDED}")
+    hosts = fleet(one=RECORDED)
     request = hosts.request(tmp_path / "run", located=hosts.located(driver=SparkDriver("app-1", get)))
     run(replace(request, trigger=Trigger.of(condition), patience=60.0), hosts.reach, hosts.listener)
     fired = RunFolder.open(tmp_path / "run").record.trigger
@@ -280,7 +295,8 @@ def part(begin: float, *seconds: float) -> Iterator[bytes]:
 
 
 def test_the_last_seconds_of_each_process_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the last 20 s: process 7 is cut in the middle of a part, 8 ended before, 9 came later."""
+    """Of the last 20 s: process 7 is cut in the middle of a part; 8, and 6 without samples, ended before; 9
+    came later. Of two that could not be recorded, 4 had ended before, too."""
     clock = FakeClock(monkeypatch)
     folder = RunFolder.create(tmp_path / "run")
     kept = Window(20.0)
@@ -293,20 +309,28 @@ def test_the_last_seconds_of_each_process_are_kept(tmp_path: Path, monkeypatch: 
         one = Recording(process(pid), "cpu", "async-profiler", "ctimer", 10**7, samples, length, 0.04)
         one = replace(one, age=100.0, cpu_before=3.0)
         clock.now = at + length
-        came = sink.profile(HOST, one, part(begin + at, *seconds), more)
+        # Where there are no samples, their times may be those of the host.
+        data = part(begin + at, *seconds) if seconds else part(1.0)
+        came = sink.profile(HOST, one, data, more)
         before = recordings.get(pid)
         recordings[pid] = before.with_part(came) if before else came
 
     for at in (0.0, 10.0, 20.0, 30.0):
         arrives(7, at, 1.0, 2.0, 8.0, 9.0)
     arrives(8, 0.0, 1.0, more=False)
+    arrives(6, 0.0, more=False)
     arrives(9, 37.0, 0.5, length=5.0, more=False)
     arrives(7, 40.0, 1.0, 2.0, length=5.0, more=False)
     files = sorted(path.name for path in (folder.host_dir("node") / "7").iterdir())
     assert files == ["cpu.part-1-1", "cpu.part-2-2", "cpu.part-3-3", "cpu.part-4-4"], (
         "the first one is too old"
     )
-    outcomes = [Outcome("node", Status.OK, "record", pid=pid, seconds=40.0) for pid in (7, 8, 9)]
+    outcomes = [Outcome("node", Status.OK, "record", pid=pid, seconds=40.0) for pid in (6, 7, 8, 9)]
+    failed = [Outcome("node", Status.FAILED, "record", pid=pid, gone=pid == 4) for pid in (4, 5)]
+    clock.now = 12.0
+    kept.figures(folder, [HostRecord(name="node", outcomes=tuple(failed))])
+    clock.now = 45.0
+    outcomes += failed
     pauses = Pauses(7, ("young",), (0, 0), (int((begin + 20) * SECOND), int((begin + 30) * SECOND)), (5, 6))
     host = HostRecord(
         name="node", recordings=tuple(recordings.values()), outcomes=tuple(outcomes), pauses=(pauses,)
@@ -315,7 +339,7 @@ def test_the_last_seconds_of_each_process_are_kept(tmp_path: Path, monkeypatch: 
     assert last is not None and last.recorded == 45.0
     assert last.start == pytest.approx((begin + 25) * SECOND, abs=2)
     (host,) = last.hosts
-    assert [one.pid for one in host.outcomes] == [7, 9] and host.outcomes[0].seconds == pytest.approx(
+    assert [one.pid for one in host.outcomes] == [7, 9, 5] and host.outcomes[0].seconds == pytest.approx(
         20, abs=0.1
     )
     seven, nine = host.recordings
@@ -332,7 +356,7 @@ def test_the_last_seconds_of_each_process_are_kept(tmp_path: Path, monkeypatch: 
     assert profile.total("samples") == 8 and profile.times is not None
     assert seven.times is not None and seven.times.start == profile.times.start
     assert profile.times.start == pytest.approx(last.start, abs=20_000)
-    assert not folder.profile_path("node", 8, "cpu").exists()
+    assert sorted(path.name for path in folder.host_dir("node").iterdir()) == ["7", "9"]
 
 
 def test_a_recording_that_was_shorter_is_kept_from_its_begin(tmp_path: Path) -> None:
@@ -351,11 +375,14 @@ class FakeClock:
     """Of the arrival of parts."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 0.0
+        self.now, self.began = 0.0, time.time() - 50
         monkeypatch.setattr(window, "time", self)
 
     def monotonic(self) -> float:
         return self.now
+
+    def time(self) -> float:
+        return self.began + self.now
 
 
 def test_metrics_since_a_moment() -> None:
