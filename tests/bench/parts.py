@@ -39,7 +39,7 @@ def rows() -> Iterator[Row]:
         burner.kill()
     pieces = [Profile.from_bytes(payload).times for _, payload in result.parts[burner.outer.pid]]
     times = [one for one in pieces if one and one.samples]
-    gaps = [(after.start - before.end) / 1e3 for before, after in itertools.pairwise(times)]
+    gaps = [max(0.0, (after.start - before.end) / 1e3) for before, after in itertools.pairwise(times)]
     usual, most = statistics.median(gaps), max(gaps)
     what = f"between the parts of a JVM with {LOAD:.0%} of a core at {FREQUENCY} Hz"
     yield Row(
