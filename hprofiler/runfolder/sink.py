@@ -83,6 +83,8 @@ class FolderSink:
         off = self._off(metrics.time[0], sum(metrics.time)) if metrics.time else 0.0
         if off > _SLACK:
             raise HostError("fetch", f"their times are {off:.0f} s off", _CLOCK_SET, code="times-impossible")
+        if more and self._window:
+            return  # the last message has all of them
         path = self._folder.metrics_path(host.name)
         with writing(path):
             (add_metrics if more else write_metrics)(path, metrics)

@@ -77,15 +77,17 @@ class Window:
 
         def all_of(host: HostRecord) -> HostRecord:
             recordings = tuple(kept(host, one) for one in host.recordings)
-            return msgspec.structs.replace(host, recordings=recordings)
+            pauses = tuple(_since(one, since) for one in host.pauses)
+            return msgspec.structs.replace(host, recordings=recordings, pauses=pauses)
 
+        since = round((time.time() - self.seconds - 2 * _SLACK) * 1e6)
         return [all_of(host) for host in hosts]
 
     def cut(self, folder: RunFolder, hosts: Sequence[HostRecord]) -> Kept | None:
         """Cut everything to the last seconds before the recording's end; None if its time is not known.
 
-        A part that began before is divided by its samples, and so are its figures. Processes that ended
-        before are left out. Raises ValueError and OSError.
+        A part that began before is divided by its samples, and so are its figures. Processes that ended by
+        themselves before are left out. Raises ValueError and OSError.
         """
         known = [one.recording for parts in self._kept.values() for one in parts]
         begins = [one.times.start for one in known if one.times]
@@ -116,7 +118,7 @@ class Window:
                 write_metrics(metrics, read_metrics(metrics).since(start))
         known = {one.pid: one for one in recordings}
         ended = {pid for (name, pid), when in self._ended.items() if name == host.name and when < began}
-        gone = (host.recorded | ended) - known.keys()
+        gone = {one.pid for one in host.outcomes if one.gone} & (host.recorded | ended) - known.keys()
         outcomes = tuple(
             replace(one, seconds=min(one.seconds, known[one.pid].seconds))
             if one.seconds is not None and one.pid in known

@@ -83,8 +83,7 @@ def selector(options: argparse.Namespace) -> Selector:
 def _may_be_native(options: argparse.Namespace) -> bool:
     """Whether processes other than JVMs can be recorded as asked."""
     events = chosen_events(options) if hasattr(options, "events") else _OF_ANY_PROCESS
-    only_jvms = options.engine == "async-profiler" or getattr(options, "keep_last", None) is not None
-    return not only_jvms and not _OF_ANY_PROCESS.isdisjoint(events)
+    return options.engine != "async-profiler" and not _OF_ANY_PROCESS.isdisjoint(events)
 
 
 def target(options: argparse.Namespace) -> Located:
@@ -218,8 +217,7 @@ def sampling(options: argparse.Namespace) -> Sampling:
     refuse_not_kept(options, events)
     return Sampling(
         events=events,
-        engine=options.engine if options.keep_last is None else "async-profiler",
-        **members(options, "frequency", "duration", "keep_raw", "thread_names", "python_native"),
+        **members(options, "frequency", "duration", "engine", "keep_raw", "thread_names", "python_native"),
         **members(options, "alloc_interval", "lock_threshold", "wall_interval"),
         timeline=not options.no_timeline,
         metrics=not options.no_metrics,

@@ -141,7 +141,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         action=_KeepLastAction,
         metavar="TIME",
         help="record all the time, and keep only the last seconds: until Ctrl-C, SIGTERM, --when or the end "
-        "of -t (4 hours without -t); async-profiler only",
+        "of -t (4 hours without -t)",
     )
     group.add_argument(
         "-e",
@@ -284,10 +284,8 @@ def refuse_not_kept(options: argparse.Namespace, asked: Sequence[str]) -> None:
     last: float | None = options.keep_last
     if last is None:
         return
-    if options.engine not in ("auto", "async-profiler"):
-        reason = f"--keep-last works with async-profiler only, but --engine is {options.engine}"
-        raise UsageError(reason, "leave one of them out: the other engines give all at the end")
     for has, other in (
+        (options.engine == "perf", "--engine perf, which gives all at the end"),
         (options.keep_raw, "--keep-raw"),
         (options.no_timeline, "--no-timeline"),
         ("live" in asked, "-e live"),
