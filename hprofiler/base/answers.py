@@ -7,6 +7,8 @@ from typing import Any
 from hprofiler.base.text import printable
 
 LARGEST = 2**53
+MOST_MILLISECONDS = 10**14
+"""The latest moment, and the longest time, that run.json takes: in the year 5138, since 1970."""
 
 
 def member(value: object, *path: str) -> Any:
@@ -24,11 +26,16 @@ def text(value: object, *path: str, limit: int = 1000) -> str:
     return printable(found[:limit]) if isinstance(found, str) else ""
 
 
-def number(value: object, *path: str) -> int:
-    """A whole number from 0 to 2^53, else 0."""
+def number(value: object, *path: str, most: int = LARGEST) -> int:
+    """A whole number from 0 to `most`, else 0."""
     found = member(value, *path)
-    whole = isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= LARGEST
+    whole = isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= most
     return found if whole else 0
+
+
+def milliseconds(value: object, *path: str) -> int:
+    """A moment since 1970, or a time, in milliseconds; 0 if it is impossible."""
+    return number(value, *path, most=MOST_MILLISECONDS)
 
 
 def mapping(value: object, *path: str) -> dict[str, Any]:

@@ -246,6 +246,14 @@ def test_without_finished_tasks_there_is_no_median() -> None:
     assert driver(lacking).longest_task([ActiveStage(14, 1, 7)]) is None
 
 
+@pytest.mark.parametrize("median", [1e-300, 0.0, 1e300, 10**400, "10", None])
+def test_an_impossible_median_is_none(median: object) -> None:
+    """A driver runs its user's code; what it says goes into run.json."""
+    path = "/applications/app-1/stages/14/1/taskSummary"
+    running = driver({**ANSWERS, path: {"quantiles": [0.5], "duration": [median]}})
+    assert running.longest_task(running.stages()) is None
+
+
 @pytest.mark.parametrize(
     ("condition", "says"),
     [

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from hprofiler.base.errors import NotYet, UsageError
-from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, Target
+from hprofiler.model import MANAGER_PORT, OWNER, PROCESS, RUN_FOR, JobAccount, Target
 from hprofiler.resolve import Located, TargetOptions, YarnOptions, resolve
 from hprofiler.resolve.host_names import HostEntry
 from hprofiler.resolve.yarn.rest import YarnError
@@ -236,6 +237,22 @@ def test_the_account_of_a_mapreduce_job(server: Server, state: str) -> None:
         {"task": "m_000001"},
         1_700_000_001,
     )
+
+
+def test_the_account_of_a_job_with_impossible_numbers_can_be_read_again(server: Server) -> None:
+    """Its ApplicationMaster runs its user's code."""
+    server.set({f"{CLUSTER}/apps/{APP}": {"app": app(applicationType="MAPREDUCE")}})
+    located = locate(server)
+    base = f"/proxy/{APP}/ws/v1/mapreduce/jobs"
+    paths = mapreduce_paths(base)
+    paths[f"{base}/{JOB}/tasks"]["tasks"]["task"][1]["startTime"] = 2**53
+    groups = paths[f"{base}/{JOB}/counters"]["jobCounters"]["counterGroup"]
+    groups[0]["counter"][0]["totalCounterValue"] = 2**53
+    server.set(paths)
+    assert located.account is not None
+    account = located.account()
+    assert msgspec.json.decode(msgspec.json.encode(account), type=JobAccount) == account
+    assert (account.cpu_seconds, account.parts[2].started) == (None, 0.0)
 
 
 def test_the_account_of_an_application_that_says_nothing_itself(server: Server) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from hprofiler.base.answers import number, objects, text
+from hprofiler.base.answers import milliseconds, number, objects, text
 from hprofiler.base.background import in_order
 from hprofiler.resolve.host_names import MAX_HOSTS, is_host
 from hprofiler.resolve.yarn.ids import belongs
@@ -63,7 +63,7 @@ def _running(answer: object, application: str) -> list[Container]:
         address = text(container, "nodeHttpAddress") or text(container, "nodeId")
         node = host_of(address)
         if text(container, "containerState") == "RUNNING" and node and belongs(identity, application):
-            found.append(Container(identity, node, _port(address), number(container, "startedTime")))
+            found.append(Container(identity, node, _port(address), milliseconds(container, "startedTime")))
     return found
 
 

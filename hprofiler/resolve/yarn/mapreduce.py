@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from hprofiler.base.answers import member, number, objects, text
+from hprofiler.base.answers import member, milliseconds, objects, text
 from hprofiler.base.background import in_order
 from hprofiler.base.passwords import shown_url
 from hprofiler.model import JobAccount, JobPart
@@ -93,7 +93,7 @@ def _ahead(date: str | None) -> float:
 def _total(groups: Sequence[Mapping[str, Any]], value: str) -> int | None:
     """The CPU time in milliseconds; None where it is not counted."""
     counters = (one for group in groups for one in objects(group, "counter") if text(one, "name") == _CPU)
-    return next((number(one, value) for one in counters if number(one, value)), None)
+    return next((milliseconds(one, value) for one in counters if milliseconds(one, value)), None)
 
 
 def _tasks(answer: object) -> list[_Task]:
@@ -102,7 +102,7 @@ def _tasks(answer: object) -> list[_Task]:
         id_ = text(task, "id", limit=100)
         name, counts = _TASK.fullmatch(id_), _ATTEMPT.fullmatch(text(task, "successfulAttempt", limit=100))
         if name:
-            times = number(task, "startTime"), number(task, "finishTime")
+            times = milliseconds(task, "startTime"), milliseconds(task, "finishTime")
             found.append(_Task(id_, name.group(1), counts.group(1) if counts else "", *times))
     return found
 
@@ -135,8 +135,8 @@ def _attempt(attempt: Mapping[str, Any], task: _Task, cpu: int | None, ahead: fl
         name=f"task {name}",
         host=host_of(text(attempt, "nodeHttpAddress"))[:255],
         labels={"attempt": name},
-        started=_seconds(number(attempt, "startTime"), ahead),
-        ended=_seconds(number(attempt, "finishTime"), ahead),
+        started=_seconds(milliseconds(attempt, "startTime"), ahead),
+        ended=_seconds(milliseconds(attempt, "finishTime"), ahead),
         cpu_seconds=cpu / 1e3 if cpu is not None and counts else None,
         counts=counts,
     )
@@ -147,5 +147,5 @@ def _part(task: _Task, ahead: float) -> JobPart:
     return JobPart(name=f"task {task.name}", labels={"task": task.name}, started=times[0], ended=times[1])
 
 
-def _seconds(milliseconds: int, ahead: float) -> float:
-    return max(0.0, milliseconds / 1e3 - ahead) if milliseconds else 0.0
+def _seconds(moment: int, ahead: float) -> float:
+    return max(0.0, moment / 1e3 - ahead) if moment else 0.0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from hprofiler.base.answers import member, number, objects, text
+from hprofiler.base.answers import MOST_MILLISECONDS, member, number, objects, text
 from hprofiler.base.errors import HprofilerError
 from hprofiler.model.trigger import SparkTask
 from hprofiler.spark.replay.stragglers import FEWEST
@@ -16,6 +16,8 @@ _MOST_STAGES = 50
 """Active stages that are looked at."""
 _PAGE = 1000
 _MOST_PAGES = 20
+_MOST_SECONDS = 1e9
+"""More than any task takes: a driver may say anything."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Running:
             return None
         now = self._server.clock.now() * 1000
         longest = min(running, key=lambda task: moment(task, "launchTime"))
-        seconds = max(0.0, now - moment(longest, "launchTime")) / 1000
+        seconds = min(max(0.0, now - moment(longest, "launchTime")) / 1000, _MOST_SECONDS)
         executor = text(longest, "executorId", limit=64)
         known = SparkTask(
             number(longest, "taskId"), number(longest, "index"), executor, seconds, median / 1000
@@ -100,7 +102,7 @@ class Running:
 
 
 def _first(summary: object, name: str) -> float:
-    """The only quantile of a summary; 0 if it is none."""
+    """The only quantile of a summary, in milliseconds; 0 if it is less than one, or none."""
     values = member(summary, name)
     value = values[0] if isinstance(values, list) and values else 0
-    return float(value) if isinstance(value, (int, float)) and 0 < value < inf else 0.0
+    return float(value) if isinstance(value, (int, float)) and 1 <= value <= MOST_MILLISECONDS else 0.0
