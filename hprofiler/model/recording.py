@@ -11,7 +11,8 @@ from msgspec import Meta
 
 from hprofiler.model.target import Process
 
-Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+_MOST = (1 << 63) - 1
+Count = Annotated[int, Meta(ge=0, le=_MOST)]
 Name = Annotated[str, Meta(max_length=255)]
 _IN_ONE = 60.0
 PART = 10.0
@@ -56,6 +57,11 @@ def part_of(duration: float) -> float | None:
     return PART if duration > _IN_ONE else None
 
 
+def _sum(one: int, other: int) -> int:
+    """A `Count`, whatever hosts say: each of their parts may have the largest."""
+    return min(one + other, _MOST)
+
+
 @dataclass(frozen=True)
 class Samples:
     """How many samples a recording should have had, had, and missed (process CPU seconds x Hz; counts)."""
@@ -65,7 +71,9 @@ class Samples:
     lost: Count
 
     def plus(self, other: Samples) -> Samples:
-        return Samples(self.expected + other.expected, self.taken + other.taken, self.lost + other.lost)
+        return Samples(
+            _sum(self.expected, other.expected), _sum(self.taken, other.taken), _sum(self.lost, other.lost)
+        )
 
 
 @dataclass(frozen=True)
@@ -190,11 +198,11 @@ class Pauses:
         collector.extend(later.collector)
         end.extend(later.end)
         duration.extend(later.duration)
-        left_out = self.left_out + later.left_out
+        left_out = _sum(self.left_out, later.left_out)
         if len(end) > MOST_PAUSES:
             by_length = sorted(range(len(end) - 1), key=duration.__getitem__)
             kept = sorted((*by_length[-MOST_PAUSES // 2 :], len(end) - 1))
-            left_out += len(end) - len(kept)
+            left_out = _sum(left_out, len(end) - len(kept))
             collector = array("B", map(collector.__getitem__, kept))
             end = array("Q", map(end.__getitem__, kept))
             duration = array("Q", map(duration.__getitem__, kept))

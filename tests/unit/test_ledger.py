@@ -272,3 +272,13 @@ def test_of_too_many_pauses_the_longest_are_kept_and_the_last() -> None:
     assert len(pauses.end) == half + 1 and pauses.left_out == MOST_PAUSES - 1
     assert min(pauses.duration[:-1]) >= half * 2 // 3, "a third of each batch"
     assert [*pauses.end] == sorted(pauses.end) and pauses.end[-1] == 3 * half - 1
+
+
+def test_sums_of_parts_are_what_run_json_takes() -> None:
+    """A host may send the largest number with each part."""
+    most = (1 << 63) - 1
+    assert Samples(most, 1, most).plus(Samples(most, 2, 1)) == Samples(most, 3, most)
+    ledger = Ledger("web", ("cpu",))
+    for _ in range(2):
+        ledger.paused(Pauses(7, ("young",), (), (), (), most))
+    assert ledger.pauses[0].left_out == most
