@@ -34,8 +34,8 @@ class Presence(NamedTuple):
     (None: unknown), from when to when it was recorded, and what ended that.
 
     `cpu` is its CPU time while it was recorded: what was sampled, or the kernel's account where CPU time was
-    not sampled. `cpu_before` is what it had used before that. `cpu_counted` is that of its whole life by the
-    job's own account; None is unknown.
+    not sampled. `cpu_kernel` is the kernel's account in any case, and `cpu_before` what it had used before.
+    `cpu_counted` is that of its whole life by the job's own account; None is unknown.
     """
 
     host: str
@@ -45,13 +45,14 @@ class Presence(NamedTuple):
     ended: float
     ended_by: str
     cpu: float
+    cpu_kernel: float
     cpu_before: float | None
     cpu_counted: float | None = None
 
     @property
     def cpu_life(self) -> float | None:
-        """The CPU time until the end of its recording, by the kernel."""
-        return None if self.cpu_before is None else self.cpu_before + self.cpu
+        """The CPU time until the end of its recording, by the kernel. Samples may say a bit more."""
+        return None if self.cpu_before is None else self.cpu_before + max(self.cpu, self.cpu_kernel)
 
 
 class Missed(NamedTuple):
@@ -163,11 +164,14 @@ def _presences(hosts: Iterable[HostRecord]) -> Iterator[Presence]:
         for pid, recordings in of_process.items():
             one = recordings[-1]
             sampled = next((event.totals.get("cpu") for event in recordings if event.event == "cpu"), None)
-            cpu = max(event.cpu_seconds for event in recordings) if sampled is None else sampled / 1e9
+            kernel = max(event.cpu_seconds for event in recordings)
+            cpu = kernel if sampled is None else sampled / 1e9
             by = PROCESS if pid in gone else CUT if pid in cut else RUN
             started = None if one.age is None else one.joined - one.age
             ended = max(event.ended for event in recordings)
-            yield Presence(host.name, one.process, started, one.joined, ended, by, cpu, one.cpu_before)
+            yield Presence(
+                host.name, one.process, started, one.joined, ended, by, cpu, kernel, one.cpu_before
+            )
 
 
 def _length(record: RunRecord, presences: Sequence[Presence]) -> float:
@@ -285,12 +289,10 @@ def _spark_account(
 
 def _of_processes(presences: Sequence[Presence]) -> CpuSeen | None:
     """By the kernel: what recorded processes used until their recordings ended, if it is known of all."""
-    before = [one.cpu_before for one in presences if one.cpu_before is not None]
-    if not before or len(before) < len(presences):
+    lives = [one.cpu_life for one in presences if one.cpu_life is not None]
+    if len(lives) < len(presences) or not (whole := sum(lives)):
         return None
-    recorded = sum(one.cpu for one in presences)
-    whole = recorded + sum(before)
-    return CpuSeen(PROCESSES, recorded, whole, None) if whole else None
+    return CpuSeen(PROCESSES, sum(one.cpu for one in presences), whole, None)
 
 
 def _explained(missed: Missed, hosts: Sequence[HostRecord], seconds: float) -> Missed:

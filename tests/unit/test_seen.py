@@ -170,6 +170,14 @@ def test_by_the_kernel_where_nobody_else_counts() -> None:
     assert unknown.cpu is None
 
 
+def test_what_was_not_sampled_was_not_seen() -> None:
+    """Such as the time in the kernel where only user code may be sampled."""
+    half = recording(1, 0.0, 30.0, 7.5)
+    half["totals"]["cpu"] = 4 * 10**9
+    found = seen_of(host("n1", half, gone=(1,)))
+    assert found.cpu is not None and (found.cpu.recorded, found.cpu.whole) == (4.0, 8.0)
+
+
 def test_mapreduce_is_not_believed_where_it_does_not_say_what_each_task_used() -> None:
     """A counter has not what the JVM used before its task was set up, which may be most of it."""
     one = host("n1", recording(1, 2.0, 30.0, 20.0, attempt="m_000000_0"))
