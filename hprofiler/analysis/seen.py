@@ -140,7 +140,8 @@ def seen(facts: RunFacts) -> Seen:
         began = _moment(facts.record.started) if zero is None else zero
         account = _job_account(job, presences, began, account)
     counted = zip(presences, account.counted, strict=True)
-    missed = [_explained(one, hosts, seconds) for one in account.missed]
+    reasons = _Reasons(hosts, seconds)
+    missed = [reasons.explained(one) for one in account.missed]
     during = [one for one in missed if one.code not in (BEFORE, AT_END)]
     during.sort(key=lambda one: (one.started, one.name))
     return Seen(
@@ -295,34 +296,43 @@ def _of_processes(presences: Sequence[Presence]) -> CpuSeen | None:
     return CpuSeen(PROCESSES, sum(one.cpu for one in presences), whole, None)
 
 
-def _explained(missed: Missed, hosts: Sequence[HostRecord], seconds: float) -> Missed:
-    code, detail = _why(missed, hosts, seconds)
-    return missed._replace(code=code, detail=detail)
+class _Reasons:
+    """Why processes were not recorded, by name and host. A job may miss thousands, on a thousand hosts."""
 
+    def __init__(self, hosts: Sequence[HostRecord], seconds: float) -> None:
+        self._seconds = seconds
+        self._failed: dict[str, str] = {}
+        self._hosts: dict[str, HostRecord] = {}
+        self._short: dict[str, HostRecord] = {}
+        for host in hosts:
+            for line in host.outcomes:
+                if line.pid is not None and line.status is Status.FAILED:
+                    self._failed.setdefault(line.label, line.reason)
+            for name in filter(None, (host.name, host.address)):
+                self._hosts.setdefault(name, host)
+                if not host.inside:
+                    self._short.setdefault(short_host(name), host)
 
-def _why(missed: Missed, hosts: Sequence[HostRecord], seconds: float) -> tuple[str, str]:
-    """The code of why it was not recorded, and more on that."""
-    started, ended = missed.started, missed.ended
-    if ended is not None and ended <= 0:
-        return BEFORE, ""
-    if started >= seconds - _SHORT:
-        return AT_END, ""
-    for one in (one for host in hosts for one in host.outcomes):
-        if one.pid is not None and one.status is Status.FAILED and one.label == missed.name:
-            return NOT_RECORDED, one.reason
-    there = next((one for one in hosts if missed.host and _is_host(one, missed.host)), None)
-    refused = [one for one in there.outcomes if one.status is Status.FAILED] if there is not None else []
-    if there is not None and there.failed:
-        return HOST_FAILED, next(one.reason for one in refused if one.pid is None)
-    if there is not None and there.inside and refused:
-        return NOT_RECORDED, refused[0].reason
-    if ended is not None and ended - max(0.0, started) < _SHORT:
-        return SHORT, ""
-    return (NOTHING if there is not None else HOST_UNKNOWN), ""
+    def explained(self, missed: Missed) -> Missed:
+        code, detail = self._why(missed)
+        return missed._replace(code=code, detail=detail)
 
-
-def _is_host(host: HostRecord, name: str) -> bool:
-    """A short name matches its long forms."""
-    if host.inside or name in (host.name, host.address):
-        return name in (host.name, host.address)
-    return short_host(name) in (short_host(host.name), short_host(host.address))
+    def _why(self, missed: Missed) -> tuple[str, str]:
+        """The code of why it was not recorded, and more on that."""
+        started, ended = missed.started, missed.ended
+        if ended is not None and ended <= 0:
+            return BEFORE, ""
+        if started >= self._seconds - _SHORT:
+            return AT_END, ""
+        if missed.name in self._failed:
+            return NOT_RECORDED, self._failed[missed.name]
+        # A short name matches its long forms.
+        there = self._hosts.get(missed.host) or self._short.get(short_host(missed.host))
+        refused = [one for one in there.outcomes if one.status is Status.FAILED] if there is not None else []
+        if there is not None and there.failed:
+            return HOST_FAILED, next(one.reason for one in refused if one.pid is None)
+        if there is not None and there.inside and refused:
+            return NOT_RECORDED, refused[0].reason
+        if ended is not None and ended - max(0.0, started) < _SHORT:
+            return SHORT, ""
+        return (NOTHING if there is not None else HOST_UNKNOWN), ""
