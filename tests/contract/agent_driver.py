@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gzip
 import hashlib
 import json
 import math
@@ -34,7 +35,7 @@ WORK = 3e8
 """Nanoseconds of CPU time to record."""
 LEAST = 40
 """Samples in which a method of 70 % cannot be missed."""
-PAYLOADS = ("profile", "raw")
+PAYLOADS = ("profile", "raw", "dump")
 """Events that a payload follows."""
 LIBRARIES = {
     "async-profiler": "libasyncProfiler.so",
@@ -122,6 +123,25 @@ class Result:
 
     def of(self, program: Program | int) -> Recorded:
         return Recorded(program if isinstance(program, int) else program.outer.pid, self)
+
+
+@dataclass(frozen=True)
+class Dumped:
+    """What came of one process that was asked for its threads; no text has no head."""
+
+    outcome: Event
+    head: Event | None
+    text: str
+
+    @property
+    def code(self) -> tuple[str, str]:
+        return self.outcome["status"], self.outcome["code"]
+
+    @property
+    def cpu(self) -> dict[int, float]:
+        """Seconds by the number of a thread."""
+        assert self.head is not None, self.outcome
+        return dict(self.head["cpu"])
 
 
 @dataclass(frozen=True)
@@ -414,6 +434,33 @@ class Agent:
         done = self.stop().of(burner)
         assert done.result.left == [], done.result.left
         return done
+
+    def begin_dump(self, *programs: Program | Event, owners: bool = False) -> None:
+        processes = self.request(programs, {})["processes"]
+        keys = ("pid", "start_time")
+        self.send("dump", processes=[{key: one[key] for key in keys} for one in processes], owners=owners)
+
+    def dumped(self) -> dict[int, Dumped]:
+        """What came of each process, by its pid, until all have answered."""
+        texts: dict[int, tuple[Event, str]] = {}
+        done: dict[int, Dumped] = {}
+        while True:
+            event, payload = self.next()
+            if event["type"] == "dumped":
+                assert event["left"] == [] and not set(texts) - set(done)
+                return done
+            pid = event["pid"]
+            assert event["type"] in ("dump", "outcome") and pid not in done, event
+            if event["type"] == "dump":
+                assert pid not in texts, "a second text"
+                texts[pid] = event, gzip.decompress(payload).decode()
+            else:
+                done[pid] = Dumped(event, *texts.get(pid, (None, "")))
+
+    def dump(self, program: Program | Event, owners: bool = False) -> Dumped:
+        self.begin_dump(program, owners=owners)
+        (dumped,) = self.dumped().values()
+        return dumped
 
     def follow(self, word: str, native: bool = False) -> None:
         """Have it name what appears with this word in its command line."""

@@ -21,6 +21,7 @@ from tests.lab import attach, procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
 
+NO_DUMP = "a dump has only"
 WITHOUT_PERF_EVENTS = [sys.executable, str(Path(__file__).with_name("without_perf_events.py"))]
 
 
@@ -100,8 +101,13 @@ def test_a_plain_jvm(agent, plain, events, engine, status):
 @pytest.mark.parametrize(
     ("jvm", "wanted", "used", "words"),
     [
-        ({"options": [NO_ATTACH]}, {}, "perf", [NO_ATTACH, "stacks may be broken", "PreserveFramePointer"]),
-        ({"options": [NO_ATTACH]}, {"engine": "async-profiler"}, "", [NO_ATTACH]),
+        (
+            {"options": [NO_ATTACH]},
+            {},
+            "perf",
+            [NO_ATTACH, "stacks may be broken", "PreserveFramePointer", NO_DUMP],
+        ),
+        ({"options": [NO_ATTACH]}, {"engine": "async-profiler"}, "", [NO_ATTACH, NO_DUMP]),
         (
             {"user": OTHER_USER, "prefix": WITHOUT_PERF_EVENTS},
             {},

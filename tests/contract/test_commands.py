@@ -86,6 +86,40 @@ def test_a_run_after_a_canary(burner, tmp_path):
     assert (lines(audit)[-1]["what"], lines(audit)[-1]["exit_code"]) == ("end", done.returncode)
 
 
+def test_a_dump_of_a_jvm_at_two_looks(burner, tmp_path):
+    audit, folder = tmp_path / "audit", tmp_path / "dump"
+    looks = ["--times", 2, "--every", "0.2", "--force-busy"]
+    done = hprofiler("dump", "-p", burner.pid, *looks, "--audit", audit, "-o", folder)
+    assert done.returncode == 0, done
+    content = (folder / "dump.json").read_text()
+    record = json.loads(content)
+    assert (record["looks"], record["interrupted"]) == (2, False) and SECRET not in content
+    (host,) = record["hosts"]
+    assert [(one["process"]["pid"], one["look"], one["kind"]) for one in host["dumps"]] == [
+        (burner.pid, 1, "jvm"),
+        (burner.pid, 2, "jvm"),
+    ]
+    for text in (folder / "hosts").rglob("*.txt"):
+        assert "Full thread dump" in text.read_text() and stat.S_IMODE(text.stat().st_mode) == 0o600
+    did = [(line["what"], line["detail"].split()[:2]) for line in lines(audit) if line["by"] == "agent"]
+    assert [words for what, words in did if what == "attach"] == [["1", "threaddump"]] * 2
+    assert {what for what, _ in did} <= {"attach", "file", "removed", "signal"}, "nothing is loaded"
+    assert not attach.profiler_libraries(burner.pid)
+
+
+def test_a_dump_that_is_interrupted_keeps_what_there_is(burner, tmp_path):
+    folder = tmp_path / "dump"
+    words = ["dump", "-p", burner.pid, "--times", 9, "--every", LONG, "--force-busy", "-o", folder]
+    run = subprocess.Popen([*HPROFILER, *map(str, words)], stderr=subprocess.PIPE, text=True)
+    procs.wait_for("the first look", lambda: any(folder.glob("hosts/*/*-1.txt")))
+    run.send_signal(signal.SIGINT)
+    _, said = run.communicate(timeout=procs.PATIENCE)
+    assert run.returncode == 130, said
+    record = json.loads((folder / "dump.json").read_text())
+    assert record["interrupted"] and [one["look"] for one in record["hosts"][0]["dumps"]] == [1]
+    assert not record["hosts"][0]["outcomes"], record
+
+
 def test_the_run_folder_has_times_unless_they_are_not_wanted(burner, tmp_path):
     begin = time.time()
     for name, words in (("with", []), ("without", ["--no-timeline"])):

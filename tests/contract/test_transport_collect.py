@@ -16,11 +16,13 @@ from hprofiler.agent import session
 from hprofiler.base.errors import ConnectionLost
 from hprofiler.cli.terminal.top_table import TopTable
 from hprofiler.collect.checking import find_only
+from hprofiler.collect.dumping import Looks, dump
 from hprofiler.collect.recording import collect
 from hprofiler.collect.stop import Stop
 from hprofiler.collect.visit_group import Reach
 from hprofiler.collect.watching import watch
 from hprofiler.model import Host, Sampling, Selector, Status
+from hprofiler.runfolder.dumps import DumpFolder
 from tests.burners.burner import Burner
 from tests.contract import real
 from tests.contract.agent_driver import as_burnt, leftovers
@@ -99,6 +101,20 @@ def test_over_ssh_with_one_host_down_and_one_idle(site, burner):
     assert (line.status, line.stage) == (Status.FAILED, "connect") and "refused" in line.reason
     (line,) = of_host(Run(hosts[:1], site.connector().transport, word="no-such-job").result())
     assert line.status is Status.IDLE and "searched" in line.reason
+
+
+def test_threads_are_dumped_over_ssh_with_one_host_down(site, burner, tmp_path):
+    hosts = [site.host(site.server(), "up"), Host("down", "127.0.0.1", None, free_port())]
+    folder = DumpFolder.create(tmp_path / "dump")
+    reach = Reach(site.connector().transport, real.binaries(), timeout=60.0)
+    up, down = dump(hosts, real.text(WORD), Looks(times=2, every=0.5), reach, folder)
+    folder.release()
+    assert [(one.pid, one.look, one.kind) for one in up.dumps] == [(burner.pid, n, "jvm") for n in (1, 2)]
+    texts = [folder.text_path("up", one).read_text() for one in up.dumps]
+    assert all("Full thread dump" in text and "Burner" in text for text in texts)
+    assert up.dumps[1].time - up.dumps[0].time >= 0.4 and not up.outcomes
+    (line,) = down.outcomes
+    assert (line.status, line.stage) == (Status.FAILED, "connect")
 
 
 def test_hosts_are_watched_over_ssh_until_the_end_with_one_down(site, burner):

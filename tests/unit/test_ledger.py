@@ -209,7 +209,7 @@ def test_json_has_reasons_and_what_each_recording_was_made_with() -> None:
     }
 
 
-STAGES = ("connect", "push", "find", "prepare", "start", "record", "fetch")
+STAGES = ("connect", "push", "find", "prepare", "start", "record", "dump", "fetch")
 
 
 def agent_codes() -> set[str]:

@@ -47,7 +47,7 @@ pub fn python_child(mut bytes: &[u8]) {
                     can_be_sent(profile);
                 }
             }
-            Message::Ready | Message::Alive => {}
+            Message::Ready | Message::Alive | Message::Dump { .. } => {}
         }
     }
 }

@@ -35,6 +35,8 @@ pub use self::unread::{left, see_off};
 
 /// How long a JVM may take to open its socket.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest reply that is read, but for thread dumps, in bytes.
+const MOST_REPLY: usize = 64 << 10;
 /// The shortest time-out: zero would mean forever.
 const MOMENT: Duration = Duration::from_millis(1);
 /// With less time no request is sent: the trigger would be gone too early, and the JVM would dump threads.
@@ -85,16 +87,42 @@ impl<'a> Attach<'a> {
     /// Have the JVM load a library (a path as the JVM sees it) and run its entry point with these options.
     pub fn load(&self, library: &str, options: &str, timeout: Duration) -> Result<Reply, Failure> {
         let request = format!("1\0load\0{library}\0true\0{options}\0");
-        let reply = self.ask(&request, timeout)?;
+        let reply = self.ask(&request, timeout, MOST_REPLY)?;
         parse_reply(&reply).ok_or_else(|| self.closed())
     }
 
     /// Have the JVM run a diagnostic command. Whether it could, and what it printed.
     pub fn command(&self, command: &str, timeout: Duration) -> Result<(bool, String), Failure> {
-        let reply = self.ask(&format!("1\0jcmd\0{command}\0\0\0"), timeout)?;
+        let reply = self.ask(&format!("1\0jcmd\0{command}\0\0\0"), timeout, MOST_REPLY)?;
         let (verdict, text) = reply.split_once('\n').unwrap_or((&reply, ""));
         let verdict: i32 = verdict.trim().parse().map_err(|_| self.closed())?;
         Ok((verdict == 0, text.trim().to_owned()))
+    }
+
+    /// Have the JVM print the stacks of its threads, as `jstack` does, and whether `most` bytes were too few for them.
+    /// With `owners` it also prints who owns the locks of java.util.concurrent: it stands still while it searches its
+    /// heap for them.
+    pub fn thread_dump(
+        &self,
+        owners: bool,
+        timeout: Duration,
+        most: usize,
+    ) -> Result<(String, bool), Failure> {
+        let option = if owners { "-l" } else { "" };
+        let reply = self.ask(&format!("1\0threaddump\0{option}\0\0\0"), timeout, most)?;
+        match reply.split_once('\n') {
+            Some(("0", text)) if !text.is_empty() => Ok((text.to_owned(), reply.len() >= most)),
+            Some((code, text)) if !code.is_empty() => {
+                Err(self.refused(text.lines().next().unwrap_or(code)))
+            }
+            _ => Err(self.closed()),
+        }
+    }
+
+    fn refused(&self, why: &str) -> Failure {
+        let why: String = why.chars().take(200).collect();
+        let reason = format!("the JVM of process {} refused: {why}", self.target.pid);
+        Failure::plain(reason).coded(Code::AttachFailed)
     }
 
     /// Why it would not answer, as far as that shows from outside: nothing is sent, signalled or written.
@@ -125,7 +153,7 @@ impl<'a> Attach<'a> {
     }
 
     /// The answer to a request; only the beginning of a long one.
-    fn ask(&self, request: &str, timeout: Duration) -> Result<String, Failure> {
+    fn ask(&self, request: &str, timeout: Duration, most: usize) -> Result<String, Failure> {
         let socket = self.connection()?;
         let timeout = self.limit(timeout);
         let failed = |error: io::Error| self.no_answer(timeout, &error);
@@ -135,7 +163,7 @@ impl<'a> Attach<'a> {
         audit::note("attach", || request.replace('\0', " "));
         let until = Instant::now() + timeout;
         stream.write_all(request.as_bytes()).map_err(failed)?;
-        let reply = read_until(&mut stream, until).map_err(failed)?;
+        let reply = read_until(&mut stream, until, most).map_err(failed)?;
         Ok(String::from_utf8_lossy(&reply).into_owned())
     }
 

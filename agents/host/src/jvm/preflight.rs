@@ -93,10 +93,14 @@ pub fn look(target: &Target) -> Findings {
     }
 }
 
+fn is_openj9(path: &str) -> bool {
+    file_name(path).starts_with("libj9vm")
+}
+
 fn refuse_libraries(pid: i32, libraries: &[String]) -> Result<(), Failure> {
     for path in libraries {
         let name = file_name(path);
-        if name.starts_with("libj9vm") {
+        if is_openj9(path) {
             let reason =
                 format!("process {pid} is an OpenJ9 JVM, which async-profiler cannot profile");
             let remedy = "run the application on a HotSpot JVM";
@@ -115,6 +119,10 @@ fn refuse_libraries(pid: i32, libraries: &[String]) -> Result<(), Failure> {
 }
 
 impl Findings {
+    pub fn is_openj9(&self) -> bool {
+        self.loaded.paths().iter().any(|path| is_openj9(path))
+    }
+
     /// The options in the JVM's order: a later one overrides. The values in force, which it publishes, come last. The
     /// calling thread must have no more rights than the JVM's user, since files of arguments are read.
     pub fn options(&self, named: &Named) -> Vec<String> {
@@ -158,22 +166,29 @@ impl Launched {
     }
 }
 
-/// Refuse a JVM whose options forbid attaching: it would dump its threads.
+/// Refuse a JVM whose options forbid attaching (it would dump its threads on its own output), or loading a library.
 pub fn refuse_disabled(pid: i32, options: &[String]) -> Result<(), Failure> {
-    let refusal = |option: &str| {
-        Err(Failure::new(
-            format!("process {pid} was started with {option}: it does not allow an attach"),
-            format!("restart the JVM without {option}"),
-        )
-        .coded(Code::AttachDisabled))
-    };
-    if last_set(options, "DisableAttachMechanism") == Some(true) {
-        return refusal("-XX:+DisableAttachMechanism");
+    refuse_no_attach(pid, options)?;
+    match last_set(options, "EnableDynamicAgentLoading") {
+        Some(false) => Err(disabled(pid, "-XX:-EnableDynamicAgentLoading")),
+        _ => Ok(()),
     }
-    if last_set(options, "EnableDynamicAgentLoading") == Some(false) {
-        return refusal("-XX:-EnableDynamicAgentLoading");
+}
+
+/// Refuse a JVM that takes no commands.
+pub fn refuse_no_attach(pid: i32, options: &[String]) -> Result<(), Failure> {
+    match last_set(options, "DisableAttachMechanism") {
+        Some(true) => Err(disabled(pid, "-XX:+DisableAttachMechanism")),
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+fn disabled(pid: i32, option: &str) -> Failure {
+    Failure::new(
+        format!("process {pid} was started with {option}: it does not allow an attach"),
+        format!("restart the JVM without {option}"),
+    )
+    .coded(Code::AttachDisabled)
 }
 
 pub fn last_set(options: &[String], flag: &str) -> Option<bool> {

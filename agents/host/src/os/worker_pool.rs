@@ -121,9 +121,36 @@ where
     I: Send + 'static,
     T: Send + 'static,
 {
-    let end = Instant::now() + timeout;
-    let count = items.len();
     let mut results: Vec<_> = items.iter().map(|_| Err(NoResult::NotStarted)).collect();
+    let patience = Patience {
+        each: timeout,
+        all: timeout,
+    };
+    run_each(items, at_once, patience, work, |index, result| {
+        results[index] = result;
+    });
+    results
+}
+
+/// How long one item may take, and all together.
+pub struct Patience {
+    pub each: Duration,
+    pub all: Duration,
+}
+
+/// As `run_all`, with each result as it comes, by the item's place.
+pub fn run_each<I, T>(
+    items: Vec<I>,
+    at_once: usize,
+    patience: Patience,
+    work: impl Fn(I) -> T + Clone + Send + 'static,
+    mut on_result: impl FnMut(usize, Result<T, NoResult>),
+) where
+    I: Send + 'static,
+    T: Send + 'static,
+{
+    let end = Instant::now() + patience.all;
+    let count = items.len();
     let queue = Mutex::new(items.into_iter().enumerate());
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
     let (sender, receiver) = channel();
@@ -135,8 +162,8 @@ where
                     let left = end.saturating_duration_since(Instant::now());
                     let work = work.clone();
                     let result = match left.is_zero() {
-                        true => Err(NoResult::Stuck),
-                        false => run(left, move || work(item)),
+                        true => Err(NoResult::NotStarted),
+                        false => run(left.min(patience.each), move || work(item)),
                     };
                     let _ = sender.send((index, result));
                 }
@@ -148,10 +175,11 @@ where
         }
         drop(sender);
         for (index, result) in receiver {
-            results[index] = result;
+            on_result(index, result);
         }
     });
-    results
+    let left = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+    left.for_each(|(index, _)| on_result(index, Err(NoResult::NotStarted)));
 }
 
 fn start<I, T: Send + 'static>(
@@ -243,7 +271,8 @@ mod tests {
         expect(&[stuck, Ok(1), Ok(2)], |patience| {
             run_all(vec![0, 1, 2], 2, patience, first_blocks.clone())
         });
-        assert_eq!(run_all(vec![1], 1, Duration::ZERO, |one| one), [stuck]);
+        let late = Err(NoResult::NotStarted);
+        assert_eq!(run_all(vec![1], 1, Duration::ZERO, |one| one), [late]);
         gate.open();
     }
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::commands::dump::Dumped;
 use crate::discovery::find::Matches;
 use crate::os::threads::STACK;
 use crate::recording::process::Report;
@@ -24,6 +25,8 @@ pub enum Message {
     Signal(i32),
     Report(i32, Report),
     Appeared(Matches),
+    /// Of one process; None: all are done.
+    Dump(Option<Box<Dumped>>),
     AuditPending,
     Successor(Successor),
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::SIGHUP;
 
 use self::following::{Follow, Named};
+use crate::commands::dump::Dumping;
 use crate::discovery::scan;
 use crate::jvm::attach;
 use crate::metrics::MetricsLog;
@@ -60,6 +61,7 @@ struct Session {
     named: Named,
     follow: Follow,
     watched: Option<MetricsLog>,
+    dumping: Option<Dumping>,
     /// Set if the session may be resumed.
     token: Option<Token>,
     listens: bool,
@@ -96,6 +98,7 @@ pub fn run(once: bool) -> u8 {
         named: Named::default(),
         follow: Follow::default(),
         watched: None,
+        dumping: None,
         token: None,
         listens: false,
         lost: None,
@@ -164,6 +167,10 @@ impl Session {
                 self.appeared(matches);
                 Ok(())
             }
+            Message::Dump(dumped) => {
+                self.handle_dump(dumped);
+                Ok(())
+            }
             Message::Successor(successor) => {
                 self.switch_connection(successor);
                 Ok(())
@@ -224,6 +231,7 @@ impl Session {
                 processes,
                 counters,
             } => self.watch(processes, counters),
+            Request::Dump(dump) => self.dump(dump),
             Request::Ping => Ok(()),
             Request::Clock => self.clock(),
             Request::Resume { token, received } => return self.resume(token, received),
@@ -265,6 +273,7 @@ impl Session {
         let of_all = self.recordings.take();
         let of_all =
             of_all.map(|recordings| recordings.abandon(|until| self.inbox.next_report(until)));
+        self.end_dump();
         let left = of_all.into_iter().flatten();
         let left: Vec<String> = left.chain(attach::left()).collect();
         lease::show(Instant::now());

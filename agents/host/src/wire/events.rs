@@ -65,6 +65,11 @@ pub enum Event {
     Raw(RawHead),
     Pauses(Pauses),
     Metrics(Metrics),
+    Dump(DumpHead),
+    /// All processes of a `dump` have their outcomes.
+    Dumped {
+        left: Vec<String>,
+    },
     Done {
         left: Vec<String>,
     },
@@ -175,6 +180,29 @@ pub struct ProfileHead {
     pub more: bool,
     pub sha256: String,
     pub size: usize,
+}
+
+/// Describes the text that follows, which is compressed (gzip).
+#[derive(Debug, Serialize)]
+pub struct DumpHead {
+    pub pid: i32,
+    pub kind: DumpKind,
+    /// When the process was asked, by this host's clock, in seconds since 1970.
+    pub time: f64,
+    /// How long the answer took.
+    pub seconds: f64,
+    /// The CPU time that each thread has used so far, in seconds, by its number as the process itself sees it.
+    pub cpu: Vec<(i32, f64)>,
+    pub size: usize,
+}
+
+/// Who wrote a dump's text: the JVM, the reader of Python's stacks, or the agent of what the kernel says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DumpKind {
+    Jvm,
+    Python,
+    Native,
 }
 
 /// Describes the file that follows.

@@ -18,6 +18,7 @@ pub enum Stage {
     Prepare,
     Start,
     Record,
+    Dump,
     Fetch,
 }
 
@@ -52,6 +53,8 @@ pub enum Code {
     DamagedRecording,
     DamagedTransfer,
     DiskLimit,
+    Dumped,
+    DumpCut,
     EventLeftOut,
     EventTooFrequent,
     EventUnknown,

@@ -62,6 +62,8 @@ pub enum Request {
         #[serde(default)]
         counters: Vec<String>,
     },
+    /// What the threads of these processes do now.
+    Dump(Dump),
     Ping,
     /// What time it is.
     Clock,
@@ -106,6 +108,23 @@ pub struct Exclude {
 pub struct Watched {
     pub pid: i32,
     pub start_time: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Dump {
+    pub processes: Vec<Watched>,
+    /// Whether JVMs say, too, who owns the locks of java.util.concurrent: they search their heap for it.
+    #[serde(default)]
+    pub owners: bool,
+    #[serde(default = "one_processor")]
+    pub agent_cpu: f64,
+}
+
+impl Dump {
+    pub fn check(&self) -> Result<(), Failure> {
+        refuse_too_many(self.processes.len())?;
+        refuse_processors(self.agent_cpu)
+    }
 }
 
 /// Which processes to find: those that match a selector, those in certain containers, or those that do both.
@@ -238,25 +257,33 @@ fn one_processor() -> f64 {
     1.0
 }
 
+fn refuse_too_many(processes: usize) -> Result<(), Failure> {
+    match processes > MAX_PROCESSES {
+        true => Err(Failure::new(
+            format!("{processes} processes exceed the limit of {MAX_PROCESSES} per session"),
+            "use a narrower selector",
+        )),
+        false => Ok(()),
+    }
+}
+
+fn refuse_processors(cores: f64) -> Result<(), Failure> {
+    let (least, most) = (AGENT_CPU.start(), AGENT_CPU.end());
+    let reason = || format!("{cores} processors for the agent are not between {least} and {most}");
+    match AGENT_CPU.contains(&cores) {
+        true => Ok(()),
+        false => Err(Failure::plain(reason()).coded(Code::BadRequest)),
+    }
+}
+
 impl Prepare {
     /// Refuse what is out of range. The sampling is checked for each process.
     pub fn check(&self) -> Result<(), Failure> {
-        let (count, cores) = (self.processes.len(), self.agent_cpu);
-        if count > MAX_PROCESSES {
-            return Err(Failure::new(
-                format!("{count} processes exceed the limit of {MAX_PROCESSES} per session"),
-                "use a narrower selector",
-            ));
-        }
+        refuse_too_many(self.processes.len())?;
         if self.slices.len() > MAX_SLICE_RULES || !self.slices.iter().all(SliceRule::is_usable) {
             return Err(Failure::plain("bad rules for slices").coded(Code::BadSelector));
         }
-        if !AGENT_CPU.contains(&cores) {
-            let (least, most) = (AGENT_CPU.start(), AGENT_CPU.end());
-            let reason =
-                format!("{cores} processors for the agent are not between {least} and {most}");
-            return Err(Failure::plain(reason).coded(Code::BadRequest));
-        }
+        refuse_processors(self.agent_cpu)?;
         if self.clock_offset.abs() > MOST_OFFSET {
             let reason = format!("a clock cannot be {} s ahead", self.clock_offset);
             return Err(Failure::plain(reason).coded(Code::BadRequest));

@@ -3,8 +3,9 @@
 use crate::engine::api::Job;
 use crate::engine::async_profiler::events::feature;
 use crate::engine::perf;
+use crate::jvm::attach::Attach;
 use crate::jvm::hsperf;
-use crate::jvm::preflight::{self, last_set, Findings};
+use crate::jvm::preflight::{self, last_set, refuse_no_attach, Findings};
 use crate::os::identity::Namespaces;
 use crate::os::proc::target::Target;
 use crate::os::threads::on_thread;
@@ -64,6 +65,15 @@ fn looked(job: &Job, target: &Target, engine: &str, outcome: &Outcome) -> Vec<Fi
         findings.push(Finding::new(Info, "profiler", text));
     }
     findings.extend(folders(job, &namespaces));
+    let asked = refuse_no_attach(target.pid, &options);
+    let asked = asked.and_then(|()| Attach::new(target, &namespaces).foresee());
+    findings.extend(asked.err().map(|why| {
+        let text = format!(
+            "a dump has only the kernel's account of its threads: {}",
+            why.reason
+        );
+        Finding::new(Info, "dump", text).remedy(why.remedy)
+    }));
     // Last, because there may be too many to send.
     findings.extend(seen.foreign.iter().map(|path| foreign(path)));
     findings

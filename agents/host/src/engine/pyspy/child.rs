@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use flamegraph::Profile;
 use py_spy::config::{Config, LineNo, LockingStrategy};
 
+use super::dump;
 use super::files::Reading;
 use super::forks::Forks;
 use super::messages::{write_message, Command, Head, Message, Order};
@@ -69,7 +70,10 @@ fn prepare(order: &Order) -> Result<(Member, Forks), Failure> {
     let memory = open_memory(&target)?;
     let config = Config {
         blocking: LockingStrategy::NonBlocking,
-        lineno: LineNo::NoLine,
+        lineno: match order.lines {
+            true => LineNo::LastInstruction,
+            false => LineNo::NoLine,
+        },
         full_filenames: true,
         ..Config::default()
     };
@@ -129,8 +133,10 @@ fn serve(order: &Order, work: Result<(Member, Forks), Failure>) -> io::Result<()
         }
     };
     write_message(&mut out, &Message::Ready)?;
-    let Ok(Command::Start(cores)) = commands.recv() else {
-        return Ok(());
+    let cores = match commands.recv() {
+        Ok(Command::Start(cores)) => cores,
+        Ok(Command::Dump(most)) => return send_dump(&mut out, member, most),
+        _ => return Ok(()),
     };
     let limit = Duration::from_secs_f64(order.duration) + LEASE;
     lease::show(Instant::now() + limit);
@@ -150,6 +156,14 @@ fn serve(order: &Order, work: Result<(Member, Forks), Failure>) -> io::Result<()
     send(&mut out, profiles, |profiles| Message::Profiles {
         profiles,
     })
+}
+
+fn send_dump(out: &mut impl io::Write, member: Member, most: usize) -> io::Result<()> {
+    let (text, cut) = dump::text(member, most).map_err(io::Error::other)?;
+    let size = text.len();
+    write_message(out, &Message::Dump { size, cut })?;
+    out.write_all(text.as_bytes())?;
+    out.flush()
 }
 
 /// The agent reads this when it is the recording's turn.

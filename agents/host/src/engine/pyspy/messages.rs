@@ -24,7 +24,7 @@ const MOST_TEXT: usize = 500;
 const MOST_INTERVAL: u64 = 1 << 50;
 
 /// What to record. The agent has checked it.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Order {
     /// The agent's number, and when it started.
     pub agent: i32,
@@ -44,6 +44,8 @@ pub struct Order {
     /// Whether it is wanted when samples were taken.
     pub times: bool,
     pub native: bool,
+    /// Whether frames have the numbers of their lines.
+    pub lines: bool,
     /// Bytes of memory that the child may take, and of these for the symbols of native code.
     pub memory: u64,
     pub symbols: usize,
@@ -67,6 +69,8 @@ pub enum Command {
     /// Send what was sampled since the last part, and go on.
     Part,
     Stop,
+    /// Send what all threads do now, in at most so many bytes.
+    Dump(usize),
 }
 
 impl Command {
@@ -75,12 +79,14 @@ impl Command {
             Self::Start(cores) => format!("start {cores}\n"),
             Self::Part => "part\n".to_owned(),
             Self::Stop => "stop\n".to_owned(),
+            Self::Dump(most) => format!("dump {most}\n"),
         }
     }
 
     pub fn of(line: &str) -> Option<Self> {
         match line.split_once(' ') {
             Some(("start", cores)) => cores.parse().ok().map(Self::Start),
+            Some(("dump", most)) => most.parse().ok().map(Self::Dump),
             _ if line == "part" => Some(Self::Part),
             _ => (line == "stop").then_some(Self::Stop),
         }
@@ -109,6 +115,11 @@ pub enum Message {
     Over(Totals),
     Profiles {
         profiles: Vec<Head>,
+    },
+    /// A text of so many bytes follows. `cut`: it is only the beginning.
+    Dump {
+        size: usize,
+        cut: bool,
     },
 }
 

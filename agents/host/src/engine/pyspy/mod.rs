@@ -4,6 +4,7 @@
 //! program, that reads it with its user's rights. Here is the agent's side, which runs nothing of py-spy.
 
 pub mod child;
+pub mod dump;
 mod files;
 mod forks;
 pub mod messages;
@@ -89,13 +90,7 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     if job.shared.dry_run {
         return Ok(Prepared::DryRun(Ok(Started { sources, notes })));
     }
-    if !target.status.one_user {
-        return Err(Failure::new(
-            format!("process {pid} has the rights of two users"),
-            "record it with --engine perf",
-        )
-        .coded(Code::NotPermitted));
-    }
+    refuse_two_users(&target)?;
     // The child opens it anew.
     drop(memory);
     let order = order(job, &target, &events);
@@ -115,28 +110,49 @@ pub fn prepare(job: &Job, target: Target, findings: &Findings) -> Result<Prepare
     })))
 }
 
+fn refuse_two_users(target: &Target) -> Result<(), Failure> {
+    match target.status.one_user {
+        true => Ok(()),
+        false => Err(Failure::new(
+            format!("process {} has the rights of two users", target.pid),
+            "record it with --engine perf",
+        )
+        .coded(Code::NotPermitted)),
+    }
+}
+
 fn order(job: &Job, target: &Target, events: &[Event]) -> Order {
-    let (shared, status) = (&job.shared, &target.status);
+    let shared = &job.shared;
     let limits = &shared.limits;
     let event = |event: &Event| (event.name.to_owned(), event.every.as_nanos() as u64);
-    let cells = limits.cells(events.len());
     Order {
-        agent: std::process::id() as i32,
-        agent_start: stat::own().map_or(0, |own| own.start_time),
-        pid: target.pid,
-        start_time: target.start_time,
-        uid: status.uid,
-        gid: status.gid,
-        groups: status.groups.clone(),
         recorded: shared.pids(),
         events: events.iter().map(event).collect(),
         duration: job.duration(),
         times: shared.sampling.timeline,
         native: shared.sampling.python_native,
-        memory: limits.memory_part(PART).clamp(BOUNDS.0, BOUNDS.1),
         symbols: limits.memory_part(SYMBOLS) as usize,
-        cells: cells / TREE,
+        cells: limits.cells(events.len()) / TREE,
         rows: limits.rows() / ROWS,
+        ..Order::of(target, limits.memory_part(PART))
+    }
+}
+
+impl Order {
+    /// To open a process with at most so many bytes of memory, and to record nothing of it.
+    fn of(target: &Target, memory: u64) -> Self {
+        let status = &target.status;
+        Self {
+            agent: std::process::id() as i32,
+            agent_start: stat::own().map_or(0, |own| own.start_time),
+            pid: target.pid,
+            start_time: target.start_time,
+            uid: status.uid,
+            gid: status.gid,
+            groups: status.groups.clone(),
+            memory: memory.clamp(BOUNDS.0, BOUNDS.1),
+            ..Self::default()
+        }
     }
 }
 

@@ -63,8 +63,8 @@ struct Samples {
 
 /// A process that is sampled.
 pub struct Member {
-    spy: PythonSpy,
-    tasks: Tasks,
+    pub spy: PythonSpy,
+    pub tasks: Tasks,
     spark_task: SparkTask,
     /// The nanoseconds of each thread's CPU time for which there are samples.
     sampled: HashMap<i32, u64>,
@@ -332,7 +332,7 @@ impl Member {
     }
 
     /// The process's own number of a Python thread. None: it is not known.
-    fn thread_of(&mut self, trace: &StackTrace, tasks: &HashMap<i32, Task>) -> Option<i32> {
+    pub fn thread_of(&mut self, trace: &StackTrace, tasks: &HashMap<i32, Task>) -> Option<i32> {
         match trace.os_thread_id {
             Some(number) => i32::try_from(number).ok(),
             None => self.tasks.described_at(trace.thread_id, tasks),

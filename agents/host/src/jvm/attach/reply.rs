@@ -8,8 +8,6 @@ use rustix::net::sockopt::{set_socket_timeout, Timeout};
 
 use super::MOMENT;
 
-const MAX_REPLY: usize = 64 << 10;
-
 /// The result of loading an agent library.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reply<T = i32> {
@@ -19,10 +17,11 @@ pub enum Reply<T = i32> {
     Refused(String),
 }
 
-/// The answer until the other side closes; only the beginning of a long one. The limit holds for all pieces together.
-pub(super) fn read_until(stream: &mut File, until: Instant) -> io::Result<Vec<u8>> {
+/// The answer until the other side closes; only the beginning of one that has more than `most` bytes. The limit holds
+/// for all pieces together.
+pub(super) fn read_until(stream: &mut File, until: Instant, most: usize) -> io::Result<Vec<u8>> {
     let (mut reply, mut piece) = (Vec::new(), [0; 4096]);
-    while reply.len() < MAX_REPLY {
+    while reply.len() < most {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(ErrorKind::TimedOut.into());
@@ -81,7 +80,7 @@ mod tests {
                 }
             });
             let begin = Instant::now();
-            let read = read_until(&mut stream, begin + Duration::from_millis(200));
+            let read = read_until(&mut stream, begin + Duration::from_millis(200), 64 << 10);
             drop(stream);
             assert!(read.is_err() && begin.elapsed() >= Duration::from_millis(200));
         });

@@ -1,25 +1,28 @@
 //! The session's answers to requests.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::following::Follow;
 use super::Session;
 use crate::commands::clean;
 use crate::commands::doctor;
+use crate::commands::dump::{Dumped, Dumping};
 use crate::discovery::find::{fit_into_line, may_be_meant, Finding};
 use crate::discovery::scan::{self, Scanned, Seen};
 use crate::engine::api::{Libraries, Library};
+use crate::jvm::attach;
 use crate::metrics::MetricsLog;
 use crate::os::audit;
-use crate::recording::group::Recordings;
+use crate::recording::group::{Recordings, FAREWELL};
+use crate::session::backlog::Chunk;
 use crate::session::inbox::Message;
 use crate::session::resume::Token;
 use crate::staging::shipped;
 use crate::wire::events::Event;
 use crate::wire::leftovers::Clean;
 use crate::wire::outcome::{Code, Failure};
-use crate::wire::requests::{Exclude, Find, Greeting, Prepare, Watched, PROTOCOL};
+use crate::wire::requests::{Dump, Exclude, Find, Greeting, Prepare, Watched, PROTOCOL};
 
 const LONGEST_LEASE: f64 = 3600.0;
 /// The longest command in bytes, and the bytes of all commands in a line.
@@ -144,13 +147,13 @@ impl Session {
     }
 
     pub(super) fn refuse_busy(&self, asked: &str) -> Result<(), Failure> {
-        match self.recordings.is_some() {
-            true => Err(
-                Failure::plain(format!("{asked} is not possible during a recording"))
-                    .coded(Code::BadRequest),
-            ),
-            false => Ok(()),
-        }
+        let busy = match (&self.recordings, &self.dumping) {
+            (Some(_), _) => "a recording",
+            (_, Some(_)) => "a dump",
+            _ => return Ok(()),
+        };
+        let reason = format!("{asked} is not possible during {busy}");
+        Err(Failure::plain(reason).coded(Code::BadRequest))
     }
 
     pub(super) fn check(&mut self, request: Prepare) -> Result<(), Failure> {
@@ -198,6 +201,43 @@ impl Session {
         Ok(())
     }
 
+    pub(super) fn dump(&mut self, request: Dump) -> Result<(), Failure> {
+        self.refuse_busy("dump")?;
+        let inbox = self.inbox.sender.clone();
+        self.dumping = Some(Dumping::begin(request, move |dumped| {
+            // The session may be over.
+            let _ = inbox.send(Message::Dump(dumped));
+        })?);
+        Ok(())
+    }
+
+    pub(super) fn handle_dump(&mut self, dumped: Option<Box<Dumped>>) {
+        let Some(dumped) = dumped else {
+            self.dumping = None;
+            let left = attach::left();
+            return self.output.send(&Event::Dumped { left });
+        };
+        if let Some((head, text)) = dumped.text {
+            let text = Chunk::Result(text);
+            self.output.send_with(&Event::Dump(head), text);
+        }
+        self.output.send(&Event::Outcome(dumped.outcome));
+    }
+
+    /// Wait until nobody is asked any more: an attach that is cut off would leave its trigger.
+    pub(super) fn end_dump(&mut self) {
+        let Some(dumping) = self.dumping.take() else {
+            return;
+        };
+        dumping.stop();
+        let until = Instant::now() + FAREWELL;
+        while let Some(message) = self.inbox.next(until) {
+            if matches!(message, Message::Dump(None)) {
+                return;
+            }
+        }
+    }
+
     pub(super) fn clock(&mut self) -> Result<(), Failure> {
         self.output.send(&Event::Clock { time: audit::now() });
         Ok(())
@@ -208,6 +248,9 @@ impl Session {
         if let Some(recordings) = &mut self.recordings {
             recordings.stop();
             self.follow = Follow::Nothing;
+        }
+        if let Some(dumping) = &self.dumping {
+            dumping.stop();
         }
         self.advance();
         Ok(())
