@@ -14,6 +14,7 @@ from msgspec.structs import force_setattr
 
 from hprofiler.base.text import printable
 from hprofiler.model import Count, HostFacts, Name, Note, Pauses, Process, Samples, Status
+from hprofiler.model.dump import ThreadNumber
 from hprofiler.model.metrics import Metrics
 from hprofiler.model.recording import MOST_PAUSES
 
@@ -24,6 +25,8 @@ MAX_FOLLOWED = 1_000_000
 """Processes that one session names."""
 MAX_RECORDED = 512
 """Processes of one session. Agents have the same limit."""
+MAX_TEXT = 17 << 20
+"""Bytes of the text of a process's threads, compressed or not. Agents cut it a little earlier."""
 TEXT_LIMIT = 4096
 _REFUSAL_LIMIT = 300
 
@@ -238,7 +241,7 @@ class ProcessOutcome(Message, frozen=True, tag="outcome"):
 
     pid: Pid | None
     status: Status
-    stage: Annotated[str, Meta(pattern=r"^(connect|push|find|prepare|start|record|fetch|clean)\Z")]
+    stage: Annotated[str, Meta(pattern=r"^(connect|push|find|prepare|start|record|dump|fetch|clean)\Z")]
     reason: str = ""
     remedy: str = ""
     ended: Ended | None = None
@@ -412,6 +415,32 @@ RecordEvent = (
 )
 
 
+# Threads
+
+
+class DumpHeader(Message, frozen=True, tag="dump"):
+    """The text of a process's threads follows, compressed to `size` bytes. See `model.dump.Dump`.
+
+    `time` is by the host's clock; `cpu` has numbers of threads and their seconds.
+    """
+
+    pid: Pid
+    kind: Literal["jvm", "python", "native"]
+    time: ClockTime
+    seconds: Seconds
+    cpu: Annotated[tuple[tuple[ThreadNumber, Seconds], ...], Meta(max_length=10_000)]
+    size: Annotated[int, Meta(ge=0, le=MAX_TEXT)]
+
+
+class Dumped(Message, frozen=True, tag="dumped"):
+    """Every process of a `dump` has an outcome; `left` are files that could not be deleted."""
+
+    left: Paths
+
+
+DumpEvent = DumpHeader | ProcessOutcome | Dumped
+
+
 # Cleaning
 
 
@@ -487,6 +516,8 @@ Event = (
     | Ready
     | Checked
     | RecordEvent
+    | DumpHeader
+    | Dumped
     | Left
     | Leftovers
 )

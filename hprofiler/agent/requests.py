@@ -163,7 +163,7 @@ class Stop(Request, frozen=True):
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """A process to read, and to record nothing of."""
+    """A process to read, or to dump, and to record nothing of."""
 
     pid: int
     start_time: int
@@ -174,6 +174,15 @@ class Watch(Request, frozen=True, omit_defaults=True):
 
     processes: Sequence[Watched] | None = None
     counters: Sequence[str] = ()
+
+
+class Dump(Request, frozen=True):
+    """What all threads of these processes do now; with `owners` also who owns locks of
+    java.util.concurrent."""
+
+    processes: Sequence[Watched]
+    owners: bool
+    agent_cpu: float
 
 
 class Ping(Request, frozen=True):

@@ -12,6 +12,7 @@ import secrets
 import signal
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,9 @@ from hprofiler.agent.messages import (
     Checked,
     ClockTold,
     Done,
+    Dumped,
+    DumpEvent,
+    DumpHeader,
     Error,
     Event,
     Hello,
@@ -392,8 +396,51 @@ class AgentSession:
         self._send(requests.Watch(processes=chosen, counters=tuple(counters)), audited=chosen is not None)
         return self._answer(MetricsMessage).metrics
 
+    def dump(
+        self, processes: Sequence[Process], owners: bool = False, agent_cpu: float = 1.0
+    ) -> Iterator[DumpEvent]:
+        """Ask what all threads of the processes do now. The last event is `Dumped`.
+
+        Each process has one outcome, perhaps after a text, whose `text` is to be taken before the next event.
+        """
+        self.stage = "dump"
+        self.clock = self.clock or self._read_clock()
+        chosen = [requests.Watched(one.pid, one.start_time) for one in processes]
+        self._send(requests.Dump(processes=chosen, owners=owners, agent_cpu=agent_cpu))
+        without_outcome = {one.pid for one in processes}
+        without_text = set(without_outcome)
+        while not isinstance(event := self._receive(), Dumped):
+            if not isinstance(event, (DumpHeader, ProcessOutcome)):
+                raise self._nonsense(f"unexpected event {tag_of(type(event))!r}")
+            left = without_text if isinstance(event, DumpHeader) else without_outcome
+            if event.pid not in without_outcome or event.pid not in left:
+                raise self._nonsense("an event of a process that was not asked for, or twice")
+            left.remove(event.pid)
+            yield event
+        if without_outcome:
+            raise self._nonsense("a process that was asked has no outcome")
+        yield event
+
+    def text(self, header: DumpHeader) -> Iterator[bytes]:
+        """The text that `header` announced. Raises HostError if it is damaged, or too long."""
+        unpacker = zlib.decompressobj(wbits=31)
+        left = messages.MAX_TEXT
+        try:
+            for piece in self._wire.payload(header.size):
+                text = unpacker.decompress(piece, left + 1)
+                left -= len(text)
+                if left < 0:
+                    raise self._nonsense("a text that is too long")
+                yield text
+        except EOFError:
+            raise self._ended("dump") from None
+        except zlib.error as error:
+            raise self._nonsense(f"a damaged text: {error}") from error
+        if not unpacker.eof:
+            raise self._nonsense("a text that is cut off")
+
     def stop(self) -> None:
-        """End the recording early; from any thread."""
+        """End the recording, or the dump, early; from any thread."""
         self._send(requests.Stop())
 
     def clean(self, dry: bool = False) -> Leftovers:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta
 
-from hprofiler.model.recording import Name, Seconds
+from hprofiler.model.outcome import Outcome
+from hprofiler.model.recording import HostFacts, Name, Seconds
 from hprofiler.model.target import Process
 
 ThreadNumber = Annotated[int, Meta(ge=0, le=1 << 32)]
@@ -39,3 +41,33 @@ class Dump:
     @property
     def label(self) -> str:
         return self.process.label
+
+
+class DumpedHost(msgspec.Struct, frozen=True, kw_only=True):
+    """A host of a dump. A process that did not answer has an outcome with its pid; so may one that did.
+
+    `unseen` are names of processes that the resolver knows there, but that could not be searched.
+    """
+
+    name: str
+    address: str = ""
+    inside: bool = False
+    labels: Mapping[str, str] = {}
+    facts: HostFacts | None = None
+    dumps: tuple[Dump, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    unseen: tuple[str, ...] = ()
+
+    @property
+    def dumped(self) -> frozenset[int]:
+        """The pids of processes that answered."""
+        return frozenset(one.pid for one in self.dumps)
+
+    @property
+    def found(self) -> frozenset[int]:
+        return self.dumped | {one.pid for one in self.outcomes if one.pid is not None}
+
+    @property
+    def processes(self) -> int:
+        """How many processes it has, also those that are known but could not be searched for."""
+        return len(self.found) + len(self.unseen)

@@ -10,7 +10,7 @@ Texts are written as they arrive; what they say of a process is read by `flamegr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -19,8 +19,8 @@ import msgspec
 
 from hprofiler.base import bounded_json
 from hprofiler.base.text import printable
-from hprofiler.model import HostFacts, Outcome, Seconds, Target
-from hprofiler.model.dump import Dump
+from hprofiler.model import Seconds, Target
+from hprofiler.model.dump import Dump, DumpedHost
 from hprofiler.runfolder import safe_name
 from hprofiler.runfolder.record_folder import (
     PAGE_FILE,
@@ -34,36 +34,6 @@ FORMAT = 1
 DUMP_FILE = "dump.json"
 MOST_BYTES = 1 << 30
 """Longest dump.json that is read."""
-
-
-class DumpedHost(msgspec.Struct, frozen=True, kw_only=True):
-    """A host of a dump. A process that did not answer has an outcome with its pid; so may one that did.
-
-    `unseen` are names of processes that the resolver knows there, but that could not be searched.
-    """
-
-    name: str
-    address: str = ""
-    inside: bool = False
-    labels: Mapping[str, str] = {}
-    facts: HostFacts | None = None
-    dumps: tuple[Dump, ...] = ()
-    outcomes: tuple[Outcome, ...] = ()
-    unseen: tuple[str, ...] = ()
-
-    @property
-    def dumped(self) -> frozenset[int]:
-        """The pids of processes that answered."""
-        return frozenset(one.pid for one in self.dumps)
-
-    @property
-    def found(self) -> frozenset[int]:
-        return self.dumped | {one.pid for one in self.outcomes if one.pid is not None}
-
-    @property
-    def processes(self) -> int:
-        """How many processes it has, also those that are known but could not be searched for."""
-        return len(self.found) + len(self.unseen)
 
 
 class DumpRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -56,7 +56,7 @@ def _check_told(result: HostRecord) -> None:
     terminal = io.StringIO()
     with contextlib.redirect_stderr(terminal):
         print_failures(failures([result]), "report.html")
-        print_degraded([result])
+        print_degraded(result.outcomes)
         print_reasons([result])
     for line in terminal.getvalue().split("\n"):
         check_text(line, _MOST_WORDS)

@@ -206,8 +206,8 @@ def burn_a_while(kube: KubeCluster, name: str) -> None:
 # One pod, with the documented rights
 
 
-def test_a_pod_by_exec(kube: KubeCluster, hprofiler: Profiling, allowed: Path) -> None:
-    """Its shares and labels are right, and nothing stays in its container."""
+def test_a_pod_by_exec(kube: KubeCluster, hprofiler: Profiling, allowed: Path, tmp_path: Path) -> None:
+    """Its shares, labels and threads are right, and nothing stays in its container."""
     kube.create(pods.pod("alone", pods.container(pods.burner("alpha", 0.8)), labels={"app": "alone"}))
     kube.wait_until_running("alone")
     contents = Contents(kube, "alone")
@@ -217,6 +217,10 @@ def test_a_pod_by_exec(kube: KubeCluster, hprofiler: Profiling, allowed: Path) -
     ((container, process),) = recorded(result).items()
     assert process["labels"]["namespace"] == "default" and process["labels"]["app"] == "alone"
     check_shares(stacks_of(result, container), "alpha")
+    folder = tmp_path / "dump"
+    dumped = hprofiler("dump", "-j", "k8s:app=alone", "-o", str(folder), kubeconfig=allowed)
+    (text,) = folder.rglob("*.txt")
+    assert dumped.code == 0 and "Burner" in text.read_text(), str(dumped)
     contents.check()
     kube.remove("alone")
 

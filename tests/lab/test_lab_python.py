@@ -172,3 +172,23 @@ def test_a_job_of_jvms_and_python_is_one_picture(
     (stage,) = event["slices"]["stages"]
     assert stage["python_cpu_seconds"] / stage["cpu_seconds"] == pytest.approx(0.6, abs=POINTS), stage
     assert stage["certain"] + stage["likely"] > 0.8 * event["totals"]["samples"], event["slices"]
+
+
+def test_what_the_threads_of_a_job_do(
+    yarn: YarnCluster, application: Application, workshop: Path, tmp_path: Path
+) -> None:
+    """JVMs say it themselves, and so do Python workers and the Python program beside them."""
+    coordinator = Coordinator(yarn.lab, workshop / "python-dumps")
+    target = ["-j", application.id, "-c", RESOURCE_MANAGER, "--user", "root"]
+    result = coordinator.run("dump", *target, "-o", str(tmp_path / "dump"))
+    assert result.code == 0, result
+    hosts = json.loads((tmp_path / "dump" / "dump.json").read_text())["hosts"]
+    dumps = [(host["name"], one) for host in hosts for one in host["dumps"]]
+    assert {one["process"]["label"]: one["kind"] for _, one in dumps} == {
+        **dict.fromkeys(("driver", "executor 1", "executor 2"), "jvm"),
+        **dict.fromkeys(("python of executor 1", "python of executor 2"), "python"),
+        "python python_udf.py of driver": "python",
+    }
+    texts = [(one["kind"], tmp_path / "dump" / "hosts" / host / one["file"]) for host, one in dumps]
+    for kind, text in texts:
+        assert ("JNI global ref" if kind == "jvm" else '"MainThread"') in text.read_text(), text

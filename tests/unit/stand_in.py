@@ -36,7 +36,7 @@ SAMPLING = Sampling(("cpu",), 99, 0.1)
 ANY = Selector("any", "text", {"kind": "text", "text": "x"})
 
 PRELUDE = """
-import hashlib, json, os, sys, time
+import gzip, hashlib, json, os, sys, time
 stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
 def out(data):
     stdout.write(data); stdout.flush()
@@ -100,6 +100,11 @@ def metrics(**members):
     runnable = dict(of="host", id="", name="runnable", kind="gauge", unit="count", values=[3])
     usual = dict(every=1.0, time=[int(1e6 * time.time()), 1], facts=dict(cpus=2), series=[runnable])
     say("metrics", **{**usual, **members})
+def dump(pid, text=b"threads", **members):
+    data = gzip.compress(text)
+    usual = dict(kind="jvm", time=time.time(), seconds=0.1, cpu=[[pid, 0.5]], size=len(data))
+    say("dump", pid=pid, **{**usual, **members})
+    out(data)
 def outcome(pid, status="ok", stage="record", reason="", remedy="", **members):
     say("outcome", pid=pid, status=status, stage=stage, reason=reason, remedy=remedy, **members)
 """

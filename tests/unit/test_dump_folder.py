@@ -8,9 +8,9 @@ import pytest
 
 from hprofiler.base.errors import RunFolderError
 from hprofiler.model import Outcome, Process, Status
-from hprofiler.model.dump import Dump
+from hprofiler.model.dump import Dump, DumpedHost
 from hprofiler.runfolder import RunFolder
-from hprofiler.runfolder.dumps import DumpedHost, DumpFolder, DumpRecord
+from hprofiler.runfolder.dumps import DumpFolder, DumpRecord
 
 TEXT = b'"main" #1 prio=5 nid=7 runnable\n'
 

@@ -265,8 +265,8 @@ def refuse_without_driver(
         raise UsageError(f"--when '{trigger}' needs Spark's driver, which is not known", remedy)
 
 
-def output_folder(options: argparse.Namespace) -> Path:
-    return at_home(options.output or f"hprofiler-{datetime.now():%Y%m%d-%H%M%S}")
+def output_folder(options: argparse.Namespace, begin: str = "hprofiler") -> Path:
+    return at_home(options.output or f"{begin}-{datetime.now():%Y%m%d-%H%M%S}")
 
 
 def local_reach(options: argparse.Namespace) -> Reach:

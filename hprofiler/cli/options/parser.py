@@ -27,10 +27,10 @@ from hprofiler.model.event_names import known_as
 from hprofiler.model.target import pids_alone
 
 _HELP = "print this help"
-_WITH_PROCESSES = ("run", "ps", "top", "doctor")
+_WITH_PROCESSES = ("run", "ps", "top", "dump", "doctor")
 # Without a selector these look at all JVMs.
 _LOOKING = ("ps", "top")
-_WITH_HOSTS = ("run", "ps", "top", "doctor", "cleanup")
+_WITH_HOSTS = ("run", "ps", "top", "dump", "doctor", "cleanup")
 # Least similarity of a word and a suggestion, from 0 to 1.
 _LIKE = 0.8
 
@@ -83,6 +83,7 @@ hprofiler: where does a distributed job spend its time?
   hprofiler -j spark-executor -h node1,node2      record on hosts, over SSH
   hprofiler -j application_… -c http://rm:8088    record a YARN application
   hprofiler top -j java                           show what processes use now
+  hprofiler dump 4242                             show what its threads do now: where does it hang?
   hprofiler report RUN --open                     open the report of a run
   hprofiler demo                                  record a small job, to see a report
 
@@ -297,14 +298,7 @@ def _ssh_options(parser: argparse.ArgumentParser) -> None:
 
 def _output_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "-o",
-        "--output",
-        type=named,
-        metavar="DIR",
-        help="run folder (default hprofiler-DATE-TIME); if DIR holds a run, the new run goes to DIR-2",
-    )
-    group.add_argument("--force", action="store_true", help="replace the run in the folder")
+    _folder_options(group, "run", "hprofiler-DATE-TIME")
     _picture_options(group)
     group.add_argument(
         "-d",
@@ -313,6 +307,17 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
         help="also print how much each host differs from the others",
     )
     group.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _folder_options(group: argparse._ActionsContainer, kind: str, usual: str) -> None:
+    group.add_argument(
+        "-o",
+        "--output",
+        type=named,
+        metavar="DIR",
+        help=f"{kind} folder (default {usual}); if DIR holds a {kind}, the new {kind} goes to DIR-2",
+    )
+    group.add_argument("--force", action="store_true", help=f"replace the {kind} in the folder")
 
 
 def _picture_options(parser: argparse._ActionsContainer) -> None:
@@ -381,6 +386,47 @@ def _top_options(parser: argparse.ArgumentParser) -> None:
         "  hprofiler top -j java --json --count 60 > minute.json\n\n"
         "exit status:\n  0  every host answered\n  2  bad usage\n"
         "  3  some hosts failed\n  4  no host answered"
+    )
+
+
+def _dump_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = f"hprofiler dump {_TARGET} [OPTION …]"
+    parser.set_defaults(engine="auto")
+    group = parser.add_argument_group("looks")
+    group.add_argument(
+        "--times",
+        type=partial(whole_number, least=1, most=1000, meaning="a number from 1 to 1000"),
+        default=1,
+        metavar="N",
+        help="look N times, at all processes at about the same moment (default 1)",
+    )
+    group.add_argument(
+        "--every",
+        type=seconds,
+        default=2.0,
+        metavar="TIME",
+        help="time between two looks: 2 (seconds), 2s or 1m (default 2)",
+    )
+    group.add_argument(
+        "--owners",
+        action="store_true",
+        help="JVMs also say which threads own locks of java.util.concurrent. A JVM stands still while it "
+        "searches its heap for them: about 2 s for each GB of small objects. Without --owners it does so for "
+        "milliseconds",
+    )
+    _target_options(parser)
+    care_options.add_asking_to(parser)
+    group = parser.add_argument_group("output")
+    _folder_options(group, "dump", "hprofiler-dump-DATE-TIME")
+    group.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.epilog = (
+        f"{SELECTORS}\nexamples:\n  hprofiler dump 4242\n"
+        "  hprofiler dump -j spark-executor -h node1,node2\n"
+        "  hprofiler dump -j application_1700000000000_0042 -c http://rm:8088 --times 3\n"
+        "  hprofiler dump -j k8s:deployment/web -n shop --times 5 --every 10s -o dumps\n\n"
+        "exit status:\n  0  every process was dumped\n  2  bad usage\n"
+        "  3  some processes are missing, or did not answer themselves\n  4  nothing was dumped\n"
+        "  130, 143, 129  interrupted by Ctrl-C, SIGTERM, SIGHUP"
     )
 
 
@@ -565,6 +611,7 @@ VERBS = {
     "run": _Verb("profile processes (the default command: `run` may be left out)", _run_options),
     "ps": _Verb("list the hosts and processes that a run would profile", _ps_options),
     "top": _Verb("show live what hosts and processes use", _top_options),
+    "dump": _Verb("show what all threads of processes do now, to see where a job hangs", _dump_options),
     "doctor": _Verb("check whether a run would succeed, without touching any process", _doctor_options),
     "apps": _Verb("list the running applications of a YARN cluster", _apps_options),
     "selectors": _Verb("list the named selectors for -j", _selectors_options),

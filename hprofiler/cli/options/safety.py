@@ -20,6 +20,15 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="first record one process of each kind of JVM (version, processor, engine) for 2 s, and skip "
         "the kinds that fail (default: no)",
     )
+    _add_limits_to(group, "record on")
+
+
+def add_asking_to(parser: argparse.ArgumentParser) -> None:
+    """Options of `dump`, which asks processes and records nothing."""
+    _add_limits_to(parser.add_argument_group("safety limits"), "visit")
+
+
+def _add_limits_to(group: argparse._ActionsContainer, visits: str) -> None:
     group.add_argument(
         "--agent-cpu",
         type=numbers.cores,
@@ -31,7 +40,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--force-busy",
         action="store_true",
-        help="also record on hosts with almost no free memory, or a load above 200 per processor (default: "
+        help=f"also {visits} hosts with almost no free memory, or a load above 200 per processor (default: "
         "skip them)",
     )
     add_audit_to(group)

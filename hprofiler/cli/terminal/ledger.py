@@ -50,11 +50,11 @@ def print_problems(what: str, problems: Sequence[Outcome]) -> None:
         print(f"  … and {more} more: see the page", file=sys.stderr)
 
 
-def print_failures(failed: Sequence[Outcome], page: str) -> None:
-    """Print what was not recorded, all of it if there is no page."""
+def print_failures(failed: Sequence[Outcome], page: str, done: str = "recorded") -> None:
+    """Print what was not `done`, all of it if there is no page."""
     groups = _grouped(failed)
     if groups:
-        print("not recorded:", file=sys.stderr)
+        print(f"not {done}:", file=sys.stderr)
     shown = FAILURES_SHOWN if page else len(groups)
     for same in groups[:shown]:
         say("  ", f"{_who(same, some=True)}: {same[0].reason}", sys.stderr)
@@ -65,8 +65,8 @@ def print_failures(failed: Sequence[Outcome], page: str) -> None:
         print(f"  … and {more} more: see {page}", file=sys.stderr)
 
 
-def print_degraded(results: Sequence[HostRecord]) -> None:
-    _print_notes(one for host in results for one in host.outcomes if one.status is Status.DEGRADED)
+def print_degraded(outcomes: Iterable[Outcome]) -> None:
+    _print_notes(one for one in outcomes if one.status is Status.DEGRADED)
 
 
 def print_reasons(results: Sequence[HostRecord]) -> None:

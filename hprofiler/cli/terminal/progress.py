@@ -20,8 +20,21 @@ if TYPE_CHECKING:
     from hprofiler.collect.visit_group import HostProgress, Listener
 
 # Stages in order; `idle`, `failed` and `done` are final.
-STAGES = ("connect", "push", "find", "prepare", "canary", "wait", "start", "record", "fetch", "clean", "done")
-TOLD = ("canary", "wait", "record", "done", "idle", "failed")  # stages shown in plain lines
+STAGES = (
+    "connect",
+    "push",
+    "find",
+    "prepare",
+    "canary",
+    "wait",
+    "start",
+    "record",
+    "dump",
+    "fetch",
+    "clean",
+    "done",
+)
+TOLD = ("canary", "wait", "record", "dump", "done", "idle", "failed")  # stages shown in plain lines
 WORDS = {
     **DOING,
     "canary": "canary",
@@ -38,7 +51,8 @@ _VALUE_SECONDS = 60.0
 
 @contextmanager
 def display(hosts: int, duration: float) -> Iterator[Listener]:
-    """A listener that shows progress while the block runs."""
+    """A listener that shows progress while the block runs. A `duration` of 0 is of a visit that records
+    nothing."""
     if sys.stderr.isatty():
         with _live(hosts, duration) as listener:
             yield listener
@@ -71,7 +85,7 @@ class PlainLines:
         self._said.add(step)
         words = WORDS.get(progress.stage, progress.stage)
         found = counted(progress.processes, "processes") if progress.processes else "no processes"
-        processes = f" {found}" if progress.stage == "record" else ""
+        processes = {"record": f" {found}", "dump": f" of {found}"}.get(progress.stage, "")
         detail = f": {progress.detail}" if progress.detail else ""
         self._print(f"{progress.host}: {words}{processes}{detail}")
 
@@ -132,7 +146,9 @@ class LiveDisplay:
         self._stage: dict[str, str] = {}
         self._processes: dict[str, int] = {}
         self._ready = progress.add_task("ready", total=hosts, note="")
-        self._record = progress.add_task("record", total=round(duration), note="s", start=False)
+        self._record = progress.add_task(
+            "record", total=round(duration), note="s", start=False, visible=duration > 0
+        )
         self._collect = progress.add_task("collect", total=hosts, note="")
         self._ticker = threading.Thread(target=self._tick, daemon=True)
         self._lost: set[str] = set()

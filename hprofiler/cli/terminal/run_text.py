@@ -69,7 +69,7 @@ def print_summary(result: RunResult, selector: Selector, outliers: bool) -> None
 def print_ledger(results: Sequence[HostRecord], page: str) -> None:
     """Print what was not recorded, and what is to be known of the rest, on stderr."""
     print_failures(failures(results), page)
-    print_degraded(results)
+    print_degraded(one for host in results for one in host.outcomes)
     print_reasons(results)
 
 
