@@ -12,7 +12,7 @@ mod source;
 mod symbols;
 
 pub use formats::{
-    perf_data, read, read_file, read_jfr, read_jfr_part, Format, PerfOptions, ReadOptions,
+    perf_data, read, read_file, read_jfr, read_jfr_part, unfreed, Format, PerfOptions, ReadOptions,
     Recording, Sampled, Settings, MOST_LIVE,
 };
 pub use ops::{

@@ -237,7 +237,7 @@ def ends_of_file(event: str) -> _Ends:
     """What the stacks of an event end in, except for functions."""
     if is_tracepoint(event):
         return category_patterns("wait"), True
-    if event == "nativemem":
+    if event in ("nativemem", "nativelive"):
         return category_patterns("allocation"), False
     return (root_patterns([event]) if is_method(event) else []), False
 

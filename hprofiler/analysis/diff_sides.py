@@ -36,7 +36,7 @@ Taker = Callable[[Profile, HostRecord | None, Recording | None], None]
 _NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
 # Of these the first value counts samples, and the second is the time that they stand for.
 _TIMES = ("cpu", "wall", "offcpu")
-_EVENTS = (*_TIMES, "lock", "alloc", "live", "nativemem")
+_EVENTS = (*_TIMES, "lock", "alloc", "live", "nativemem", "nativelive")
 # Their counts are estimates, not numbers of samples.
 _ESTIMATES = {column for event in _EVENTS if event not in _TIMES for column in measure_of(event).columns}
 

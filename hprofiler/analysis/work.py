@@ -26,7 +26,7 @@ RULES_FILE = "HPROFILER_RULES"
 _RULE = re.compile(r"([a-z][a-z0-9-]{0,39}):((?:\s+\S+)+)")
 # Events whose stacks say who waits, not who works.
 _NO_WORK = ("wall", "offcpu", "lock")
-_OF_MEMORY = ("alloc", "live", "nativemem")
+_OF_MEMORY = ("alloc", "live", "nativemem", "nativelive")
 _COLUMNS_OF_MEMORY = frozenset(name for event in _OF_MEMORY for name, _ in measure_of(event).columns)
 _TAKEN = (OTHER, "none", "library")
 _MOST_RULES = 100

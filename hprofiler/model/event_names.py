@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-OWN = ("cpu", "alloc", "live", "lock", "wall", "nativemem", "offcpu")
+OWN = ("cpu", "alloc", "live", "lock", "wall", "nativemem", "nativelive", "offcpu")
 """hprofiler's own events; any other name goes to the engine."""
 IN_WORDS = f"{', '.join(OWN)} (heap is alloc)"
 _OTHER_NAMES = {"heap": "alloc"}

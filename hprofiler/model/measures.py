@@ -132,6 +132,17 @@ _MEASURES: dict[str, Measure] = {
         none="allocated too little native memory for one sample",
         every="every",
     ),
+    "nativelive": Measure(
+        columns=(("native_inuse_allocs", "count"), ("native_inuse_space", "bytes")),
+        words=("allocations", "not freed"),
+        heads=("Allocations", "Not freed"),
+        shown=1,
+        title="native memory that is not freed",
+        share_of="native memory not freed yet",
+        verb="goes to",
+        none="had no sampled native memory left at the end",
+        every="every",
+    ),
 }
 
 

@@ -11,8 +11,11 @@ import time
 
 import pytest
 
+from tests.burners import build
+from tests.burners.burner import Program
 from tests.contract.agent_driver import as_burnt, good
 from tests.contract.conftest import LATER_JDK, OTHER_USER
+from tests.lab import jdks, procs
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: JVMs of other users")
 
@@ -24,6 +27,7 @@ VALUES = {
     "live": [("inuse_objects", "count"), ("inuse_space", "bytes")],
     "lock": [("contentions", "count"), ("delay", "nanoseconds")],
     "nativemem": [("native_allocs", "count"), ("native_space", "bytes")],
+    "nativelive": [("native_inuse_allocs", "count"), ("native_inuse_space", "bytes")],
 }
 MIB = 1 << 20
 BEHIND = 200_000_000
@@ -76,6 +80,31 @@ def test_intervals_that_were_asked_for(agent, burn, alloc, lock, wall):
     assert profile.total(0) == done.head("wall")["samples"]["taken"]
     assert wall <= intervals["wall"] < BEHIND
     assert profile.total(1) == pytest.approx(intervals["wall"] * profile.total(0), rel=0.001)
+
+
+@pytest.mark.parametrize("jdk", [8, 17, LATER_JDK])
+def test_native_memory_that_is_not_freed(agent, keep_program, jdk):
+    """Only what is kept counts, by who allocated it; not what is kept in the last tenth of the time."""
+    java = str(jdks.home(jdk) / "bin" / "java")
+    leaking = keep_program(Program(["env", f"CLASSPATH={build.classes()}", java, "-Xmx48m", "Leaking"]))
+    began = time.monotonic()
+    agent.begin(leaking, events=["nativelive", "nativemem"], alloc_interval=32 << 10, duration=600)
+    kept = dict(word.split("=") for word in leaking.ask("kept ").split()[1:])
+    least = 1.3 * (time.monotonic() - began) + 2
+    procs.wait_for("the last tenth of the time", lambda: time.monotonic() - began > least)
+    leaking.ask("kept ")
+    done = agent.stop().of(leaking)
+    assert good(done.outcome), done.outcome
+    space = done.stacks("nativelive", 1)
+
+    def bytes_of(site: str) -> int:
+        return sum(count for stack, count in space if any(f"Leaking.{site}" in frame for frame in stack))
+
+    for site, size in kept.items():
+        assert bytes_of(site) == pytest.approx(int(size), rel=0.05), space
+    assert bytes_of("freed") < 1e6 and done.share("Leaking.freed", "nativemem") > 0.1
+    times = done.profile("nativelive").times
+    assert times and times.samples == done.head("nativelive")["samples"]["taken"]
 
 
 def test_a_java_method(agent, burn):

@@ -201,7 +201,7 @@ def test_with_sudo_only_the_packages_library_is_sent(tmp_path, monkeypatch):
         ),
         (
             ["--alloc-interval", "1m", "-e", "cpu,lock"],
-            "is for alloc, live, nativemem, but -e is",
+            "is for alloc, live, nativemem, nativelive, but -e is",
         ),
         (["--wall-interval", "1ms", "-e", "alloc"], "is for wall, offcpu, but -e is alloc"),
         (["--python-native", "--engine", "perf"], "is for py-spy, but --engine is perf"),

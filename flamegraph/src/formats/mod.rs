@@ -27,7 +27,7 @@ mod speedscope;
 mod stack;
 
 pub(crate) use compact::put_modules;
-pub use jfr::{read_jfr, read_jfr_part, Recording, Sampled, Settings, MOST_LIVE};
+pub use jfr::{read_jfr, read_jfr_part, unfreed, Recording, Sampled, Settings, MOST_LIVE};
 pub use options::{PerfOptions, ReadOptions};
 
 use std::fs::File;

@@ -1,5 +1,6 @@
 //! What a caller may ask of a reader.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::formats::Format;
@@ -22,6 +23,8 @@ pub struct ReadOptions {
     /// Wall-clock samples that do not run also count as `offcpu` (JFR), below a frame that says what
     /// they wait for.
     pub off_cpu: bool,
+    /// Native allocations that also count as not freed (JFR): their times in ticks, and their addresses.
+    pub unfreed: Option<Arc<HashSet<(i64, u64)>>>,
     /// Only samples of this time, in seconds from the recording's start (JFR): the first and the last.
     pub time: Option<(f64, f64)>,
     /// Keep when samples were taken (JFR), in at most [`Limits::rows`] rows. A profile has the times of one event.

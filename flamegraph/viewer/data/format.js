@@ -48,7 +48,7 @@ export function amounts(value, event) {
   if (event.type === "cpu") texts.push(plain(value / 1e9 / seconds, "cores"));
   else if (event.second?.type === "cpu") texts.push(plain((value * event.second.per) / 1e9 / seconds, "cores"));
   else if (event.unit === "nanoseconds") texts.push(plain(value / 1e9 / seconds, "threads"));
-  else if (event.unit === "bytes" && !event.type.startsWith("inuse")) texts.push(`${bytes(value / seconds)}/s`);
+  else if (event.unit === "bytes" && !event.type.includes("inuse_")) texts.push(`${bytes(value / seconds)}/s`);
   return texts;
 }
 

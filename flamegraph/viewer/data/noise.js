@@ -255,7 +255,7 @@ function pooledOf(kinds) {
 /** Processes whose names differ only in numbers are of one kind: "executor 3", "executor 17". */
 const NUMBERED = /[\p{L}\p{N}]*\p{Nd}[\p{L}\p{N}]*/gu;
 /** Counts that are estimated from fewer samples. */
-const ESTIMATED = new Set(["contentions", "alloc_objects", "inuse_objects", "native_allocs"]);
+const ESTIMATED = new Set(["contentions", "alloc_objects", "inuse_objects", "native_allocs", "native_inuse_allocs"]);
 
 /**
  * Reads what the processes of both sides cost, in the background.

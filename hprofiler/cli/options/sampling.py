@@ -23,7 +23,7 @@ WAIT = 3600.0
 PRESETS = ("ipc", "topdown", "cache", "memory", "energy")
 MOST_COUNTERS = 32
 _INTERVALS_OF = {
-    "alloc_interval": ("alloc", "live", "nativemem"),
+    "alloc_interval": ("alloc", "live", "nativemem", "nativelive"),
     "lock_threshold": ("lock",),
     "wall_interval": ("wall", "offcpu"),
 }
@@ -216,8 +216,8 @@ def _intervals(group: argparse._ActionsContainer) -> None:
         "--alloc-interval",
         type=numbers.size,
         metavar="SIZE",
-        help="alloc, live, nativemem: bytes allocated per sample, at least 4k (default: chosen from each "
-        "JVM's allocation rate; nativemem 512k)",
+        help="alloc, live, nativemem, nativelive: bytes allocated per sample, at least 4k (default: chosen "
+        "from each JVM's allocation rate; native memory 512k)",
     )
     group.add_argument(
         "--lock-threshold",

@@ -217,7 +217,10 @@ pub struct EventProfile {
 
 /// Whether samples of an event are taken anywhere in compiled code. Others are taken where the callers are known.
 pub fn is_taken_anywhere(event: &str) -> bool {
-    !matches!(event, "alloc" | "live" | "lock" | "nativemem" | "offcpu")
+    !matches!(
+        event,
+        "alloc" | "live" | "lock" | "nativemem" | "nativelive" | "offcpu"
+    )
 }
 
 /// A recording as the engine wrote it. The process's user may own the file, so its content is not trusted.

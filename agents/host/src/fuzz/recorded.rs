@@ -8,7 +8,7 @@ use crate::engine::async_profiler::plan::Plan;
 use crate::engine::async_profiler::results;
 use crate::engine::async_profiler::tally::Tally;
 
-const EVENTS: [&str; 8] = [
+const EVENTS: [&str; 9] = [
     "cpu",
     "wall",
     "offcpu",
@@ -16,6 +16,7 @@ const EVENTS: [&str; 8] = [
     "live",
     "lock",
     "nativemem",
+    "nativelive",
     "page-faults",
 ];
 const INTERVALS: Intervals = Intervals {

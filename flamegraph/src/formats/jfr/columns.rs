@@ -23,6 +23,8 @@ pub(super) enum Pair {
     Live,
     Lock,
     Malloc,
+    /// Native allocations that were not freed.
+    Unfreed,
     Socket,
     SocketBytes,
     File,
@@ -37,10 +39,22 @@ pub(super) const PAIRS: usize = Pair::Old as usize + 1;
 impl Pair {
     /// Whether samples differ in what they amount to.
     pub(super) fn has_amounts(self) -> bool {
-        use Pair::{Alloc, AllocSamples, File, Live, Lock, Malloc, Old, Sleep, Socket, Wait};
+        use Pair::{
+            Alloc, AllocSamples, File, Live, Lock, Malloc, Old, Sleep, Socket, Unfreed, Wait,
+        };
         matches!(
             self,
-            Alloc | AllocSamples | Live | Lock | Malloc | Socket | File | Wait | Sleep | Old
+            Alloc
+                | AllocSamples
+                | Live
+                | Lock
+                | Malloc
+                | Unfreed
+                | Socket
+                | File
+                | Wait
+                | Sleep
+                | Old
         )
     }
 
@@ -101,6 +115,12 @@ const VALUES: [(Pair, &str, &str, &str); PAIRS] = [
     (Pair::Live, "inuse_objects", "inuse_space", "bytes"),
     (Pair::Lock, "contentions", "delay", "nanoseconds"),
     (Pair::Malloc, "native_allocs", "native_space", "bytes"),
+    (
+        Pair::Unfreed,
+        "native_inuse_allocs",
+        "native_inuse_space",
+        "bytes",
+    ),
     (
         Pair::Socket,
         "socket_operations",

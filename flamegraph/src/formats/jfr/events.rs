@@ -48,6 +48,8 @@ pub(super) const STATE: usize = 5;
 pub(super) const SIZE: usize = 6;
 /// Time from the first to the last wall-clock sample of an event.
 pub(super) const SPAN: usize = 7;
+/// Where native memory was allocated.
+pub(super) const ADDRESS: usize = 7;
 
 /// An event's name and source, and the names of its fields, by slot.
 type Row = (&'static str, Source, [&'static str; 8]);
@@ -87,7 +89,7 @@ const SOURCES: &[Row] = {
         row("profiler.LiveObject", Live, "eventThread", "objectClass", ["allocationSize", "", ""]),
         row("jdk.JavaMonitorEnter", Lock, "eventThread", "monitorClass", ["duration", "", ""]),
         row("jdk.ThreadPark", Lock, "eventThread", "parkedClass", ["duration", "", ""]),
-        row("profiler.Malloc", Malloc, "eventThread", "", ["size", "", ""]),
+        row("profiler.Malloc", Malloc, "eventThread", "", ["size", "", "address"]),
         row("jdk.SocketRead", Lasting(Pair::Socket), "eventThread", "", ["duration", "bytesRead", ""]),
         row("jdk.SocketWrite", Lasting(Pair::Socket), "eventThread", "", ["duration", "bytesWritten", ""]),
         row("jdk.FileRead", Lasting(Pair::File), "eventThread", "", ["duration", "bytesRead", ""]),

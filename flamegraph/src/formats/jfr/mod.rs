@@ -24,11 +24,13 @@ mod read;
 mod samples;
 mod settings;
 mod stacks;
+mod unfreed;
 mod weights;
 
 pub(crate) use read::read_input;
 pub use read::{read_jfr, read_jfr_part, Recording, Sampled, MOST_LIVE};
 pub use settings::Settings;
+pub use unfreed::unfreed;
 
 /// What every chunk begins with.
 const MAGIC: &[u8] = b"FLR\0";

@@ -219,6 +219,7 @@ impl<'o> Reader<'o> {
             counted: &mut self.counted,
             threads: self.options.threads,
             off_cpu: self.options.off_cpu,
+            unfreed: self.options.unfreed.as_deref(),
             file_calls: FileCalls::new(finder()),
             pools,
             places: Places::default(),

@@ -1,5 +1,7 @@
 //! From the events of a chunk to samples, counted by place.
 
+use std::collections::HashSet;
+
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
@@ -42,6 +44,7 @@ pub(super) struct Samples<'a, 'r> {
     pub(super) counted: &'r mut Counted,
     pub(super) threads: Threads,
     pub(super) off_cpu: bool,
+    pub(super) unfreed: Option<&'r HashSet<(i64, u64)>>,
     pub(super) file_calls: FileCalls<'a>,
     pub(super) pools: &'a Pools<'a>,
     pub(super) places: Places,
@@ -119,6 +122,8 @@ impl Samples<'_, '_> {
             self.add(kind, bytes, &slots, out)?;
         } else if self.off_cpu && pair == Pair::Wall && self.waits(&slots)? {
             self.add(kind, Pair::OffCpu, &slots, out)?;
+        } else if pair == Pair::Malloc && self.is_unfreed(&slots) {
+            self.add(kind, Pair::Unfreed, &slots, out)?;
         }
         self.live += u64::from(pair == Pair::Live);
         Ok(())
@@ -134,6 +139,12 @@ impl Samples<'_, '_> {
         let weight = slots[events::AMOUNT] as i64;
         let allocations = &mut self.counted.allocations;
         allocations.is_of_before((thread, is_virtual), weight, since)
+    }
+
+    fn is_unfreed(&self, slots: &Slots) -> bool {
+        let (ticks, address) = (slots[events::TIME] as i64, slots[events::ADDRESS]);
+        self.unfreed
+            .is_some_and(|all| all.contains(&(ticks, address)))
     }
 
     /// Whether the thread of a wall-clock sample does not run.

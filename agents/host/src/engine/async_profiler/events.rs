@@ -4,7 +4,15 @@ use crate::engine::kernel_events::{is_counter, refuse_missing};
 use crate::wire::outcome::{Code, Failure};
 
 /// Events with an argument of their own. One recording can have all of them.
-const OWN_ARGUMENT: [&str; 6] = ["alloc", "live", "lock", "nativemem", "offcpu", "wall"];
+const OWN_ARGUMENT: [&str; 7] = [
+    "alloc",
+    "live",
+    "lock",
+    "nativelive",
+    "nativemem",
+    "offcpu",
+    "wall",
+];
 const WAYS_OF_CPU: [&str; 4] = ["cpu-clock", "ctimer", "itimer", "task-clock"];
 /// perf's events that async-profiler would take for function names.
 const OF_PERF: [&str; 3] = ["cs", "faults", "migrations"];

@@ -275,6 +275,10 @@ impl Engine for AsyncProfiler {
     }
 
     fn part(&mut self) -> Result<Option<Part>, Failure> {
+        // Only the whole recording says what was not freed.
+        if self.plan.has("nativelive") {
+            return Ok(None);
+        }
         let slices = self.jvm.slices_so_far(self.given.until);
         let Some(part) = results::fold_part(self, slices)? else {
             return Ok(None);

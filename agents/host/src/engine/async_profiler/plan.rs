@@ -105,10 +105,15 @@ impl Plan {
             self.has("wall") || self.has("offcpu"),
             format!("wall={}", intervals.wall),
         );
-        // All allocations, freed or not.
+        // Without frees unless it is wanted what was not freed.
+        let frees = if self.has("nativelive") {
+            ""
+        } else {
+            ",nofree"
+        };
         add(
-            self.has("nativemem"),
-            format!("nativemem={},nofree", intervals.alloc),
+            self.has("nativemem") || self.has("nativelive"),
+            format!("nativemem={}{frees}", intervals.alloc),
         );
         let timeout = self.time_limit();
         let chunks = format!("chunksize={CHUNK},chunktime={CHUNK_SECONDS}");
@@ -135,7 +140,7 @@ impl Plan {
         match event {
             "cpu" => self.intervals.cpu,
             "wall" | "offcpu" => self.intervals.wall,
-            "alloc" | "live" | "nativemem" => self.intervals.alloc,
+            "alloc" | "live" | "nativemem" | "nativelive" => self.intervals.alloc,
             "lock" => self.intervals.lock,
             _ => 0,
         }
@@ -292,6 +297,8 @@ mod tests {
                 "nativemem java.util.HashMap.get",
                 "event=java.util.HashMap.get,nativemem=524288,nofree".to_owned(),
             ),
+            ("nativelive", "nativemem=524288".to_owned()),
+            ("nativelive nativemem", "nativemem=524288".to_owned()),
             (
                 "wall lock live alloc cpu",
                 format!("{cpu},alloc=1048576,live,lock=10000,wall=10000000"),

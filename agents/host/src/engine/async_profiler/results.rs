@@ -5,8 +5,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use flamegraph::{
-    read_jfr_part, Error, Limits, Profile, ReadOptions, Recording, Settings, SliceOf, Threads,
-    ValueType, MOST_LIVE,
+    read_jfr_part, unfreed, Error, Limits, Profile, ReadOptions, Recording, Settings, SliceOf,
+    Threads, ValueType, MOST_LIVE,
 };
 
 use super::chunks::{self, Finished};
@@ -123,19 +123,31 @@ fn read(
         names_bytes: MOST_NAMES.min(within.memory_part(NAMES_PART) as usize),
         ..Limits::default()
     };
+    // The JVM's user may still write to it.
+    let mut bytes = || -> Result<_, Failure> {
+        let begin = file.seek(SeekFrom::Start(from));
+        begin.map_err(|error| limits::unread(&error))?;
+        Ok(within.reading(file.take(to.saturating_sub(from))))
+    };
+    let failed = |error: Error| match error {
+        Error::Io(error) => Err(limits::unread(&error)),
+        Error::Limit { .. } => Err(within.too_large(&error.to_string())),
+        error => Ok(Err(error)),
+    };
+    let unfreed = match plan.has("nativelive") {
+        true => match unfreed(bytes()?, recorder.seconds, &limits) {
+            Ok(unfreed) => Some(Arc::new(unfreed)),
+            Err(error) => return failed(error),
+        },
+        false => None,
+    };
     let options = ReadOptions {
         slices,
+        unfreed,
         ..wanted(limits, shared.sampling.timeline)
     };
-    let begin = file.seek(SeekFrom::Start(from));
-    begin.map_err(|error| limits::unread(&error))?;
-    // The JVM's user may still write to it.
-    let bytes = within.reading(file.take(to.saturating_sub(from)));
-    match read_jfr_part(bytes, &options, recorder.given.settings.clone()) {
-        Err(Error::Io(error)) => Err(limits::unread(&error)),
-        Err(error @ Error::Limit { .. }) => Err(within.too_large(&error.to_string())),
-        read => Ok(read),
-    }
+    let read = read_jfr_part(bytes()?, &options, recorder.given.settings.clone());
+    read.map(Ok).or_else(failed)
 }
 
 /// The rest of a recording of which the parts had all.
@@ -310,6 +322,7 @@ pub(super) fn values(event: &str) -> Vec<ValueType> {
         "live" => ("inuse_objects", "inuse_space", "bytes"),
         "lock" => ("contentions", "delay", "nanoseconds"),
         "nativemem" => ("native_allocs", "native_space", "bytes"),
+        "nativelive" => ("native_inuse_allocs", "native_inuse_space", "bytes"),
         counted => return vec![ValueType::new(counted, "count")],
     };
     vec![ValueType::new(count, "count"), ValueType::new(amount, unit)]

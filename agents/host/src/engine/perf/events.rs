@@ -39,7 +39,8 @@ const SAME: [(&str, &str); 7] = [
     ("cpu-cycles", "cycles"),
     ("branches", "branch-instructions"),
 ];
-pub const OF_ASYNC_PROFILER: [&str; 5] = ["alloc", "live", "lock", "wall", "nativemem"];
+pub const OF_ASYNC_PROFILER: [&str; 6] =
+    ["alloc", "live", "lock", "wall", "nativemem", "nativelive"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {

@@ -120,7 +120,7 @@ fn without_effect(sampling: &Sampling) -> Vec<Failure> {
             sampling.alloc_interval,
             "--alloc-interval",
             "allocations",
-            &["alloc", "live", "nativemem"][..],
+            &["alloc", "live", "nativemem", "nativelive"][..],
         ),
         (
             sampling.lock_threshold,
