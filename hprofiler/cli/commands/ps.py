@@ -92,7 +92,8 @@ class _Changes:
         if progress.stage == "failed":
             if self._json:
                 why = {"host": progress.host, "reason": progress.detail}
-                print(json.dumps({"time": time.time(), "what": "lost", **why}), flush=True)
+                with self._printing:
+                    print(json.dumps({"time": time.time(), "what": "lost", **why}), flush=True)
             else:
                 print(f"{progress.host}: {printable(progress.detail)}", file=sys.stderr, flush=True)
 
