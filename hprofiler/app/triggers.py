@@ -139,15 +139,18 @@ class Waiting:
             while sum(passed for _, passed in known[1:]) >= _ENOUGH:
                 del known[0]
             now[process.pid, process.start_time] = known
+            if not known:  # a JVM may not publish it
+                continue
             seconds = sum(passed for _, passed in known)
-            mean = sum(value * passed for value, passed in known) / seconds if seconds else 0.0
+            mean = sum(value * passed for value, passed in known) / seconds
             most = max(most or 0.0, mean)
             if seconds >= _ENOUGH and mean > trigger.limit:
                 self._fire(mean, host, pid=process.pid, process=process.label)
         self._recent[host], self._most[host] = now, most
         highest = max((one for one in tuple(self._most.values()) if one is not None), default=None)
         unit, digits = (" %", 0) if trigger.kind == "gc" else ("", 1)
-        value = "no process matches" if highest is None else f"{trigger.kind} {highest:.{digits}f}{unit}"
+        unknown = f"{trigger.kind} unknown" if any(tuple(self._recent.values())) else "no process matches"
+        value = unknown if highest is None else f"{trigger.kind} {highest:.{digits}f}{unit}"
         self._show(f"{value}, waiting for > {trigger.limit:g}{unit}")
 
     # What the driver says

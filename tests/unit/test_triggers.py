@@ -151,6 +151,12 @@ def test_what_is_never_true_leaves_nothing(fleet: MakeFleet, tmp_path: Path) -> 
     assert main_code(caught.value) == 4
 
 
+def test_what_no_process_publishes_is_unknown(fleet: MakeFleet, tmp_path: Path) -> None:
+    with pytest.raises(NotFired) as caught:
+        fleet(one=WATCHED).run(tmp_path / "run", trigger=Trigger.of("gc > 5%"), patience=1.0)
+    assert caught.value.remedy == "last seen: gc unknown, waiting for > 5 %"
+
+
 def main_code(error: HprofilerError) -> int:
     from hprofiler.cli import exit_code
 
