@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
 from functools import reduce
@@ -63,25 +63,47 @@ class Window:
             file.path.unlink(missing_ok=True)
 
     def figures(self, folder: RunFolder, hosts: Iterable[HostRecord]) -> list[HostRecord]:
-        """The hosts with the figures of what is kept. Called often, it notes when processes ended."""
+        """The hosts with the figures of what is kept. Called often: it notes when processes ended, and drops
+        all of those that ended long before."""
         hosts = tuple(hosts)
+        now, length = time.monotonic(), self.seconds + 2 * _SLACK
         for host in hosts:
             for one in host.outcomes:
                 if one.gone and one.pid is not None:
-                    self._ended.setdefault((host.name, one.pid), time.monotonic())
+                    self._ended.setdefault((host.name, one.pid), now)
+        past = {who for who, when in self._ended.items() if when < now - length}
+        self._drop({folder.host_dir(name) / str(pid) for name, pid in past})
+        with self._lock:
+            known = {path: [part.recording for part in parts] for path, parts in self._kept.items()}
+        start = min((one.times.start for parts in known.values() for one in parts if one.times), default=0)
 
         def kept(host: HostRecord, one: Recording) -> Recording:
-            with self._lock:
-                parts = list(self._kept.get(folder.profile_path(host.name, one.pid, one.event), ()))
-            return _last_of(one, [part.recording for part in parts]) if parts else one
+            parts = known.get(folder.profile_path(host.name, one.pid, one.event))
+            if not parts:
+                return one
+            first = parts[0].times.start if parts[0].times else start
+            return replace(_last_of(one, parts), joined=(first - start) / 1e6)
 
         def all_of(host: HostRecord) -> HostRecord:
-            recordings = tuple(kept(host, one) for one in host.recordings)
-            pauses = tuple(_since(one, since) for one in host.pauses)
-            return msgspec.structs.replace(host, recordings=recordings, pauses=pauses)
+            gone = {pid for name, pid in past if name == host.name}
+            since = round((time.time() - length) * 1e6)
+            return msgspec.structs.replace(
+                host,
+                recordings=tuple(kept(host, one) for one in host.recordings if one.pid not in gone),
+                outcomes=tuple(one for one in host.outcomes if one.pid not in gone),
+                pauses=tuple(_since(one, since) for one in host.pauses if one.pid not in gone),
+            )
 
-        since = round((time.time() - self.seconds - 2 * _SLACK) * 1e6)
         return [all_of(host) for host in hosts]
+
+    def _drop(self, folders: Collection[Path]) -> None:
+        """Delete the parts of processes, by their folders."""
+        with self._lock:
+            old = [path for path in self._kept if path.parent in folders]
+            for path in old:
+                del self._kept[path]
+        for path in old:
+            Parts(path).remove()
 
     def cut(self, folder: RunFolder, hosts: Sequence[HostRecord]) -> Kept | None:
         """Cut everything to the last seconds before the recording's end; None if its time is not known.

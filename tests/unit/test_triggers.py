@@ -33,7 +33,7 @@ from hprofiler.model.trigger import Trigger
 from hprofiler.report.triggered import fired_text, triggered_text
 from hprofiler.resolve import Located, SparkDriver
 from hprofiler.runfolder import RunFolder, window
-from hprofiler.runfolder.parts import settle
+from hprofiler.runfolder.parts import Parts, settle
 from hprofiler.runfolder.sink import FolderSink
 from hprofiler.runfolder.window import Window
 from hprofiler.spark.rest.running import ActiveStage, Running
@@ -388,6 +388,31 @@ def test_a_recording_that_was_shorter_is_kept_from_its_begin(tmp_path: Path) -> 
     last = kept.cut(folder, [HostRecord(name="node", recordings=tuple(recordings))])
     assert last is not None and last.start == int(begin * SECOND)
     assert [one.joined for one in last.hosts[0].recordings] == [0.0, pytest.approx(2.0, abs=0.001)]
+
+
+def test_a_run_that_is_killed_has_the_last_seconds_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Process 8 ended long before; 9 joined after half a minute."""
+    clock = FakeClock(monkeypatch)
+    folder, kept = RunFolder.create(tmp_path / "run"), Window(20.0)
+    sink = FolderSink(folder, kept)
+    ended = Outcome("node", Status.OK, "record", pid=8, gone=True)
+    recordings: dict[int, Recording] = {}
+    for pid, at in ((8, 0.0), (7, 0.0), (7, 10.0), (7, 20.0), (7, 30.0), (9, 32.0), (7, 40.0)):
+        one = Recording(process(pid), "cpu", "async-profiler", "ctimer", 10**7, Samples(1, 1, 0), 10.0, 0.01)
+        clock.now = at + 10.0
+        came = sink.profile(HOST, replace(one, joined=at), part(clock.began + at, 1.0), True)
+        recordings[pid] = recordings[pid].with_part(came) if pid in recordings else came
+        host = HostRecord(name="node", recordings=tuple(recordings.values()), outcomes=(ended,))
+        (now,) = kept.figures(folder, [host])
+        assert {one.pid for one in now.recordings} == recordings.keys()
+    clock.now = 50.1
+    (now,) = kept.figures(folder, [host])
+    assert now.outcomes == () and not Parts(folder.profile_path("node", 8, "cpu"))
+    seven, nine = now.recordings
+    assert (seven.joined, seven.seconds) == (0.0, 40.0), "the first part is too old"
+    assert nine.joined == pytest.approx(22, abs=0.05)
 
 
 class FakeClock:
