@@ -18,7 +18,7 @@ from hprofiler.collect.visit_group import HostProgress, Listener, Reach
 from hprofiler.collect.watching import HostReading, watch
 from hprofiler.model import Selector, Status
 from hprofiler.model.measures import duration
-from hprofiler.model.trigger import SECONDS, Fired, Trigger
+from hprofiler.model.trigger import MOST_VALUE, SECONDS, Fired, Trigger
 from hprofiler.resolve import Located, SparkDriver
 from hprofiler.spark.replay.stragglers import FEWEST
 from hprofiler.spark.rest.running import ActiveStage, LongTask, Running
@@ -98,7 +98,8 @@ class Waiting:
         self._listener(HostProgress("", "trigger", text))
 
     def _fire(self, value: float, host: str = "", **where: Any) -> None:
-        self.fired = self.fired or Fired(str(self._trigger), time.time(), round(value, 3), host, **where)
+        value = round(min(value, MOST_VALUE), 3)  # hosts and drivers may say anything
+        self.fired = self.fired or Fired(str(self._trigger), time.time(), value, host, **where)
         self.stop.finish()
 
     # What hosts say

@@ -11,6 +11,7 @@ from msgspec import Meta
 from hprofiler.model.recording import Count, Seconds
 
 Kind = Literal["stage", "task", "gc", "cpu"]
+MOST_VALUE = 1e12
 SECONDS = 5.0
 """Shares of time and cores are those of the last seconds."""
 CONDITIONS = "'stage 14', 'task > 3 x median', 'gc > 20%' or 'cpu > 3'"
@@ -83,7 +84,7 @@ class Fired:
 
     condition: _Text
     time: Seconds
-    value: Annotated[float, Meta(ge=0, le=1e12)]
+    value: Annotated[float, Meta(ge=0, le=MOST_VALUE)]
     host: _Text = ""
     pid: Count | None = None
     process: _Text = ""

@@ -143,6 +143,13 @@ def test_a_run_begins_when_a_process_has_used_so_many_cores(fleet: MakeFleet, tm
     assert values[0].startswith("cpu 0.") and "cpu 0.5, waiting for > 2" in values
 
 
+def test_an_impossible_value_can_be_read_again(fleet: MakeFleet, tmp_path: Path) -> None:
+    hosts = fleet(one=watched_then_recorded(tmp_path).replace("300", "2**52"))
+    hosts.run(tmp_path / "run", trigger=Trigger.of("cpu > 2"), patience=60.0)
+    fired = RunFolder.open(tmp_path / "run").record.trigger
+    assert fired is not None and fired.value == 1e12
+
+
 def test_what_is_never_true_leaves_nothing(fleet: MakeFleet, tmp_path: Path) -> None:
     hosts = fleet(one=WATCHED)
     with pytest.raises(NotFired, match="'cpu > 5' was not true: it was waited for 1") as caught:
