@@ -33,6 +33,9 @@ def command(options: argparse.Namespace) -> int:
         chosen.care(options),
         keep_empty=bool(options.output),
     )
+    if options.owners:
+        cost = "about 2 s for each GB of small objects"
+        print(f"note: each JVM stands still while it searches its heap for --owners, {cost}", file=sys.stderr)
     stop = Stop()
     with display(len(located.hosts), 0.0) as listener:
         result = dump(request, chosen.reach(options, located), listener, stop)
