@@ -19,6 +19,7 @@ from tests.burners.burner import Burner
 from tests.lab import cache
 
 COUNTS = (500, 1000, 2500, 5000)
+DUMPED = 200
 SECONDS = 5
 MOST_GROWTH = 1.3
 """Of what a further host costs; other programs disturb the processors' caches."""
@@ -28,6 +29,7 @@ _DEADLINE = 7200
 
 def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as name, _hosts(Path(name)) as port:
+        dumped = [_figures("dump", port, DUMPED, looks, Path(name, f"dump-{looks}")) for looks in (1, 10)]
         made = {count: _run(port, count, Path(name, str(count))) for count in COUNTS}
     last = made[COUNTS[-1]]
     shown = " / ".join(f"{count:,}" for count in COUNTS)
@@ -53,7 +55,19 @@ def rows() -> list[Row]:
             "all recorded",
             last.recorded == COUNTS[-1],
         ),
+        _of_dumps(*dumped),
     ]
+
+
+def _of_dumps(one: Figures, ten: Figures) -> Row:
+    """What is kept in memory of a look are its threads' CPU times."""
+    peaks = f"{one.peak / 2**20:.0f} MiB, with ten looks {ten.peak / 2**20:.0f} MiB"
+    return Row(
+        f"a dump of {DUMPED} simulated hosts",
+        f"{one.beyond_sampling:.1f} s, {peaks}",
+        "under 5 s",
+        one.recorded == DUMPED and one.beyond_sampling < 5,
+    )
 
 
 def _linear(what: str, unit: str, totals: Mapping[int, float]) -> Row:
@@ -89,7 +103,11 @@ def _hosts(folder: Path) -> Iterator[int]:
 
 def _run(port: int, hosts: int, folder: Path) -> Figures:
     print(f"{hosts:,} hosts …", file=sys.stderr, flush=True)
-    command = [*_PROGRAM, "run", str(port), str(hosts), str(SECONDS), str(folder)]
+    return _figures("run", port, hosts, SECONDS, folder)
+
+
+def _figures(*words: object) -> Figures:
+    command = [*_PROGRAM, *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, env=_environment(), timeout=_DEADLINE)
     if done.returncode:
         raise BenchError(f"{' '.join(command)}: {done.stderr[-2000:]}")

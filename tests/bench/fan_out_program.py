@@ -2,10 +2,11 @@
 
 python -m tests.bench.fan_out_program agents SECONDS METRICS           prints the port where its hosts are
 python -m tests.bench.fan_out_program run PORT HOSTS SECONDS FOLDER    records them; prints figures as JSON
+python -m tests.bench.fan_out_program dump PORT HOSTS LOOKS FOLDER      dumps them; prints figures as JSON
 
 Each connection is one host's agent, which speaks the protocol of agents/PROTOCOL.md. Its host has one JVM,
-whose profile has 300 stacks that all hosts share and 10 that few others have. METRICS is a file of a run
-folder, of a real host.
+whose profile has 300 stacks that all hosts share and 10 that few others have, and whose dump has 200 threads
+with 40 frames. METRICS is a file of a run folder, of a real host.
 """
 
 from __future__ import annotations
@@ -28,12 +29,16 @@ from pathlib import Path
 from typing import Any
 
 from hprofiler.agent.bootstrap import AgentBinaries
+from hprofiler.app.dump import DumpRequest
+from hprofiler.app.dump import dump as dump_all
 from hprofiler.app.run import RunRequest
 from hprofiler.app.run import run as run_all
 from hprofiler.base.errors import HostError
 from hprofiler.base.resources import ARCHITECTURES, Blob
 from hprofiler.cli import memory
-from hprofiler.collect.visit_group import HostProgress, Reach
+from hprofiler.collect.dumping import Looks
+from hprofiler.collect.stop import Stop
+from hprofiler.collect.visit_group import HostProgress, Reach, silent
 from hprofiler.model import Host, Sampling, Selector, Target
 from hprofiler.resolve import Located
 from hprofiler.transport.base import Channel, Transport
@@ -41,6 +46,7 @@ from tests.bench.core_cluster import Maker
 from tests.timed_profile import BUCKET, Row, timed_profile
 
 SHARED_STACKS, OWN_STACKS = 300, 10
+THREADS, FRAMES = 200, 40
 PROFILES = 250
 """Different ones; host 250 has that of host 0."""
 FREQUENCY = 99
@@ -102,7 +108,7 @@ class Agents:
     async def agent(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One host's, from the first request to `bye`."""
 
-        def say(kind: str, **members: Any) -> None:
+        def say(kind: str, /, **members: Any) -> None:
             writer.write(json.dumps({"type": kind, **members}).encode() + b"\n")
 
         number = int(await reader.readline())
@@ -116,6 +122,13 @@ class Agents:
                     say("found", searched=300, processes=[_JVM], ignored=[])
                 elif kind == "clock":
                     say("clock", time=time.time())
+                elif kind == "dump":
+                    text = _threads()
+                    say("dump", pid=_PID, kind="jvm", time=time.time(), seconds=0.01, size=len(text),
+                        cpu=[[number, 1.5] for number in range(THREADS)])  # fmt: skip
+                    writer.write(text)
+                    say("outcome", pid=_PID, status="ok", stage="dump", code="dumped")
+                    say("dumped", left=[])
                 elif kind == "prepare":
                     say("ready", processes=[{"pid": _PID}])
                 elif kind == "start":
@@ -164,6 +177,21 @@ class Agents:
         return timed_profile(rows, start=int(1e6 * self.began))
 
 
+@lru_cache(maxsize=1)
+def _threads() -> bytes:
+    """The compressed dump of a JVM, some 600 kB of text."""
+    frames = "".join(
+        f"\tat org.example.job.Stage.method{frame}(Stage.java:{frame})\n" for frame in range(FRAMES)
+    )
+    head = "2026-11-29 12:00:00\nFull thread dump OpenJDK 64-Bit Server VM (17.0.9+9 mixed mode):\n\n"
+    threads = (
+        f'"worker-{thread}" #{thread} prio=5 os_prio=0 cpu=1.50ms tid=0x7f00 nid={thread:#x} runnable\n'
+        f"   java.lang.Thread.State: RUNNABLE\n{frames}\n"
+        for thread in range(THREADS)
+    )
+    return gzip.compress(f"{head}{''.join(threads)}JNI global refs: 15, weak refs: 0\n".encode())
+
+
 def _host(number: int) -> dict[str, Any]:
     return {
         "name": _name(number),
@@ -185,6 +213,8 @@ def _name(number: int) -> str:
 
 
 # The coordinator
+
+EXECUTORS = Selector("executor", "text", {"kind": "text", "text": "executor"})
 
 
 class Loopback(Transport):
@@ -243,11 +273,33 @@ class _LoopbackChannel:
     leave = close
 
 
-def run(port: int, hosts: int, seconds: float, folder: Path) -> Figures:
+def _reach(port: int) -> Reach:
     memory.keep()  # as every command does
     Loopback.port = port
     each = dict.fromkeys(ARCHITECTURES, LIBRARY)
-    reach = Reach(Loopback, AgentBinaries(each, {"async-profiler": each}), timeout=_TIMEOUT)
+    return Reach(Loopback, AgentBinaries(each, {"async-profiler": each}), timeout=_TIMEOUT)
+
+
+def _located(hosts: int) -> Located:
+    return Located(
+        Target("hosts", "simulated"), [Host(_name(number), str(number)) for number in range(hosts)]
+    )
+
+
+def dump(port: int, hosts: int, looks: int, folder: Path) -> Figures:
+    """`beyond_sampling` is all of the time: the looks follow each other at once."""
+    reach, figures, began = _reach(port), Figures(), time.monotonic()
+    request = DumpRequest(_located(hosts), EXECUTORS, Looks(looks, 0.0), folder, False, ("hprofiler",))
+    result = dump_all(request, reach, silent, Stop())
+    figures.beyond_sampling = time.monotonic() - began
+    figures.cpu, figures.peak = _used()
+    figures.recorded = result.record.dumped
+    figures.folder_bytes = sum(path.stat().st_size for path in folder.rglob("*"))
+    return figures
+
+
+def run(port: int, hosts: int, seconds: float, folder: Path) -> Figures:
+    reach = _reach(port)
     figures = Figures()
     ended = 0
 
@@ -262,10 +314,8 @@ def run(port: int, hosts: int, seconds: float, folder: Path) -> Figures:
             figures.collecting_cpu, figures.collecting_peak = _used()
 
     request = RunRequest(
-        located=Located(
-            Target("hosts", "simulated"), [Host(_name(number), str(number)) for number in range(hosts)]
-        ),
-        selector=Selector("executor", "text", {"kind": "text", "text": "executor"}),
+        located=_located(hosts),
+        selector=EXECUTORS,
         sampling=Sampling(("cpu",), FREQUENCY, seconds, metrics=True),
         output=folder,
         force=False,
@@ -293,5 +343,7 @@ if __name__ == "__main__":
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         asyncio.run(Agents(float(words[0]), Path(words[1])).serve())
+    elif verb == "dump":
+        print(json.dumps(asdict(dump(*map(int, words[:3]), Path(words[3])))))
     else:
         print(json.dumps(asdict(run(int(words[0]), int(words[1]), float(words[2]), Path(words[3])))))
