@@ -34,7 +34,7 @@ def command(options: argparse.Namespace) -> int:
         keep_empty=bool(options.output),
     )
     if options.owners:
-        cost = "about 2 s for each GB of small objects"
+        cost = "up to 2 s for each GB of small objects"
         print(f"note: each JVM stands still while it searches its heap for --owners, {cost}", file=sys.stderr)
     stop = Stop()
     with display(len(located.hosts), 0.0) as listener:

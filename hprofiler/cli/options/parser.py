@@ -411,7 +411,7 @@ def _dump_options(parser: argparse.ArgumentParser) -> None:
         "--owners",
         action="store_true",
         help="JVMs also say which threads own locks of java.util.concurrent. A JVM stands still while it "
-        "searches its heap for them: about 2 s for each GB of small objects. Without --owners it does so for "
+        "searches its heap for them: up to 2 s for each GB of small objects. Without --owners it does so for "
         "milliseconds",
     )
     _target_options(parser)
