@@ -166,13 +166,16 @@ def _until_true(
     request: RunRequest, trigger: Trigger, reach: Reach, listener: Listener, stop: Stop
 ) -> Iterator[Callable[[], Fired | None]]:
     """Watch beside a recording, and end it when the condition is true. The value says what made it so; None
-    if the user ended it before."""
+    if the user ended it before, or nobody can watch any more: a host that hangs may be why."""
     waiting = _waiting(request, trigger, reach, listener)
 
     def watch() -> None:
         try:
-            waiting.run(request.sampling.duration)
+            waiting.run(threading.TIMEOUT_MAX)  # until the recording is over, which may wait for a process
         finally:
+            if waiting.is_lost and not waiting.fired:
+                lost = f"'{trigger}' cannot be watched for any more: {waiting.why_not}"
+                listener(HostProgress("", "stop", f"{lost}; ending the recording"))
             if waiting.fired or waiting.why_not:
                 stop.finish()
 
@@ -182,7 +185,8 @@ def _until_true(
     def fired() -> Fired | None:
         waiting.end()
         worker.join(_LAST_LOOK)
-        return waiting.fired if stop.asked or stop.signal else waiting.the_fired()
+        may_lack = stop.asked or stop.signal or waiting.is_lost
+        return waiting.fired if may_lack else waiting.the_fired()
 
     try:
         yield fired

@@ -37,7 +37,7 @@ class Waiting:
     """Watches a target until `fired` is what made the trigger's condition true, or `stop` ends it.
 
     `listener` hears what is known now (stage `trigger`), and of hosts that cannot be watched, on several
-    threads. `why_not` is why it cannot be known any more.
+    threads. `why_not` is why it cannot be known any more; `is_lost`: because no host can be watched.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class Waiting:
     ) -> None:
         self.fired: Fired | None = None
         self.why_not = ""
+        self.is_lost = False
         self.stop = Stop()
         self._began = time.monotonic()
         self._is_ended = False
@@ -121,7 +122,8 @@ class Waiting:
         failed = [one for host in found for one in host.outcomes if one.status is Status.FAILED]
         if timer.is_alive() and not self._is_ended:
             failures = [f"{one.where}: {one.reason}" for one in failed]
-            self.why_not = some(failures, 1, "failures") if len(failed) >= len(found) else "the job is over"
+            self.is_lost = len(failed) >= len(found)
+            self.why_not = some(failures, 1, "failures") if self.is_lost else "the job is over"
         timer.cancel()
 
     def _read(self, reading: HostReading) -> None:

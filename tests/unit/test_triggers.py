@@ -178,6 +178,20 @@ def test_a_recording_whose_condition_was_never_true_is_not_kept(fleet: MakeFleet
     assert not (tmp_path / "run").exists()
 
 
+def test_a_recording_that_nobody_watches_any_more_is_kept(fleet: MakeFleet, tmp_path: Path) -> None:
+    """A host that hangs may be why: these seconds are what it was recorded for."""
+    broken = BOTH.replace('while request["type"] != "bye"', "while second < 3")
+    hosts = fleet(one=broken.replace("recording(7, 8)", "recording(7, 8); read()"))
+    hosts.sampling = replace(hosts.sampling, duration=60.0)
+    shown: list[HostProgress] = []
+    hosts.listener = shown.append
+    result = hosts.run(tmp_path / "run", trigger=Trigger.of("cpu > 50"), keep_last=60.0)
+    assert result.coverage.processes.recorded == 2 and not result.interrupted
+    assert RunFolder.open(tmp_path / "run").record.trigger is None
+    said = [one.detail for one in shown if one.stage == "stop"]
+    assert said[0].startswith("'cpu > 50' cannot be watched for any more: one: the agent ended")
+
+
 def test_hosts_that_all_fail_end_the_wait(fleet: MakeFleet, tmp_path: Path) -> None:
     with pytest.raises(NotFired, match=r"was not true: one: .*broken"):
         fleet(one="sys.exit('broken')").run(tmp_path / "run", trigger=Trigger.of("gc > 5%"), patience=600.0)
