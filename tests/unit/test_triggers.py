@@ -477,6 +477,7 @@ def test_metrics_since_a_moment() -> None:
         (["--keep-raw"], "--keep-raw"),
         (["--no-timeline"], "--no-timeline"),
         (["-e", "live"], "-e live"),
+        (["-e", "cpu,nativelive"], "-e nativelive"),
         (["-t", "30"], "not less"),
     ],
 )

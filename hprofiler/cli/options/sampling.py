@@ -289,6 +289,7 @@ def refuse_not_kept(options: argparse.Namespace, asked: Sequence[str]) -> None:
         (options.keep_raw, "--keep-raw"),
         (options.no_timeline, "--no-timeline"),
         ("live" in asked, "-e live"),
+        ("nativelive" in asked, "-e nativelive"),
     ):
         if has:
             raise UsageError(f"--keep-last cannot be used with {other}", "leave one of them out")
