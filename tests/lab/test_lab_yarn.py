@@ -232,6 +232,21 @@ def test_executors_of_dynamic_allocation_join(yarn: YarnCluster, coordinator: Co
     assert cpu["recorded_seconds"] == pytest.approx(found.counted, rel=0.1), (cpu, found)
 
 
+@pytest.mark.nightly
+def test_a_recording_begins_with_a_stage(yarn: YarnCluster, coordinator: Coordinator) -> None:
+    """The driver is asked through the ResourceManager. An executor that came during the wait is recorded from
+    the beginning."""
+    with running(yarn.growing()) as app:
+        app.wait_until_busy(1)
+        words = ("-f", "300", "-t", "5", "--when", "stage 1", "-j", app.id, *CLUSTER, "--json")
+        told = json.loads(coordinator.run(*words, timeout=300).out)
+    assert (told["trigger"]["condition"], told["trigger"]["stage"]) == ("stage 1", 1)
+    joined = {one["label"]: one["joined"] for one in told["processes"]}
+    assert {"driver", "executor 1", "executor 2"} <= joined.keys() and joined["executor 2"] == 0, joined
+    (event,) = told["events"]
+    assert "stage 1.0" in {one["name"] for one in event["slices"]["stages"]}, event
+
+
 # Other jobs
 
 
