@@ -42,6 +42,7 @@ __all__ = [
     "Diff",
     "Difference",
     "Distance",
+    "DumpedThread",
     "FlameChart",
     "MeanMerger",
     "Method",
@@ -53,6 +54,8 @@ __all__ = [
     "Stack",
     "StackTable",
     "SureCallers",
+    "ThreadDumps",
+    "ThreadGroup",
     "ViewerData",
     "WorkTable",
     "category_label",
@@ -763,3 +766,70 @@ def category_patterns(category: str) -> list[str]:
 
     Of what tasks are blocked on ("shuffle-fetch") there are two: what is below, and what waits.
     """
+
+@final
+class DumpedThread:
+    """A thread of a dump."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def number(self) -> int | None:
+        """The operating system's number, as the dump has it."""
+    @property
+    def java_number(self) -> int | None: ...
+    @property
+    def daemon(self) -> bool: ...
+    @property
+    def virtual_(self) -> bool: ...
+    @property
+    def state(self) -> str:
+        """As `Thread.State`, also of Python's threads; "RUNNING" if the kernel runs it; "" if unknown."""
+    @property
+    def cpu(self) -> float | None:
+        """Its CPU time so far in seconds, if the dump has it."""
+    @property
+    def stack(self) -> int:
+        """The number of its stack; threads with the same frames and lines have the same."""
+    @property
+    def group(self) -> int:
+        """The number of its group."""
+    @property
+    def group_name(self) -> str:
+        """What threads of such names are called together."""
+    @property
+    def holds(self) -> list[tuple[str, str]]:
+        """The locks that it holds: what tells them apart, and their classes."""
+    @property
+    def waits(self) -> tuple[str, str, str] | None:
+        """How it waits for a lock ("monitor", "notify" or "park"), and the lock, as in `holds`."""
+    @property
+    def owner(self) -> int | None:
+        """The place of the thread that has this lock, if that is known."""
+
+@final
+class ThreadGroup:
+    """What threads with the same methods on their stacks have in common, by canonical names."""
+
+    @property
+    def frames(self) -> list[str]:
+        """Leaf first; what the threads wait for may stand last, in brackets."""
+    @property
+    def does(self) -> str:
+        """A code of `DOING`."""
+    @property
+    def above(self) -> int:
+        """How many frames above the leaf the method is that does it."""
+
+@final
+class ThreadDumps:
+    """Thread dumps of many processes; what is equal in them is kept once."""
+
+    def __new__(cls) -> ThreadDumps: ...
+    def read(self, source: _Source) -> list[list[DumpedThread]]:
+        """The dumps of a file, each as its threads. Raises ValueError."""
+    def stack(self, number: int) -> list[tuple[str, int]]:
+        """The frames of a stack, leaf first, with their lines; a line is 0 if it is not known."""
+    def group(self, number: int) -> ThreadGroup: ...
+    def profile(self, counts: Sequence[tuple[int, str, int]]) -> Profile:
+        """A profile of so many threads of groups, each below a group of threads of this name."""

@@ -15,6 +15,10 @@ pub use formats::{
     perf_data, read, read_file, read_jfr, read_jfr_part, unfreed, Format, PerfOptions, ReadOptions,
     Recording, Sampled, Settings, MOST_LIVE,
 };
+#[cfg(feature = "formats")]
+pub use formats::{
+    GroupedThread, Lock, Place, Thread, ThreadDump, ThreadDumps, ThreadGroup, WaitsFor,
+};
 pub use ops::{
     category_label, category_patterns, frame_category, read_all, read_mean, smaller_frames, Change,
     Diff, Difference, Distance, Keep, MeanMerger, Method, MethodSums, NameRules, NamedWait,

@@ -16,6 +16,7 @@ mod reading;
 mod stack_table;
 mod sure_callers;
 mod tables;
+mod thread_dumps;
 mod times;
 mod viewer;
 
@@ -104,6 +105,8 @@ mod _flamegraph {
     use crate::sure_callers::SureCallers;
     #[pymodule_export]
     use crate::tables::{Change, Method, Node, Stack};
+    #[pymodule_export]
+    use crate::thread_dumps::{DumpedThread, ThreadDumps, ThreadGroup};
     #[pymodule_export]
     use crate::times::Times;
     #[pymodule_export]

@@ -11,7 +11,7 @@ mod readers;
 type Target = fn(&[u8]);
 
 /// The targets by name.
-pub const TARGETS: [(&str, Target); 18] = [
+pub const TARGETS: [(&str, Target); 19] = [
     ("jfr", readers::jfr),
     ("perf_live", live::perf_live),
     ("compact", readers::compact),
@@ -27,6 +27,7 @@ pub const TARGETS: [(&str, Target); 18] = [
     ("bpf", readers::bpf),
     ("otlp", readers::otlp),
     ("jemalloc", readers::jemalloc),
+    ("thread_dump", readers::thread_dump),
     ("perf_script", readers::perf_script),
     ("rules", parts::rules),
     ("mangled", parts::mangled),

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use flamegraph::{
-    read, read_jfr, Format, Limits, PerfOptions, Profile, ReadOptions, SymbolOptions, Threads,
+    read, read_jfr, Format, Limits, PerfOptions, Profile, ReadOptions, SymbolOptions, ThreadDumps,
+    Threads,
 };
 
 use flate2::{write::ZlibEncoder, Compression};
@@ -111,6 +112,27 @@ pub fn otlp(bytes: &[u8]) {
         ..options(Some(Format::Otlp))
     };
     read_with(bytes, &threads);
+}
+
+/// As a profile, and thread by thread.
+pub fn thread_dump(bytes: &[u8]) {
+    read_as(bytes, Some(Format::ThreadDump));
+    let mut dumps = ThreadDumps::default();
+    let Ok(read) = dumps.read(bytes) else {
+        return;
+    };
+    for one in read.iter().flat_map(|dump| &dump.threads) {
+        assert!(dumps.stack(one.stack).is_ok());
+        let group = dumps.group(one.group).expect("a thread has a group");
+        assert!(group.waiter.above as usize <= group.frames.len());
+        let counts = [(one.group, one.thread.name.as_str(), 1)];
+        let profile = dumps.profile(&counts).expect("it has this group");
+        assert_eq!(profile.total(0).expect("it has a value"), 1);
+    }
+    for dump in &read {
+        let owners = dump.owners.iter().flatten();
+        owners.for_each(|&owner| assert!(owner < dump.threads.len()));
+    }
 }
 
 pub fn jemalloc(bytes: &[u8]) {

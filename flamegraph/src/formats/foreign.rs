@@ -87,7 +87,6 @@ const JSON: &[Mark] = &[
     mark(At::Anywhere, b"\"traceEvents\"", "a trace for Chrome (JSON)", SPEEDSCOPE),
     mark(At::Anywhere, b"\"callFrame\"", "a CPU profile of Chrome or Node.js (JSON)", SPEEDSCOPE),
     mark(At::Anywhere, b"\"snapshot\"", "a heap snapshot of V8 (JSON)", NOT_STACKS),
-    mark(At::Anywhere, b"\"threadDump\"", "a thread dump (JSON)", NOT_STACKS),
     mark(At::Anywhere, b"\"jdk.", "the JSON of `jfr print`", THE_RECORDING),
     mark(At::Anywhere, b"\"resourceProfiles\"", "an OTLP profile (JSON)", "write it as protobuf"),
     mark(At::Anywhere, b"\"flamebearer\"", "a flame graph of Pyroscope (JSON)", "export it as pprof"),
@@ -113,7 +112,6 @@ const MARKUP: &[Mark] = &[
 const TEXT: &[Mark] = &[
     mark(At::Line, b"# TYPE ", METRICS, NOT_STACKS),
     mark(At::Line, b"# HELP ", METRICS, NOT_STACKS),
-    mark(At::Line, b"Full thread dump ", "a thread dump of a JVM", NOT_STACKS),
     mark(At::Line, b"--- Execution profile ---", "the text output of async-profiler", COLLAPSED),
     mark(At::Line, b"goroutine profile: total ", "a text profile of Go", GO_PPROF),
     mark(At::Line, b"heap profile: ", "a text profile of Go or gperftools", GO_PPROF),
@@ -470,7 +468,7 @@ mod tests {
     fn a_file_that_is_no_profile_is_named() {
         let tar = [&[b'x'; 257][..], b"ustar\0"].concat();
         let gperftools = [&[0; 8][..], &[3], &[0; 15], b"\x10\x27\0\0"].concat();
-        let cases: [(&[u8], &str); 22] = [
+        let cases: [(&[u8], &str); 21] = [
             (b"PK\x03\x04\x14\0", "a zip archive: unpack it"),
             (b"\xfd7zXZ\0\0", "compressed with xz: "),
             (b"BZh91AY", "compressed with bzip2: "),
@@ -496,10 +494,6 @@ mod tests {
             (
                 b"{\n\"format\": 3,\n\"hprofiler\": \"0.1.0\",\n",
                 "the run.json of a run: ",
-            ),
-            (
-                b"2026-11-28 10:00:00\nFull thread dump OpenJDK 64-Bit",
-                "a thread dump of a JVM: ",
             ),
             (
                 b"goroutine profile: total 7\n4 @ 0x1 2\n",

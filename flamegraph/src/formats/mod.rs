@@ -25,10 +25,16 @@ pub(crate) mod shared;
 mod speedscope;
 #[cfg(feature = "formats")]
 mod stack;
+#[cfg(feature = "formats")]
+mod thread_dump;
 
 pub(crate) use compact::put_modules;
 pub use jfr::{read_jfr, read_jfr_part, unfreed, Recording, Sampled, Settings, MOST_LIVE};
 pub use options::{PerfOptions, ReadOptions};
+#[cfg(feature = "formats")]
+pub use thread_dump::{
+    GroupedThread, Lock, Place, Thread, ThreadDump, ThreadDumps, ThreadGroup, WaitsFor,
+};
 
 use std::fs::File;
 use std::io::Seek;
@@ -69,6 +75,9 @@ pub enum Format {
     /// Speedscope's JSON.
     #[cfg(feature = "formats")]
     Speedscope,
+    /// The threads of a process at one moment.
+    #[cfg(feature = "formats")]
+    ThreadDump,
     /// What `perf script` prints.
     #[cfg(feature = "formats")]
     PerfScript,
@@ -146,6 +155,13 @@ const FORMATS: &[Entry] = &[
         "speedscope",
         speedscope::detect,
         speedscope::read_input,
+    ),
+    #[cfg(feature = "formats")]
+    entry(
+        Format::ThreadDump,
+        "thread-dump",
+        thread_dump::detect,
+        thread_dump::read_input,
     ),
     #[cfg(feature = "formats")]
     entry(

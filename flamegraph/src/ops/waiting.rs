@@ -56,7 +56,15 @@ const NO_RULE: u8 = u8::MAX;
 /// Whether it is a value of an event of threads that may wait.
 pub(crate) fn counts_waits(value: &ValueType) -> bool {
     let name = value.name.as_str();
-    counts_locks(value) || ["wall", "wall_samples", "offcpu", "offcpu_samples"].contains(&name)
+    counts_locks(value)
+        || [
+            "threads",
+            "wall",
+            "wall_samples",
+            "offcpu",
+            "offcpu_samples",
+        ]
+        .contains(&name)
 }
 
 /// Whether it is a value of waits for locks, whose stacks end in the lock's class.

@@ -349,7 +349,7 @@ impl Waits {
 }
 
 /// Whether a thread with this stack, leaf first, waits for work. It may also run.
-pub(super) fn waits_idly(stack: &[WaitFrame]) -> bool {
+pub(crate) fn waits_idly(stack: &[WaitFrame]) -> bool {
     let Some(java) = stack.iter().position(|frame| frame.java) else {
         // A JVM without symbols may be anywhere: what tells is that the C library waits.
         let waits = stack.iter().any(|frame| frame.wait.is_some()) || waits_unnamed(stack);

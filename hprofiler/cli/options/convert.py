@@ -77,7 +77,7 @@ def _reading(parser: argparse.ArgumentParser) -> None:
         metavar="FORMAT",
         help="input format (default: by content): folded pprof speedscope compact jfr perf-data perf-script "
         "async-profiler-html firefox bpftrace bcc otlp "
-        "jemalloc",
+        "jemalloc thread-dump",
     )
     group.add_argument(
         "--threads",
