@@ -149,7 +149,7 @@ _MEASURES: dict[str, Measure] = {
 # Names of the counts of known events.
 # Samples that CPU time stands for: so few may be none.
 _FEW = 5
-_COUNTED = {
+_COUNTED = {"threads": "threads"} | {
     name: words
     for measure in _MEASURES.values()
     for (name, unit), words in zip(measure.columns, measure.words, strict=False)

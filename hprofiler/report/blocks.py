@@ -150,6 +150,25 @@ class Lines:
 
 
 @dataclass(frozen=True)
+class Links:
+    """Files beside a page, by what they are called; their paths are relative, and quoted as in a URL."""
+
+    files: Sequence[tuple[str, str]]
+
+    def lines(self) -> list[str]:
+        """A terminal has no links."""
+        return []
+
+    def record(self) -> dict[str, object]:
+        shown = self.files[:MOST_ROWS]
+        return {
+            "kind": "links",
+            "files": [[printable(name), path] for name, path in shown],
+            "more": len(self.files) - len(shown),
+        }
+
+
+@dataclass(frozen=True)
 class Mark:
     """A point of a chart: where it is, what it says, how far off it may be, and the key of its row."""
 
@@ -278,7 +297,7 @@ class Timeline:
         }
 
 
-Block = Table | Facts | Lines | Chart | Timeline
+Block = Table | Facts | Lines | Links | Chart | Timeline
 
 
 @dataclass(frozen=True)

@@ -157,15 +157,17 @@ def _empty(analysis: EventAnalysis) -> Record:
         answer = "Nothing is left to show"
         why = "No stack has a frame of the job’s own code:"
         roots = ", ".join(facts.roots)
-        reasons = [_reason((), f"The report is trimmed to code below {roots}. Regenerate it without --trim.")]
+        reasons = [
+            reason_record((), f"The report is trimmed to code below {roots}. Regenerate it without --trim.")
+        ]
     else:
         found = reasons_without_samples(facts.hosts, analysis.problems)
-        reasons = [_reason(hosts, reason, remedy) for (reason, remedy), hosts in found.items()]
+        reasons = [reason_record(hosts, reason, remedy) for (reason, remedy), hosts in found.items()]
         if not reasons and analysis.recorded:
             because = no_samples(facts.event, analysis.recorded, facts.expected, bool(facts.live_cut))
-            reasons = [_reason((), f"{because[0].upper()}{because[1:]}.")]
+            reasons = [reason_record((), f"{because[0].upper()}{because[1:]}.")]
         if not reasons:
-            reasons = [_reason((), "The run ended before any process was found.")]
+            reasons = [reason_record((), "The run ended before any process was found.")]
         if len(reasons) == 1:
             why = ""
     idle = any(host.idle for host in facts.hosts)
@@ -174,7 +176,8 @@ def _empty(analysis: EventAnalysis) -> Record:
     return {"answer": answer, "why": why, "reasons": reasons, "remedy": remedy}
 
 
-def _reason(hosts: Sequence[str], text: str, remedy: str = "") -> Record:
+def reason_record(hosts: Sequence[str], text: str, remedy: str = "") -> Record:
+    """Why there is nothing to see."""
     where = list(dict.fromkeys(hosts))
     named = where[:_HOSTS_NAMED]
     return {"hosts": named, "more": len(where) - len(named), "text": text, "remedy": remedy}

@@ -21,7 +21,7 @@ import { PartChips } from "./part_chips.js";
 import { layOnPaper, takeFromPaper } from "./print.js";
 import { ScopeBox } from "./scope_box.js";
 import { SearchBox } from "./search_box.js";
-import { showTab, startTabs } from "./tabs.js";
+import { nameTab, showTab, startTabs } from "./tabs.js";
 import { isDark, startTheme } from "./theme.js";
 
 /** @import { PageInfo } from "../data/page.js" */
@@ -78,6 +78,7 @@ export class Explorer {
     };
     context.failed = (error) => this.fail("A part of this view cannot be shown", error);
     store.changed = () => this.show();
+    if (page.job?.name) nameTab("spark", page.job.name);
     startTabs((view) => context.has(view), (view) => store.go({ view }));
     startTheme(() => {
       if (!this.onPaper) this.recolor();

@@ -26,6 +26,16 @@ export function startTabs(wanted, chosen) {
   });
 }
 
+/**
+ * What a tab is called on this page.
+ * @param {ViewName} view
+ * @param {string} name
+ */
+export function nameTab(view, name) {
+  const tab = part(`view-${view}`, HTMLButtonElement);
+  [tab.textContent, tab.title] = [name, ""];
+}
+
 /** @param {ViewName} view */
 export function showTab(view) {
   for (const tab of allTabs()) {

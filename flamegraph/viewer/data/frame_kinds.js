@@ -38,7 +38,7 @@ const OF_CLASSES = new Set(["alloc_objects", "alloc_space", "inuse_objects", "in
 const BRACKETED = 254;
 const NOT_ASKED = 255;
 /** Only their stacks have waits and idle threads, at the root or below the thread. Threads may have the same names. */
-const OFF_CPU = new Set(["offcpu", "offcpu_samples"]);
+const OFF_CPU = new Set(["offcpu", "offcpu_samples", "threads"]);
 /** What a thread waits for. */
 const WAITS = /^\[(?:lock|park|sleep|network|disk|wait|other)\]$/;
 /** Threads that wait for work. */

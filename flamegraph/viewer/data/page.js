@@ -131,9 +131,10 @@ import { readTree } from "./tree.js";
  * timeline shows its first lines, and all on demand.
  * @typedef {{kind: "timeline", label: string, seconds: number, width: number, curves: {name: string, values: number[]}[], lanes: {name: string, spans: LaneSpan[]}[], states?: [state: string, name: string][]}} TimelineBlock
  */
-/** @typedef {{kind: "facts", pairs: [string, string][]} | {kind: "lines", list: boolean, texts: string[]} | TableBlock | ChartBlock | TimelineBlock} Block */
+/** Files beside the page: names, and relative paths as in a URL. @typedef {{kind: "links", files: [string, string][], more: number}} LinksBlock */
+/** @typedef {{kind: "facts", pairs: [string, string][]} | {kind: "lines", list: boolean, texts: string[]} | LinksBlock | TableBlock | ChartBlock | TimelineBlock} Block */
 /** A part of an answer. @typedef {{title: string, about: string, blocks: Block[]}} Section */
-/** What Spark knows of the application. @typedef {{headline: string[], findings: string[], sections: Section[]}} Job */
+/** What Spark knows of the application, or what else an answer has beside the profile: `name` is then the name of its tab, and `methods` are those of keys. @typedef {{name?: string, methods?: Record<string, string>, headline: string[], findings: string[], sections: Section[]}} Job */
 /**
  * Of each host its values by bucket, null where nothing was read, and the mean and the highest value of the whole
  * recording, null if unknown. Where no value reaches `least`, there is little to see.

@@ -14,7 +14,7 @@ import { frameRules } from "./work.js";
  */
 
 /** Values of events whose threads may wait. */
-const OF_THREADS = new Set(["wall", "wall_samples", "offcpu", "offcpu_samples", "contentions", "delay"]);
+const OF_THREADS = new Set(["threads", "wall", "wall_samples", "offcpu", "offcpu_samples", "contentions", "delay"]);
 /** In these no thread runs. */
 const [WAITING_ONLY, FARTHEST] = [new Set(["offcpu", "offcpu_samples", "contentions", "delay"]), 255];
 

@@ -27,7 +27,7 @@ const [OTHER, APPLICATION, KERNEL_OTHER] = ["other", "application", "kernel-othe
 /** Interpreted, compiled by C1, compiled, inlined. */
 const JAVA_KINDS = new Set([1, 2, 3, 4]);
 const NOT_KNOWN = 255;
-const EVENTS_OF_WAITS = new Set(["wall", "offcpu", "lock"]);
+const EVENTS_OF_WAITS = new Set(["threads", "wall", "offcpu", "lock"]);
 
 /** The rules, which are read when they are first asked for, and the categories by number. */
 const work = { read: () => "", own: /** @type {RuleTable} */ ([]), rules: /** @type {FrameRules | null} */ (null), codes: /** @type {string[]} */ ([]) };

@@ -6,11 +6,13 @@ import { LineChart } from "./chart.js";
 import { CellTable } from "./cell_table.js";
 import { SpanChart } from "./span_chart.js";
 
-/** @import { Block, Row, Section } from "../data/page.js" */
+/** @import { Block, LinksBlock, Row, Section } from "../data/page.js" */
 /** @import { Keys, Link } from "./keys.js" */
 
 /** In pixels. */
 const PAPER_WIDTH = 1000;
+/** A path below the page's own folder. */
+const RELATIVE = /^[\w%-][\w.~%-]*(?:\/[\w%-][\w.~%-]*)*$/;
 
 /** @implements {Keys} */
 export class Sections {
@@ -58,6 +60,7 @@ export class Sections {
       const lines = () => filled("div", "", ...block.texts.map((text) => make("p", "lead", text)));
       return block.list ? listOf(block.texts)[0] ?? lines() : lines();
     }
+    if (block.kind === "links") return filesOf(block);
     const drawn =
       block.kind === "table" ? new CellTable(block, title, this)
       : block.kind === "chart" ? new LineChart(block, this)
@@ -112,6 +115,17 @@ export class Sections {
  */
 export function listOf(texts) {
   return texts.length ? [filled("ul", "findings", ...texts.map((text) => make("li", "", text)))] : [];
+}
+
+/** A list of files beside the page. @param {LinksBlock} block */
+function filesOf({ files, more }) {
+  const links = files.map(([name, path]) => {
+    const link = document.createElement("a");
+    link.append(make("bdi", "", name));
+    if (RELATIVE.test(path)) link.href = path;
+    return filled("li", "", link);
+  });
+  return filled("ul", "files", ...links, ...(more ? [make("li", "", `${more} more`)] : []));
 }
 
 /**

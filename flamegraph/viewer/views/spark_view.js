@@ -1,8 +1,12 @@
 // @ts-check
-/** What Spark knows of the application: its time, stages, blocked time, stragglers, executors, queries. */
+/**
+ * What an answer has beside the profile. Of Spark: its time, stages, blocked time, stragglers, executors, queries. Of
+ * dumps: groups of threads, locks, texts.
+ */
 
 import { make } from "../controls/dom.js";
 import { listOf, Sections } from "./sections.js";
+import { queryOf } from "./summary.js";
 
 /** @import { Context, View } from "../controls/context.js" */
 
@@ -15,7 +19,10 @@ export class SparkView {
   constructor(context, panel) {
     const { job, slices } = context.page;
     if (!job) return;
+    const methods = new Map(Object.entries(job.methods ?? {}));
     const sections = new Sections(job.sections, (key) => {
+      const method = queryOf(methods.get(key) ?? "");
+      if (method) return { text: "flame graph", act: () => context.go({ view: "graph", q: method, zoom: 0 }) };
       const index = slices.findIndex(({ name }) => name === key);
       const act = () => context.go({ view: "graph", scope: `slice:${index}`, zoom: 0 });
       return index < 0 ? null : { text: "flame graph", act };
