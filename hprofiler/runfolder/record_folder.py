@@ -235,6 +235,11 @@ class RecordFolder(ABC, Generic[Record]):
         return named and is_file(path) and is_file(path.with_name(cls.FILE))
 
     @classmethod
+    def stands_for(cls, path: Path) -> bool:
+        """Whether the path is such a folder, or stands for one."""
+        return is_file(cls._folder_of(path) / cls.FILE)
+
+    @classmethod
     def _folder_of(cls, path: Path) -> Path:
         """The folder that a path stands for."""
         names = (cls.FILE, PAGE_FILE, *cls.FOLDERS)

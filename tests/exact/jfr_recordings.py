@@ -55,10 +55,10 @@ def library(version: str) -> Path:
     return path
 
 
-def classes() -> Path:
-    """The folder with the compiled burner, one for each version of its source."""
-    source = SOURCES / "JfrBurner.java"
-    target = cache.folder("burners") / f"JfrBurner-{_sha256(source)[:16]}"
+def compiled_java(name: str) -> Path:
+    """The folder with a compiled program, one for each version of its source."""
+    source = SOURCES / f"{name}.java"
+    target = cache.folder("burners") / f"{name}-{_sha256(source)[:16]}"
     if not target.exists():
         partial = Path(tempfile.mkdtemp(dir=target.parent))
         options = ["-encoding", "UTF-8", "--release", "8", "-Xlint:-options", "-d", str(partial)]
@@ -83,7 +83,7 @@ def start(
     words = [jdks.java(jdk), *flags]
     if agent:
         words.append(f"-agentpath:{library(agent)}=start,{options},jfr,file={output}")
-    words += ["-cp", str(classes()), "JfrBurner", str(int(seconds * 1000))]
+    words += ["-cp", str(compiled_java("JfrBurner")), "JfrBurner", str(int(seconds * 1000))]
     environment = {"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
     return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from hprofiler.app.dump import DumpRequest, DumpResult, dump
 from hprofiler.base.bounded_json import members
@@ -16,6 +17,9 @@ from hprofiler.cli.terminal.progress import display
 from hprofiler.collect.dumping import Looks
 from hprofiler.collect.stop import Stop
 from hprofiler.model import Status
+
+if TYPE_CHECKING:
+    from hprofiler.report.dump import DumpReport
 
 _OF_DUMP = ("pid", "label", "look", "time", "seconds", "kind", "file")
 
@@ -39,12 +43,20 @@ def command(options: argparse.Namespace) -> int:
     stop = Stop()
     with display(len(located.hosts), 0.0) as listener:
         result = dump(request, chosen.reach(options, located), listener, stop)
+    report = _report(result) if result.record.dumped else None
     _print_problems(result)
     if options.json:
-        print_json(_json(result))
-    elif result.record.dumped:
-        print(f"dumped {result.record.dumped} of {result.record.processes} processes: {result.folder.path}")
+        print_json({**_json(result), "analysis": report.record if report else None})
+    elif report:
+        print(report.text)
+        print(f"\n{report.page}")
     return Exit.after(stop.signal) if stop.signal else _exit_code(result)
+
+
+def _report(result: DumpResult) -> DumpReport:
+    from hprofiler.report.dump import make_dump_report
+
+    return make_dump_report(result.folder.path)
 
 
 def _print_problems(result: DumpResult) -> None:
@@ -57,7 +69,7 @@ def _print_problems(result: DumpResult) -> None:
         print(f"hprofiler: nothing dumped{': ' if idle else ''}{idle}", file=sys.stderr)
 
 
-def _json(result: DumpResult) -> object:
+def _json(result: DumpResult) -> dict[str, object]:
     record = result.record
     return {
         "folder": str(result.folder.path) if result.kept else None,

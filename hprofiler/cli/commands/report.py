@@ -1,4 +1,4 @@
-"""`hprofiler report DIR`: regenerates the report of a run folder, or shows it."""
+"""`hprofiler report DIR`: regenerates the report of a run folder or of a dump, or shows it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import print_problems
 from hprofiler.model.measures import counted
 from hprofiler.runfolder import RunFolder
+from hprofiler.runfolder.dumps import DumpFolder
 
 
 def command(options: argparse.Namespace) -> int:
+    if DumpFolder.stands_for(Path(options.folder)):
+        return _of_dump(options)
     page = _page_to_show(options)
     if page is not None:
         print(page)
@@ -58,6 +61,17 @@ def _make(options: argparse.Namespace) -> int:
         print(f"hprofiler: {reason}", file=sys.stderr)
         return Exit.NOTHING
     return Exit.OK if report.analysis.whole else Exit.PARTIAL
+
+
+def _of_dump(options: argparse.Namespace) -> int:
+    from hprofiler.report.dump import make_dump_report
+
+    report = make_dump_report(Path(options.folder))
+    print(report.text)
+    print(report.page)
+    print_problems("not answered", [one for one in report.analysis.outcomes if one.reason])
+    _show(report.page, options)
+    return Exit.NOTHING if report.empty else Exit.OK if report.whole else Exit.PARTIAL
 
 
 def _show(page: Path, options: argparse.Namespace) -> None:

@@ -1,0 +1,202 @@
+"""Adds up the threads of all processes, and says what matters most."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hprofiler.analysis.dump.locks import locks_of
+from hprofiler.analysis.dump.movement import Movement
+from hprofiler.analysis.dump.reading import Kind, Looked, Reading, stage_of
+from hprofiler.analysis.dump.result import (
+    BUSY,
+    DEADLOCK,
+    DIFFERS,
+    HOLDER,
+    MOST,
+    NOTHING,
+    UNMOVED,
+    Deadlock,
+    DumpAnalysis,
+    Group,
+    Headline,
+    Holder,
+    Odd,
+    Still,
+    TaskCount,
+    ThreadOf,
+)
+from hprofiler.analysis.waits import RUNNING, Wait
+from hprofiler.runfolder.dumps import DumpFolder
+
+_NAMES = 5
+# So many waiters make a lock what matters most.
+_MANY = 3
+# So many threads have something in common.
+_SEVERAL = 2
+# So many processes of a kind show which one is different.
+_LEAST_ALIKE = 3
+
+
+@dataclass
+class _Sum:
+    first: ThreadOf
+    threads: int = 0
+    processes: set[tuple[str, int]] = field(default_factory=set)
+    tasks: Counter[str] = field(default_factory=Counter)
+    names: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class _Process:
+    """What is kept of a process."""
+
+    process: ThreadOf
+    looks: int
+    seconds: float
+    waits: Mapping[Wait, tuple[ThreadOf, Kind, int]]
+
+
+def analyse(folder: DumpFolder) -> DumpAnalysis:
+    """Read all texts of a dump. One that cannot be read is named in `unreadable`."""
+    reading = Reading()
+    record = folder.record
+    groups: dict[Kind, _Sum] = {}
+    movement = Movement(reading)
+    processes: list[_Process] = []
+    counts = []
+    deadlocks: list[Deadlock] = []
+    holders: list[Holder] = []
+    # Threads of one process at a time are in memory.
+    for looked in reading.processes(folder):
+        counts.append((looked.process, _add(reading, looked, groups)))
+        dead, held = locks_of(reading, looked)
+        deadlocks += dead
+        holders += held
+        movement.add(looked)
+        waits = _waits(reading, looked)
+        processes.append(_Process(looked.process, len(looked.moments), looked.seconds, waits))
+    unmoved, busy = movement.unmoved, movement.busy
+    rows = sorted((_group(kind, one) for kind, one in groups.items()), key=_weight)
+    odd = _odd(processes)
+    holders.sort(key=lambda one: (-one.tasks, -one.waiting))
+    deadlocks.sort(key=lambda one: -len(one.threads) - one.waiting)
+    tasks = sum(one.tasks for row in rows for one in row.tasks)
+    code = _headline(deadlocks, holders, unmoved, rows, tasks, odd, busy)
+    return DumpAnalysis(
+        processes=record.processes,
+        dumped=len(processes),
+        hosts=len(record.hosts),
+        threads=sum(row.threads for row in rows),
+        idle=sum(row.threads for row in rows if row.idle),
+        tasks=tasks,
+        looks=max((one.looks for one in processes), default=0),
+        seconds=max((one.seconds for one in processes), default=0.0),
+        headline=Headline(code),
+        groups=rows,
+        deadlocks=deadlocks,
+        holders=holders,
+        unmoved=unmoved,
+        busy=busy,
+        odd=odd,
+        outcomes=[one for host in record.hosts for one in host.outcomes],
+        unreadable=reading.unreadable,
+        stacks=reading.stacks,
+        counts=counts,
+    )
+
+
+def _add(reading: Reading, looked: Looked, groups: dict[Kind, _Sum]) -> list[tuple[int, str, int]]:
+    """Adds a process to the groups. Returns its threads by group and name."""
+    counted: Counter[tuple[int, str]] = Counter()
+    key = (looked.process.host, looked.process.pid)
+    for place, thread in enumerate(looked.threads):
+        name = thread.group_name
+        counted[thread.group, name] += 1
+        kind = reading.kind(thread.group)
+        one = groups.get(kind)
+        if one is None:
+            one = groups[kind] = _Sum(looked.thread(place))
+        one.threads += 1
+        one.processes.add(key)
+        one.names[name] += 1
+        stage = stage_of(thread.name)
+        if stage is not None:
+            one.tasks[stage] += 1
+    return [(group, name, count) for (group, name), count in counted.items()]
+
+
+def _group(kind: Kind, one: _Sum) -> Group:
+    return Group(
+        kind.wait,
+        kind.idle,
+        kind.frames,
+        one.threads,
+        len(one.processes),
+        tuple(TaskCount(stage, tasks) for stage, tasks in one.tasks.most_common()),
+        tuple(one.names.most_common(_NAMES)),
+        one.first,
+    )
+
+
+def _weight(group: Group) -> tuple[bool, int, int]:
+    """Idle groups come last, tasks first."""
+    return group.idle, -sum(one.tasks for one in group.tasks), -group.threads
+
+
+def _waits(reading: Reading, looked: Looked) -> dict[Wait, tuple[ThreadOf, Kind, int]]:
+    """What the threads of a process wait for: the first of them, its stack, and how many there are."""
+    found: dict[Wait, tuple[ThreadOf, Kind, int]] = {}
+    for place, thread in enumerate(looked.threads):
+        kind = reading.kind(thread.group)
+        if kind.frames and not kind.idle and kind.wait.code != RUNNING:
+            first, stack, count = found.get(kind.wait) or (looked.thread(place), kind, 0)
+            found[kind.wait] = (first, stack, count + 1)
+    return found
+
+
+def _odd(processes: Sequence[_Process]) -> list[Odd]:
+    """Of several processes of one kind the only one with a wait that no other of them has."""
+    families: dict[str, list[_Process]] = {}
+    for one in processes:
+        families.setdefault(re.sub(r"\d+", "N", one.process.label), []).append(one)
+    odd = []
+    for family in families.values():
+        seen = Counter(wait for one in family for wait in one.waits)
+        alone = [(one, [wait for wait in one.waits if seen[wait] == 1]) for one in family]
+        different = [(one, waits) for one, waits in alone if waits]
+        if len(family) < _LEAST_ALIKE or len(different) != 1:
+            continue
+        [(one, waits)] = different
+        first, kind, threads = max((one.waits[wait] for wait in waits), key=lambda found: found[2])
+        odd.append(Odd(first, kind.wait, kind.frames, threads, len(family) - 1))
+    return odd
+
+
+def _headline(
+    deadlocks: Sequence[Deadlock],
+    holders: Sequence[Holder],
+    unmoved: Sequence[Still],
+    groups: Sequence[Group],
+    tasks: int,
+    odd: Sequence[Odd],
+    busy: Sequence[Still],
+) -> str:
+    if deadlocks:
+        return DEADLOCK
+    if holders and holders[0].waiting >= _MANY:
+        return HOLDER
+    stuck = unmoved and unmoved[0].wait.code != RUNNING
+    if stuck and (unmoved[0].tasks or (not tasks and not odd)):
+        return UNMOVED
+    working = [one for one in groups if not one.idle]
+    whole = tasks or sum(one.threads for one in working)
+    if working and whole >= _SEVERAL:
+        first = sum(one.tasks for one in working[0].tasks) if tasks else working[0].threads
+        if 2 * first > whole and first > 1 and (tasks or not odd):
+            return MOST
+    if odd:
+        return DIFFERS
+    return BUSY if busy else NOTHING
