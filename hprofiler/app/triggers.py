@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from hprofiler.analysis.metrics import HostMetrics
 from hprofiler.app.spark import asking
+from hprofiler.base.background import TooLate, result_within, start
 from hprofiler.base.errors import HprofilerError, NotFired
 from hprofiler.base.text import some
 from hprofiler.collect.following import ASK_SECONDS, Following
@@ -28,6 +30,8 @@ _TICK = 0.1
 _STAGES_SHOWN = 5
 # Readings are not exactly a second apart.
 _ENOUGH = 0.9 * SECONDS
+
+R = TypeVar("R")
 
 _Recent = dict[tuple[int, int], list[tuple[float, float]]]
 """By pid and start time: values of the last seconds, and how long each was one."""
@@ -161,22 +165,33 @@ class Waiting:
     def _ask(self, running: Running, seconds: float) -> None:
         until, next_look = time.monotonic() + seconds, time.monotonic() + ASK_SECONDS
         while not self.stop.level and time.monotonic() < until:
-            try:
-                stages = running.stages()
-                if self._trigger.kind == "stage":
-                    self._look_for_stage(stages)
-                else:
-                    self._look_at_task(running.longest_task(stages))
-            except HprofilerError as error:  # it may be busy
-                self._show(f"the driver does not answer: {error.reason}")
+            self._unless_stopped(partial(self._ask_driver, running))
             if time.monotonic() >= next_look:
                 next_look = time.monotonic() + ASK_SECONDS
-                if self._is_over():
+                if self._unless_stopped(self._is_over):
                     self.why_not = "the application is over"
                     return
             pause = time.monotonic() + _ASK_EVERY
             while not self.stop.level and time.monotonic() < pause:
                 time.sleep(_TICK)
+
+    def _unless_stopped(self, question: Callable[[], R]) -> R | None:
+        """Its answer, which may take minutes; None once nobody waits for it any more."""
+        answer = start(question)
+        while not self.stop.level:
+            with suppress(TooLate):
+                return result_within(answer, _TICK)
+        return None
+
+    def _ask_driver(self, running: Running) -> None:
+        try:
+            stages = running.stages()
+            if self._trigger.kind == "stage":
+                self._look_for_stage(stages)
+            else:
+                self._look_at_task(running.longest_task(stages))
+        except HprofilerError as error:  # it may be busy
+            self._show(f"the driver does not answer: {error.reason}")
 
     def _look_for_stage(self, stages: Sequence[ActiveStage]) -> None:
         for one in stages:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -305,6 +308,22 @@ def test_a_run_begins_when_the_driver_says_so(
     fired = RunFolder.open(tmp_path / "run").record.trigger
     assert fired is not None
     assert re.fullmatch(says, fired_text(fired)), fired_text(fired)
+
+
+def test_ctrl_c_ends_the_wait_for_a_slow_driver(fleet: MakeFleet, tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def get(path: str, parameters: Mapping[str, str]) -> tuple[object, str | None]:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert over.wait(20), "the run goes on"
+        raise HprofilerError("too late")
+
+    hosts = fleet(one=RECORDED)
+    request = hosts.request(tmp_path / "run", located=hosts.located(driver=SparkDriver("app-1", get)))
+    with pytest.raises(NotFired, match="before the interrupt") as caught:
+        run(replace(request, trigger=Trigger.of("stage 14"), patience=60.0), hosts.reach, hosts.listener)
+    assert caught.value.signal == signal.SIGINT and not over.is_set()
+    over.set()
 
 
 def test_a_condition_of_spark_needs_a_driver(capsys: pytest.CaptureFixture[str]) -> None:
