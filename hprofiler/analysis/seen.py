@@ -26,7 +26,7 @@ HOST_FAILED, HOST_UNKNOWN = "host-failed", "host-not-visited"
 MOST_MISSED = 1000
 # A JVM is recorded from about a second and a half after its start.
 _SHORT = 2.0
-_LACKING = ("tasks-not-kept", "stages-not-kept", "too-slow", "compacted")
+_LACKING = ("tasks-not-kept", "stages-not-kept", "too-slow", "compacted", "driver-gone")
 
 
 class Presence(NamedTuple):

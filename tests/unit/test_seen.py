@@ -244,8 +244,9 @@ def test_spark_counts_what_its_tasks_used_while_they_were_recorded() -> None:
     assert missed.code == "host-not-visited"
 
 
-def test_spark_is_not_asked_where_tasks_are_missing() -> None:
-    found = spark_seen(Note("tasks-not-kept", 1))
+@pytest.mark.parametrize("code", ["tasks-not-kept", "driver-gone"])
+def test_spark_is_not_asked_where_tasks_are_missing(code: str) -> None:
+    found = spark_seen(Note(code, 1))
     assert found.cpu is not None and found.cpu.counted_by == "processes"
 
 
