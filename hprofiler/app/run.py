@@ -30,6 +30,7 @@ from hprofiler.resolve import Located, SparkDriver
 from hprofiler.runfolder import Coverage, RunFolder, RunRecord
 
 if TYPE_CHECKING:
+    from hprofiler.app.spark import LastLook
     from hprofiler.app.triggers import Waiting
     from hprofiler.report import Report
     from hprofiler.runfolder.window import Kept, Window
@@ -224,7 +225,7 @@ def _run_into(
         return _record(request, results, started, stop, finished=False)
 
     unfinished = _Unfinished(folder, so_far)
-    with on_interrupt(stop.request):  # until run.json is written
+    with on_interrupt(stop.request), _last_look(request) as last_look:  # until run.json is written
         results = tuple(
             collect(
                 request.located.hosts,
@@ -267,7 +268,7 @@ def _run_into(
             from hprofiler.app.spark import add_facts
 
             now = datetime.now(timezone.utc).timestamp()
-            missing = add_facts(request.spark, folder.path, results, started.timestamp(), now)
+            missing = add_facts(request.spark, folder.path, results, started.timestamp(), now, last_look)
             new += [missing] if missing else []
         new += () if interrupted else new_processes()  # asked for meanwhile
         results = _with_lines(results, new) if new else results
@@ -297,6 +298,21 @@ def _cut(window: Window, folder: RunFolder, results: Sequence[HostRecord]) -> Ke
         reason = f"cannot cut the recording to its last {window.seconds:g} s: {error}"
         remedy = f"free some space; `hprofiler report {folder.path}` shows about as much"
         raise RunFolderError(reason, remedy) from error
+
+
+@contextlib.contextmanager
+def _last_look(request: RunRequest) -> Iterator[LastLook | None]:
+    """Of a run that ends with a Spark application: its driver is gone then."""
+    if not request.until_over or not isinstance(request.spark, SparkDriver):
+        yield None
+        return
+    from hprofiler.app.spark import LastLook
+
+    last_look = LastLook(request.spark)
+    try:
+        yield last_look
+    finally:
+        last_look.end()
 
 
 class _Unfinished:

@@ -31,7 +31,7 @@ Text = Annotated[str, msgspec.Meta(max_length=LONGEST)]
 _MOST_LISTED = 5000
 _SLACK = 120.0  # seconds around a recording: the driver's clock may differ from ours
 _LOST_LINES = ("damaged", "cut-inside", "too-long", "too-many")
-_LACKING = ("-not-kept", "unreadable", "too-slow", "compacted")
+_LACKING = ("-not-kept", "unreadable", "too-slow", "compacted", "driver-gone")
 """Ends of codes of notes about what is missing."""
 
 

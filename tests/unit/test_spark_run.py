@@ -14,7 +14,7 @@ import pytest
 
 from hprofiler.app import spark
 from hprofiler.app import spark_driver as spark_driver_here
-from hprofiler.app.spark import add_facts
+from hprofiler.app.spark import LastLook, add_facts
 from hprofiler.base.errors import UsageError
 from hprofiler.cli.options import objects as chosen
 from hprofiler.cli.options.parser import parse
@@ -26,6 +26,7 @@ from hprofiler.spark.facts import DriverClock, SparkFacts, read_facts
 from hprofiler.spark.log.files import local_files
 from hprofiler.spark.log.reading import read_application
 from hprofiler.spark.saved import saved_application
+from tests.lab.procs import wait_for
 from tests.unit.spark_application import ANSWERS, ID, LOG, served
 from tests.unit.test_spark import BEGIN, END
 from tests.unit.yarn_server import APP, CLUSTER, Answer, Server, small_cluster
@@ -87,6 +88,22 @@ def test_from_the_history_server_once_the_application_of_yarn_has_ended(tmp_path
         assert located.driver is not None
         assert add_facts(located.driver, tmp_path, HERE, BEGIN, END) is None
     assert facts_of(tmp_path).application == ID and saved_application(tmp_path) is not None
+
+
+def test_what_the_driver_said_last_once_it_is_gone(tmp_path: Path) -> None:
+    """No history server knows the application."""
+    with Server(small_cluster()) as server:
+        located = locate(APP, YarnOptions(server.url))
+        assert located.driver is not None
+        server.set(served(json.loads(json.dumps(ANSWERS).replace(ID, APP)), f"/proxy/{APP}"))
+        last_look = LastLook(located.driver)
+        wait_for("an answer", lambda: last_look.known)
+        last_look.end()
+        below = f"/proxy/{APP}/api/v1/applications/{APP}"
+        server.set({below: Answer(b"", 500), f"{CLUSTER}/apps/{APP}": {"app": {"state": "FINISHED"}}})
+        outcome = add_facts(located.driver, tmp_path, HERE, BEGIN, END, last_look)
+    assert outcome is not None and "the driver has ended" in outcome.reason, outcome
+    assert len(facts_of(tmp_path).tasks["driver"]) == 8 and saved_application(tmp_path) is not None
 
 
 CLOCK = Clock(2.5, 0.001)

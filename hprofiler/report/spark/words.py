@@ -38,6 +38,8 @@ NOTES = {
     "by-rest": "read by the REST interface, which keeps only the newest stages and does not say which stages "
     "wait for which: name the event log for more",
     "too-slow": "Spark answered too slowly: {count:,} stages lack tasks, and SQL executions are left out",
+    "driver-gone": "the driver has ended, and no history server knows its application: what came after the "
+    "driver’s last answer, {count:,} s before the end, is missing",
     "recorded-not-kept": "the recording had more than {detail} tasks; {count:,} of them are left out",
     "not-downloaded": "the history server did not give the event log ({detail})",
 }
