@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{test_kill_process, Pid};
 
-use super::attempt::Attempt;
+use super::role::Role;
 use crate::jvm::command_line::{self, Launch};
 use crate::jvm::hsperf;
 use crate::os::identity::become_user_of;
@@ -390,11 +390,11 @@ impl Seen {
         }
     }
 
-    /// The label of a process without a better one: its task's attempt, its main class, or its program.
+    /// The label of a process without a better one: what it is for its job, its main class, or its program.
     pub fn plain_label(&self) -> String {
         let launch = self.launch.masked();
-        if let Some(attempt) = Attempt::of(&launch) {
-            return attempt.label();
+        if let Some(role) = Role::of(&launch) {
+            return role.label();
         }
         let name = match launch.simple_name() {
             "" => &self.program,
@@ -405,7 +405,7 @@ impl Seen {
 
     /// Its labels if no selector derives any.
     pub fn plain_labels(&self) -> BTreeMap<String, String> {
-        let attempt = Attempt::of(&self.launch.masked());
-        attempt.map(Attempt::labels).unwrap_or_default()
+        let role = Role::of(&self.launch.masked());
+        role.map(Role::labels).unwrap_or_default()
     }
 }

@@ -1,6 +1,6 @@
 //! How a process says that it was started.
 
-use crate::discovery::attempt::Attempt;
+use crate::discovery::role::Role;
 use crate::jvm::command_line::{self, Launch};
 use crate::jvm::preflight::last_set;
 use crate::os::proc::mask;
@@ -28,9 +28,9 @@ fn looked_at(launch: &Launch) {
     assert_eq!(masked.options.len(), launch.options.len());
     assert_eq!(masked.arguments.len(), launch.arguments.len());
     masked.simple_name();
-    if let Some(attempt) = Attempt::of(&masked) {
-        assert!(attempt.label().len() < 60);
-        attempt.labels();
+    if let Some(role) = Role::of(&masked) {
+        assert!(role.label().len() < 60);
+        role.labels();
     }
 }
 
