@@ -250,7 +250,9 @@ def _run_into(
         new_processes = _ask_for_new_processes(request.located, results[0].name, following)
         account = _ask_for_account(request.located)
         # Parts of the target that cannot be visited count as hosts.
-        results += tuple(HostRecord(name=one.host, outcomes=(one,)) for one in request.located.absent)
+        visited = {result.name for result in results}
+        absent = [one for one in request.located.absent if one.host not in visited]  # nor later
+        results += tuple(HostRecord(name=one.host, outcomes=(one,)) for one in absent)
         record = _record(request, results, started, stop)
         last_of = kept.recorded if kept else None
         record = msgspec.structs.replace(record, trigger=trigger, last_of=last_of)

@@ -104,6 +104,12 @@ class AgentEnded(HostError):
     usual_code = "agent-ended"
 
 
+class ContainerEnded(HostError):
+    """A container that is reached by exec has ended, and the agent with it."""
+
+    usual_code = "container-ended"
+
+
 class RunFolderError(UsageError):
     """A run folder cannot be written, or is not a run folder."""
 

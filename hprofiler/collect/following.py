@@ -73,14 +73,24 @@ class Follower(Generic[V]):
             following.containers.update(visit.host.containers)
 
     def begin(self) -> None:
+        if self._following.look:
+            self._group.hold()
         threading.Thread(target=self._run, name="hprofiler-follower", daemon=True).start()
 
     def _run(self) -> None:
-        while not self._group.wait(_TICK) and not self._group.stop.level:
-            if self._has_begun():
-                self._ask()
-                if self._is_over():
-                    self._group.stop.finish()
+        try:
+            while not self._group.wait(_TICK) and not self._group.stop.level and self._is_awaited():
+                if self._has_begun():
+                    self._ask()
+                    if self._is_over():
+                        self._group.stop.finish()
+        finally:
+            if self._following.look:
+                self._group.visit_ended()
+
+    def _is_awaited(self) -> bool:
+        """Whether others may be visited once all visits have ended."""
+        return not all(visit.ended for visit in self.visits)
 
     def _has_begun(self) -> bool:
         """Whether the target is to be asked by now."""
@@ -155,6 +165,12 @@ class RecordingFollower(Follower["RecordingVisit"]):
 
     def _has_begun(self) -> bool:
         return self._gate.seconds > 0
+
+    def _is_awaited(self) -> bool:
+        """Others may come also once all containers have ended, but not where nothing began."""
+        began = self._following.wait or any(visit.joining.began for visit in self.visits)
+        left = self._seconds + self._following.wait - self._gate.seconds
+        return super()._is_awaited() or (bool(began) and left > 0)
 
     def _is_worth_a_visit(self) -> bool:
         return self._seconds + self._following.wait - self._gate.seconds >= _WORTH_A_VISIT

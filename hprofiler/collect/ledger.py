@@ -77,6 +77,11 @@ class Ledger:
     def began(self, pid: int) -> Began:
         return self._began.get(pid, Began())
 
+    def going_on(self) -> list[tuple[Process, float]]:
+        """Processes without an outcome, and of how many seconds there are parts."""
+        processes = [one for one in self._processes.values() if one.pid not in self._outcomes]
+        return [(one, self._seconds(one) or 0.0) for one in processes]
+
     def process(self, pid: int) -> Process:
         return self._processes[pid]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hprofiler.agent.messages import Ended, Interrupted, ProcessOutcome
 from hprofiler.agent.requests import LEASE_SECONDS
 from hprofiler.agent.session import AgentSession
-from hprofiler.base.errors import ConnectionLost, HostError
+from hprofiler.base.errors import ConnectionLost, ContainerEnded, HostError
 from hprofiler.collect.visit_group import VisitGroup
 from hprofiler.model import Outcome, Status
 
@@ -107,6 +107,8 @@ class Reconnect:
                 found = other.resume(session)
             finally:
                 timer.cancel()
+        except ContainerEnded as ended:
+            raise ended.at(why.stage).reworded("the container ended during the recording") from why
         except HostError as error:
             if other:
                 other.close()

@@ -23,7 +23,7 @@ from hprofiler.agent.messages import (
 from hprofiler.agent.messages import Recording as Began
 from hprofiler.agent.requests import Plan
 from hprofiler.agent.session import AgentSession, Appeared
-from hprofiler.base.errors import HostError
+from hprofiler.base.errors import ContainerEnded, HostError
 from hprofiler.collect import libraries
 from hprofiler.collect.canaries import Canaries
 from hprofiler.collect.clearing import Clearing
@@ -36,7 +36,7 @@ from hprofiler.collect.reconnect import Reconnect
 from hprofiler.collect.stop import AT_ONCE
 from hprofiler.collect.visit import Visit, remedy_here
 from hprofiler.collect.visit_group import StartGate, VisitGroup
-from hprofiler.model import Host, HostRecord, Process, Sampling, Selector, Status
+from hprofiler.model import PART_INSIDE, Host, HostRecord, Process, Sampling, Selector, Status
 
 _LATE = 1.0
 _SHORTEST = 0.1
@@ -75,6 +75,7 @@ class RecordingVisit(Visit):
         self.joining = Joining(self, self._ledger, self._clearing)
         self._phase = "before"
         self._over = 0.0
+        self._lost_at = 0.0
         self._reconnecting = False
         self._reconnect = Reconnect(self, group)
 
@@ -86,9 +87,16 @@ class RecordingVisit(Visit):
             if session is None:
                 self._gate.leave()
         if session is not None and self._start(session):
-            self._record(session)
-            self._end(session)
-            self.report("done")
+            try:
+                self._record(session)
+            except ContainerEnded:
+                if not self._follows:
+                    raise
+                self._ended_with_the_container()
+                self.report("done", "its container ended")
+            else:
+                self._end(session)
+                self.report("done")
 
     def _get_ready(self) -> AgentSession | None:
         """A prepared session; None if there is nothing to record, and nothing to wait for."""
@@ -115,6 +123,8 @@ class RecordingVisit(Visit):
         sampling = self._sampling
         if self._is_late:
             sampling = replace(sampling, duration=max(_SHORTEST, sampling.duration - self._gate.seconds))
+        if self.host.inside:
+            sampling = replace(sampling, part=PART_INSIDE)
         plan = libraries.plan(
             sampling, self._put_libraries(session), self._care.agent_cpu, self.search.selector
         )
@@ -228,9 +238,23 @@ class RecordingVisit(Visit):
             self.processes += 1
             self.report(self.stage)
 
+    def _ended_with_the_container(self) -> None:
+        """Where containers come and go, that is no failure: there is what was sent of their processes."""
+        for process, recorded in self._ledger.going_on():
+            lost = max(0.0, self._lost_at - self._ledger.began(process.pid).joined - recorded)
+            reason = (
+                f"its container ended: {recorded:.1f} s were recorded, and the last {lost:.1f} s are lost"
+            )
+            status = Status.DEGRADED if recorded else Status.FAILED
+            ended = ProcessOutcome(
+                process.pid, status, "record", reason, ended=Ended.PROCESS, code=_AT_ITS_END
+            )
+            self._note(ended)
+
     def _lost(self, why: HostError) -> None:
         """The connection was lost: reconnect, or raise HostError."""
         assert self.session is not None
+        self._lost_at = self._gate.seconds
         with self._lock:
             self._reconnecting = True
             self.limit(None)

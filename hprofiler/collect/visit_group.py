@@ -192,7 +192,7 @@ class VisitGroup:
         allow_many_open_files()
         allow_many_threads(len(visits))
         self._visits = list(visits)
-        self._running = len(visits)
+        self._running += len(visits)
         self.alone = len(visits) == 1
         if not visits:
             return
@@ -207,6 +207,11 @@ class VisitGroup:
                 self._show_progress()
         for visit in self._visits:
             visit.leave_behind()
+
+    def hold(self) -> None:
+        """Do not end with the last visit, since others may be added, but with `visit_ended`."""
+        with self._lock:
+            self._running += 1
 
     def add(self, visit: Visit) -> bool:
         """Run one more visit beside the others; False if all have ended."""

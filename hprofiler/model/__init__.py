@@ -8,6 +8,7 @@ from hprofiler.model.job import JobAccount, JobPart
 from hprofiler.model.outcome import DOING, VAGUE_CODES, Note, Outcome, Params, Status, number_of
 from hprofiler.model.recording import (
     PART,
+    PART_INSIDE,
     Clock,
     ClockReading,
     Count,
@@ -47,6 +48,7 @@ __all__ = [
     "OWNER",
     "PARENT",
     "PART",
+    "PART_INSIDE",
     "PROCESS",
     "PROGRAM",
     "RUN_FOR",

@@ -19,6 +19,8 @@ PART = 10.0
 """Seconds of the parts in which long recordings are sent."""
 MOST_PAUSES = 100_000
 """Of one process. Half of them is what a page shows at most."""
+PART_INSIDE = 5.0
+"""The same in a container that is reached by exec: what was not sent when it ends, is lost."""
 Seconds = Annotated[float, Meta(ge=0, le=1e12)]
 
 

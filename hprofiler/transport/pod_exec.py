@@ -7,7 +7,7 @@ import re
 import threading
 from typing import TYPE_CHECKING, NamedTuple
 
-from hprofiler.base.errors import ConnectionLost, HostError
+from hprofiler.base.errors import ConnectionLost, ContainerEnded, HostError
 from hprofiler.base.text import printable
 from hprofiler.kubernetes import Forbidden, KubernetesError
 from hprofiler.model import Host
@@ -27,6 +27,8 @@ _LOOK_SECONDS = 30.0
 _LOST = "the connection to the container was lost"
 # The messages of runc and crun.
 _NO_SHELL = re.compile(r"executable file (`sh` )?not found|no such file or directory", re.IGNORECASE)
+# The API server's and the kubelet's.
+_ENDED = re.compile(r"container not found|completed pod|pods? \S+ not found")
 _NOISE = re.compile(r"(Internal error occurred: )+")
 _LOOK = f"for t in {' '.join(CONTAINER_TOOLS)}; do command -v $t >/dev/null || exit 1; done"
 
@@ -97,7 +99,8 @@ class ExecTransport(Transport):
         except Forbidden as error:
             raise HostError("connect", error.reason, f"{error.remedy}; or use SSH: --via ssh") from error
         except KubernetesError as error:
-            raise HostError("connect", error.reason, error.remedy) from error
+            kind = ContainerEnded if _ENDED.search(error.reason) else HostError
+            raise kind("connect", error.reason, error.remedy) from error
         self._unused = False
         return _ExecChannel(self, running)
 
@@ -136,7 +139,8 @@ class _ExecChannel:
         said = _NOISE.sub("", printable(words.message or words.reason))
         if _NO_SHELL.search(said):
             raise NoShell("connect", "the container has no sh", OTHER_WAYS_IN)
-        raise HostError("connect", f"the command cannot be run in the container: {said}")
+        kind = ContainerEnded if _ENDED.search(said) else HostError
+        raise kind("connect", f"the command cannot be run in the container: {said}")
 
     def _lost(self, error: OSError) -> HostError:
         return self._refused or ConnectionLost("connect", f"{_LOST}: {error}")

@@ -217,4 +217,5 @@ def reconnect_notice(progress: HostProgress, lost: set[str]) -> str:
         return f"{progress.host}: {progress.detail}; reconnecting for up to {progress.seconds:.0f} s"
     was_lost = progress.host in lost
     lost.discard(progress.host)
-    return f"{progress.host}: {progress.detail}" if was_lost and progress.stage != "failed" else ""
+    is_back = was_lost and progress.stage not in ("done", "failed")
+    return f"{progress.host}: {progress.detail}" if is_back else ""

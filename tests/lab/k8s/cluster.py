@@ -30,7 +30,11 @@ UP_SECONDS = 120
 PLAIN_USERS = ("admin", "controllers", "scheduler")
 """Users with a token and all rights."""
 PODS = "/api/v1/namespaces/default/pods"
-COLLECTIONS = {"Pod": PODS, "Deployment": "/apis/apps/v1/namespaces/default/deployments"}
+COLLECTIONS = {
+    "Pod": PODS,
+    "Deployment": "/apis/apps/v1/namespaces/default/deployments",
+    "Job": "/apis/batch/v1/namespaces/default/jobs",
+}
 
 
 class KubeCluster:

@@ -81,6 +81,13 @@ def deployment(name: str, replicas: int, one: Object) -> Object:
     return {"kind": "Deployment", "metadata": {"name": name}, "spec": spec}
 
 
+def job(name: str, completions: int, at_once: int, one: Object) -> Object:
+    """Pods like `one`, until so many have ended well."""
+    template = {"spec": {**one["spec"], "restartPolicy": "Never"}}
+    spec = {"completions": completions, "parallelism": at_once, "template": template}
+    return {"kind": "Job", "metadata": {"name": name}, "spec": spec}
+
+
 def spark_executors(name: str, count: int) -> list[Object]:
     """Pods with the labels and the main class of an application's executors, as Spark starts them."""
     made = []

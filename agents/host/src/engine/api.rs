@@ -52,6 +52,11 @@ pub trait Engine {
         Ok(None)
     }
 
+    /// Whether it writes parts by a clock of its own: one that cannot be read yet is finished soon.
+    fn writes_parts(&self) -> bool {
+        false
+    }
+
     /// End the recording and write the rest of it.
     fn stop(&mut self) -> Result<Stopped, Failure>;
 

@@ -293,8 +293,8 @@ impl Recording<'_> {
         self.result(engine, clock)
     }
 
-    /// Send what was recorded since the last part. False: others are folded, or results wait to be received. What cannot
-    /// be read now is read with the next part, or at the end, which says what is wrong with it.
+    /// Send what was recorded since the last part. False: there is nothing yet, others are folded, or results wait to be
+    /// received. What cannot be read now is read with the next part, or at the end, which says what is wrong with it.
     fn give_part(&mut self, engine: &'static str, clock: &mut Clock, send: &SendReport) -> bool {
         let shared = &self.job.shared;
         let Some(_one_at_a_time) = shared.folding.turn_now() else {
@@ -302,6 +302,7 @@ impl Recording<'_> {
         };
         let profiles = match self.engine.part() {
             Ok(Some(part)) => self.part_profiles(engine, clock, part),
+            Ok(None) if self.engine.writes_parts() => return false,
             Ok(None) | Err(_) => Vec::new(),
         };
         let pauses = self.take_pauses(true).filter(|it| !it.end.is_empty());

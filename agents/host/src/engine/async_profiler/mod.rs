@@ -274,6 +274,10 @@ impl Engine for AsyncProfiler {
         self.jvm.too_much()
     }
 
+    fn writes_parts(&self) -> bool {
+        true
+    }
+
     fn part(&mut self) -> Result<Option<Part>, Failure> {
         // Only the whole recording says what was not freed.
         if self.plan.has("nativelive") {
