@@ -119,17 +119,19 @@ class YarnCluster:
         arguments = [how, "600", "30", str(stages.TASK_MILLISECONDS)]
         return self.spark(*arguments, job="SparkStages", cores=stages.HOW[how])
 
-    def growing(self) -> Application:
-        """The same, with an executor more every 15 s while tasks wait, up to three."""
+    def waves(self) -> Application:
+        """The same, with an executor more every 10 s while tasks wait, up to three; every other stage keeps
+        one of them busy, and the others are removed."""
         allocation = {
             "enabled": "true",
             "shuffleTracking.enabled": "true",
             "maxExecutors": "3",
-            "schedulerBacklogTimeout": "15s",
-            "sustainedSchedulerBacklogTimeout": "15s",
+            "schedulerBacklogTimeout": "10s",
+            "sustainedSchedulerBacklogTimeout": "10s",
+            "executorIdleTimeout": "5s",
         }
         more = {f"spark.dynamicAllocation.{name}": value for name, value in allocation.items()}
-        arguments = ["turns", "600", "300", str(stages.TASK_MILLISECONDS)]
+        arguments = ["waves", "600", "300", str(stages.TASK_MILLISECONDS)]
         return self.spark(*arguments, job="SparkStages", executors=1, more=more)
 
     def client(self, home: Path) -> tuple[dict[str, str], dict[str, str]]:

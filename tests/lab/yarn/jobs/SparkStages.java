@@ -5,11 +5,14 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.api.java.JavaSparkContext;
 
 /**
- * A Spark job of stages with methods of their own: {@code SparkStages turns|together SECONDS TASKS MILLIS}. Stages of
- * {@code TASKS} tasks run one after the other, or always two at the same time, each in one of two methods, for so long
- * or until the file /shared/APPLICATION.end is there. A task is busy for {@code MILLIS}.
+ * A Spark job of stages with methods of their own: {@code SparkStages turns|together|waves SECONDS TASKS MILLIS}.
+ * Stages of {@code TASKS} tasks run one after the other, or always two at the same time, each in one of two methods, for
+ * so long or until the file /shared/APPLICATION.end is there. A task is busy for {@code MILLIS}. In waves, every other
+ * stage is a single task that takes {@code LONG} times as long.
  */
 public final class SparkStages {
+    private static final int LONG = 60;
+
     private SparkStages() {}
 
     static long firstWork(int rounds) {
@@ -49,7 +52,9 @@ public final class SparkStages {
         try (JavaSparkContext spark = new JavaSparkContext(settings)) {
             File told = new File("/shared", spark.sc().applicationId() + ".end");
             Runnable firstStage = () -> spark.parallelize(numbers, tasks).map(number -> first(millis)).collect();
-            Runnable secondStage = () -> spark.parallelize(numbers, tasks).map(number -> second(millis)).count();
+            List<Integer> others = arguments[0].equals("waves") ? numbers.subList(0, 1) : numbers;
+            int busy = arguments[0].equals("waves") ? LONG * millis : millis;
+            Runnable secondStage = () -> spark.parallelize(others, others.size()).map(number -> second(busy)).count();
             Runnable both = () -> {
                 firstStage.run();
                 secondStage.run();
