@@ -32,6 +32,10 @@ class Witness:
             self._files[host.name] = host.temporary_files()
             self._sockets[host.name] = sockets(host)
 
+    def expect(self, host: str, pid: int) -> None:
+        """A process that is meant to stay there was started meanwhile."""
+        self._processes[host].add(pid)
+
     def leftovers(self) -> list[str]:
         """New processes, files and sockets, each with its host; empty if the hosts are clean."""
         looks = (self._new_processes, self._new_files, self._new_sockets)

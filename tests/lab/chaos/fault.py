@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.lab import procs
-from tests.lab.coordinator import Running
+from tests.lab.coordinator import ALL, Running
 from tests.lab.hosts import Host
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ class Circumstances:
 
     duration: float = DURATION
     timeout: float = 20.0
+    target: list[str] = field(default_factory=lambda: ["-h", ALL])
     options: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
 

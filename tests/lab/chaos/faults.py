@@ -24,10 +24,14 @@ from tests.lab.chaos.fault import (
     before_or,
     while_recording,
 )
+from tests.lab.chaos.manager import ADDRESS
+from tests.lab.coordinator import ALL as ALL_HOSTS
 from tests.lab.hosts import WRITABLE_FOLDERS, Host, LabError
 
 Breaks = Callable[[Fault], Iterator[None]]
 
+JOINING = 20.0
+"""Seconds of a recording that hosts join: the target is asked every five."""
 AGENT = re.compile(r"^\S*/agent-[0-9a-f]{64}\b")
 SESSION = re.compile(r"^sshd: \S+@")
 
@@ -81,8 +85,45 @@ def works_again(fault: Fault) -> list[str]:
     return [] if again.code == 0 else [f"the run after it: {again}"]
 
 
+# Hosts that join
+
+
+def by_yarn(all_there: bool) -> Callable[[Fault, Circumstances], None]:
+    """The hosts are those that a ResourceManager names; the fault's own one may not be there yet."""
+
+    def arrange(fault: Fault, circumstances: Circumstances) -> None:
+        there = [name for name in fault.ground.names if all_there or name != fault.host_name]
+        fault.ground.manager.say(dict.fromkeys(there, 1))
+        circumstances.target = ["-c", ADDRESS]
+        circumstances.duration, circumstances.timeout = JOINING, 10
+
+    return arrange
+
+
+def joined_and_lost(fault: Fault) -> Iterator[None]:
+    """It gets a container during the recording; as soon as that is recorded, the host is gone."""
+    assert fault.running
+    fault.ground.manager.say(dict.fromkeys(fault.ground.names, 1))
+    fault.struck = fault.running.hears(rf"^{fault.host_name}: recording")
+    yield from unplugged(fault)
+
+
+def new_attempt(fault: Fault) -> Iterator[None]:
+    """The application begins anew, on this host alone."""
+    fault.ground.new_attempt(fault.host_name)
+    fault.ground.manager.say({fault.host_name: 2})
+    yield
+
+
+def has_joined(fault: Fault) -> list[str]:
+    assert fault.running
+    there = fault.running.result().host(fault.host_name)["recordings"]
+    new = [one for one in there if one["process"]["pid"] == fault.ground.burners[fault.host_name].pid]
+    return [] if new and new[0]["joined"] > 0 else [f"the second attempt was not recorded: {there}"]
+
+
 def second_coordinator(fault: Fault) -> Iterator[None]:
-    fault.second = fault.ground.start(2.0, 20.0)  # type: ignore[attr-defined]
+    fault.second = fault.ground.start(2.0, 20.0, "-h", ALL_HOSTS)  # type: ignore[attr-defined]
     yield
     fault.second.result()  # type: ignore[attr-defined]
 
@@ -433,6 +474,23 @@ ALL: dict[str, Kind] = {
         coordinator_gets(signal.SIGINT, times=2), "run", lasts=(0.0, 0.5), codes=(130, -signal.SIGINT)
     ),
     "two coordinators": Kind(second_coordinator, "all", alone=True, complaints=is_in_one_of_two),
+    "host joins and is lost": Kind(
+        joined_and_lost,
+        "data",
+        lambda chance: Moment(": recording", chance.uniform(0.1, 2.0), times=2),
+        weight=0.15,
+        alone=True,
+        arrange=by_yarn(all_there=False),
+    ),
+    "new attempt": Kind(
+        new_attempt,
+        "data ended",
+        while_recording,
+        weight=0.15,
+        alone=True,
+        arrange=by_yarn(all_there=True),
+        complaints=has_joined,
+    ),
     "cable out, briefly": Kind(unplugged, lasts=(0.2, 3.0)),
     "cable out": Kind(unplugged, "data", weight=0.15, arrange=_impatient),
     "cable out, longer than a lease": Kind(

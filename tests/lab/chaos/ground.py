@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.burners.burner import Burner, Counters
 from tests.lab import cache, hosts, procs
+from tests.lab.chaos.manager import Manager
 from tests.lab.coordinator import ALL, Coordinator, Result, Running
 from tests.lab.hosts import Host, Lab
 from tests.lab.witness import Witness, active_profilers
@@ -31,6 +32,7 @@ class Ground:
 
     def __init__(self, lab: Lab, folder: Path) -> None:
         self.lab = lab
+        self.manager = Manager(lab, folder, JOB)
         self.coordinator = Coordinator(lab, folder)
         self.names = list(ROLES)
         self.burners: dict[str, Burner] = {}
@@ -63,12 +65,18 @@ class Ground:
         self._start(name, main, *options)
         self.witness = Witness(self.lab.hosts.values())
 
-    def _start(self, name: str, main: str, *options: str) -> None:
+    def new_attempt(self, name: str) -> None:
+        """Run the host's JVM as one of the job's second attempt, until the ground is mended."""
+        self._special.add(name)
+        self._start(name, "Burner", attempt=2)
+        self.witness.expect(name, self.burners[name].outer.pid)
+
+    def _start(self, name: str, main: str, *options: str, attempt: int = 1) -> None:
         if name in self.burners:
             self.burners[name].kill()
-        host = self.host(name)
+        host, container = self.host(name), f"CONTAINER_ID={self.manager.container(name, attempt)}"
         self.burners[name] = Burner(
-            wrap=lambda argv: [*TIED, *host.command(argv, "yarn")],
+            wrap=lambda argv: [*TIED, *host.command(["env", container, *argv], "yarn")],
             role=ROLES[name],
             load=LOAD,
             extra=[JOB],
@@ -78,14 +86,14 @@ class Ground:
         self.usual_pace[name] = self.pace_now(name, _QUIET)
 
     def start(self, duration: float, timeout: float, *more: str, **options: dict[str, str]) -> Running:
-        """Start the main job on all hosts."""
+        """Record the main job on the hosts that `more` names."""
         sampling = ["-f", str(FREQUENCY), "-t", f"{duration:g}", "--timeout", f"{timeout:g}"]
-        words = [*sampling, "-j", JOB, "-h", ALL, "--user", "root", *more]
+        words = [*sampling, "-j", JOB, "--user", "root", *more]
         return self.coordinator.start(*words, **options)  # type: ignore[arg-type]
 
     def run(self) -> Result:
         """Run the main job on all hosts to its end, without faults."""
-        return self.start(1.0, 20.0).result()
+        return self.start(1.0, 20.0, "-h", ALL).result()
 
     def pace_now(self, name: str, nanos: float = 1e8) -> float:
         """The current rounds of the hot method per second of CPU time. TimeoutError: it has ended."""
@@ -112,6 +120,7 @@ class Ground:
     def end(self) -> None:
         for burner in (self.control, *self.burners.values()):
             burner.kill()
+        self.manager.end()
 
 
 def pace(burnt: Counters) -> float:

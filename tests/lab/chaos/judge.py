@@ -80,7 +80,7 @@ def _of_host(result: Result, name: str, pid: int, excuse: Excuse) -> Iterator[st
     entry = result.host(name)
     recordings = [one for one in entry["recordings"] if one["process"]["pid"] == pid]
     missing = _missing(entry, recordings, pid, result.run["sampling"]["duration"])
-    reported = {"failed", "degraded", *(["idle"] if name in excuse.ended else [])}
+    reported = {"failed", "degraded", *(["idle", "ok"] if name in excuse.ended else [])}
     lines = [line for line in entry["outcomes"] if line["pid"] in (None, pid) and line["reason"]]
     if missing and name not in excuse.hosts:
         yield "; ".join(missing)
@@ -140,6 +140,8 @@ def of_burners(ground: Ground, excuse: Excuse, before: Mapping[str, Counters]) -
         if not burner.outer.alive():
             if name not in excuse.ended:
                 yield f"{name}: its JVM is gone"
+            continue
+        if name in excuse.ended:  # another has its place
             continue
         burnt, usual = after[name] - before[name], ground.usual_pace[name]
         if burnt.nanos < STOOD_STILL * due and name not in excuse.still:

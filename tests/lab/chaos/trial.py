@@ -99,7 +99,8 @@ def _run(ground: Ground, faults: Sequence[Fault], verdict: Verdict) -> Result:
         for fault in faults:
             if fault.moment is None:
                 fault.strike(None)
-        running = ground.start(given.duration, given.timeout, *given.options, environment=given.environment)
+        words = [*given.target, *given.options]
+        running = ground.start(given.duration, given.timeout, *words, environment=given.environment)
         with _striking([fault for fault in faults if fault.moment], running, verdict):
             try:
                 result = running.result(timeout=2 * procs.PATIENCE)
