@@ -1,6 +1,7 @@
-//! What a session does besides recording: check a host (`doctor`), print threads (`dump`) and remove leftovers
-//! (`clean`).
+//! What a session does besides recording: check a host (`doctor`), print threads (`dump`), say where the memory
+//! of processes is (`memory`) and remove leftovers (`clean`).
 
 pub mod clean;
 pub mod doctor;
 pub mod dump;
+pub mod memory;

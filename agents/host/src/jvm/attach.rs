@@ -109,7 +109,18 @@ impl<'a> Attach<'a> {
         most: usize,
     ) -> Result<(String, bool), Failure> {
         let option = if owners { "-l" } else { "" };
-        let reply = self.ask(&format!("1\0threaddump\0{option}\0\0\0"), timeout, most)?;
+        self.print(&format!("threaddump\0{option}"), timeout, most)
+    }
+
+    /// Have the JVM count all objects by class, those too that are not reachable any more: it stands still meanwhile.
+    pub fn histogram(&self, timeout: Duration, most: usize) -> Result<String, Failure> {
+        let (text, _) = self.print("inspectheap\0-all", timeout, most)?;
+        Ok(text)
+    }
+
+    /// What it prints, and whether that is more than `most` bytes.
+    fn print(&self, what: &str, timeout: Duration, most: usize) -> Result<(String, bool), Failure> {
+        let reply = self.ask(&format!("1\0{what}\0\0\0"), timeout, most)?;
         match reply.split_once('\n') {
             Some(("0", text)) if !text.is_empty() => Ok((text.to_owned(), reply.len() >= most)),
             Some((code, text)) if !code.is_empty() => {

@@ -21,7 +21,7 @@ pub struct Loaded {
 impl Loaded {
     /// None: the agent may not read the map. To be called before the thread takes the process's user and files.
     pub fn of(target: &Target) -> Option<Self> {
-        let files = target.mapped(|mapping| mapping.is_code)?;
+        let files = target.mapped(|mapping| mapping.is_code())?;
         Some(Self {
             musl: files.iter().any(|file| is_musl(file_name(&file.path))),
             files,

@@ -1,12 +1,14 @@
 //! The control groups of the recorded processes, of version 1 and 2: CPU time that a limit withheld, and memory.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::host::{pairs, Reread};
 use super::process::Process;
 use super::table::{id_of, Reading, Thing};
+use crate::os::proc::target::Target;
 use crate::os::proc::{group, seen_group};
+use crate::wire::memory::GroupMemory;
 
 const LONGEST: u64 = 16 << 10;
 /// A group may have limits of its own, and all above it.
@@ -56,22 +58,82 @@ pub fn of<'a>(processes: impl Iterator<Item = &'a Process>) -> Vec<Group> {
 
 /// The groups whose limits count for a process with this `/proc/PID/cgroup`; `own` is that of the agent.
 fn open(root: &Path, text: &str, own: &str) -> Vec<Group> {
-    let of_cpu = OF_CPU
-        .iter()
-        .map(|name| root.join(name))
-        .find(|folder| folder.is_dir());
-    let (cpu_root, memory_root, [of_cpu, of_memory], names) = match of_cpu {
-        Some(folder) if group(text, "cpu").is_some() => {
-            (folder, root.join("memory"), ["cpu", "memory"], VERSION_1)
-        }
-        _ => (root.to_owned(), root.to_owned(), ["", ""], VERSION_2),
-    };
-    let cpu = seen_group(&cpu_root, text, own, of_cpu).map(|path| limited(&cpu_root, path));
-    let memory = seen_group(&memory_root, text, own, of_memory);
-    let memory = memory.map(|path| tightest(&memory_root, path, names[1]));
-    let cpu = cpu.map(|path| Group::open(path, Some(&cpu_root), None, names));
-    let memory = memory.map(|path| Group::open(path, None, Some(&memory_root), names));
+    let trees = Trees::of(root, text);
+    let cpu = seen_group(&trees.cpu, text, own, trees.controllers[0]);
+    let cpu = cpu.map(|path| limited(&trees.cpu, path));
+    let cpu = cpu.map(|path| Group::open(path, Some(&trees.cpu), None, trees.names));
+    let memory = trees.memory_group(text, own);
+    let memory = memory.map(|path| Group::open(path, None, Some(&trees.memory), trees.names));
     cpu.into_iter().chain(memory).collect()
+}
+
+/// The memory of the group whose limit counts for a process.
+pub fn memory(target: &Target) -> Option<GroupMemory> {
+    let text = target.read("cgroup", LONGEST)?;
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    memory_in(Path::new("/sys/fs/cgroup"), &text, &own)
+}
+
+fn memory_in(root: &Path, text: &str, own: &str) -> Option<GroupMemory> {
+    let trees = Trees::of(root, text);
+    let path = trees.memory_group(text, own)?;
+    let open = |name| Reread::open(trees.memory.join(path).join(name));
+    let [used, limit, mut events] = trees.names.map(&open);
+    let words = match trees.names {
+        VERSION_1 => ["total_rss", "total_cache", "total_shmem"],
+        _ => ["anon", "file", "shmem"],
+    };
+    let mut stat = open("memory.stat");
+    let [anonymous, file, shared] = words.map(|word| value_of(&mut stat, word));
+    let number = |mut file: Reread| file.number().filter(|&bytes| bytes < UNLIMITED);
+    Some(GroupMemory {
+        id: id_of(&format!("/{}", path.display())),
+        limit: number(limit),
+        used: number(used),
+        anonymous,
+        file,
+        shared,
+        out_of_memory: value_of(&mut events, "oom"),
+        oom_kills: value_of(&mut events, "oom_kill"),
+    })
+}
+
+fn value_of(file: &mut Reread, word: &str) -> Option<u64> {
+    let mut found = pairs(file.text()?).filter(|&(name, _)| name == word);
+    found.next().map(|(_, value)| value)
+}
+
+/// Where the groups are. Version 1 has a tree for each controller.
+struct Trees {
+    cpu: PathBuf,
+    memory: PathBuf,
+    controllers: [&'static str; 2],
+    names: [&'static str; 3],
+}
+
+impl Trees {
+    fn of(root: &Path, text: &str) -> Self {
+        let mut of_cpu = OF_CPU.iter().map(|name| root.join(name));
+        match of_cpu.find(|folder| folder.is_dir()) {
+            Some(cpu) if group(text, "cpu").is_some() => Self {
+                cpu,
+                memory: root.join("memory"),
+                controllers: ["cpu", "memory"],
+                names: VERSION_1,
+            },
+            _ => Self {
+                cpu: root.to_owned(),
+                memory: root.to_owned(),
+                controllers: ["", ""],
+                names: VERSION_2,
+            },
+        }
+    }
+
+    fn memory_group<'a>(&self, text: &'a str, own: &str) -> Option<&'a Path> {
+        let path = seen_group(&self.memory, text, own, self.controllers[1])?;
+        Some(tightest(&self.memory, path, self.names[1]))
+    }
 }
 
 /// The innermost group with a CPU limit, else the process's own. Only such a group counts periods.
@@ -251,6 +313,43 @@ mod tests {
                 ["memory_used 400", "memory_limit 500"]
                     .map(|one| format!("cgroup /job/step {one}")),
             );
+        }
+    }
+
+    #[test]
+    fn memory_of_both_versions_at_one_moment() {
+        let one = tree(&[
+            ("cpu/a/cpu.stat", "nr_periods 0\n"),
+            ("memory/a/memory.usage_in_bytes", "90\n"),
+            ("memory/a/memory.limit_in_bytes", "100\n"),
+            (
+                "memory/a/memory.stat",
+                "rss 1\ntotal_rss 70\ntotal_cache 20\ntotal_shmem 5\n",
+            ),
+            ("memory/a/memory.oom_control", "under_oom 0\noom_kill 2\n"),
+        ]);
+        let two = tree(&[
+            ("a/memory.current", "90\n"),
+            ("a/memory.max", "100\n"),
+            ("a/memory.stat", "anon 70\nfile 20\nshmem 5\n"),
+            ("a/memory.events", "oom 3\noom_kill 2\n"),
+        ]);
+        let trees = [
+            (one, "1:memory:/a\n2:cpu:/a\n", None),
+            (two, "0::/a\n", Some(3)),
+        ];
+        for (tree, text, out_of_memory) in trees {
+            let want = GroupMemory {
+                id: "/a".to_owned(),
+                limit: Some(100),
+                used: Some(90),
+                anonymous: Some(70),
+                file: Some(20),
+                shared: Some(5),
+                out_of_memory,
+                oom_kills: Some(2),
+            };
+            assert_eq!(memory_in(&tree, text, ""), Some(want));
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A thread of its own reads, since such a read may hang. What it has so far can be taken at any time.
 
-mod cgroup;
+pub mod cgroup;
 pub mod counters;
 mod host;
 mod jvm;

@@ -232,6 +232,7 @@ impl Session {
                 counters,
             } => self.watch(processes, counters),
             Request::Dump(dump) => self.dump(dump),
+            Request::Memory { processes, heap } => self.memory(processes, heap),
             Request::Ping => Ok(()),
             Request::Clock => self.clock(),
             Request::Resume { token, received } => return self.resume(token, received),

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::wire::leftovers::Leftovers;
+use crate::wire::memory::Measured;
 use crate::wire::outcome::{Failure, Outcome};
 
 /// What the agent sends.
@@ -65,6 +66,7 @@ pub enum Event {
     Raw(RawHead),
     Pauses(Pauses),
     Metrics(Metrics),
+    Memory(Measured),
     Dump(DumpHead),
     /// All processes of a `dump` have their outcomes.
     Dumped {

@@ -3,6 +3,7 @@
 
 pub mod events;
 pub mod leftovers;
+pub mod memory;
 pub mod outcome;
 pub mod requests;
 pub mod sampling;

@@ -19,6 +19,7 @@ pub enum Stage {
     Start,
     Record,
     Dump,
+    Measure,
     Fetch,
 }
 
@@ -70,6 +71,7 @@ pub enum Code {
     LibraryMissing,
     LibraryRefused,
     LiveCut,
+    Measured,
     MemoryLimit,
     NoDebugSymbols,
     NoFramePointers,

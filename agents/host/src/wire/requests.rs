@@ -64,6 +64,12 @@ pub enum Request {
     },
     /// What the threads of these processes do now.
     Dump(Dump),
+    /// Where the memory of these processes is. With `heap`, JVMs count their objects: they stand still meanwhile.
+    Memory {
+        processes: Vec<Watched>,
+        #[serde(default)]
+        heap: bool,
+    },
     Ping,
     /// What time it is.
     Clock,
@@ -257,7 +263,7 @@ fn one_processor() -> f64 {
     1.0
 }
 
-fn refuse_too_many(processes: usize) -> Result<(), Failure> {
+pub fn refuse_too_many(processes: usize) -> Result<(), Failure> {
     match processes > MAX_PROCESSES {
         true => Err(Failure::new(
             format!("{processes} processes exceed the limit of {MAX_PROCESSES} per session"),

@@ -79,7 +79,7 @@ fn lay_out(target: &Target) -> Result<(File, Option<File>), String> {
     let exe = exe.ok_or("cannot see the name of its program")?;
     let map = target.read("maps", MOST_MAP);
     let map = map.ok_or("cannot read the map of its memory")?;
-    let library = target.mapped(|mapping| mapping.is_code && is_library(&mapping.file.path));
+    let library = target.mapped(|mapping| mapping.is_code() && is_library(&mapping.file.path));
     let library = library.and_then(|libraries| libraries.into_iter().next());
     let opened = match &library {
         Some(library) => {

@@ -23,10 +23,21 @@ pub struct Mapped {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapping {
     pub range: Range<u64>,
-    pub is_code: bool,
+    /// As the kernel writes them: `rw-p`.
+    pub permissions: [u8; 4],
     /// Where in the file it begins.
     pub offset: u64,
     pub file: Mapped,
+}
+
+impl Mapping {
+    pub fn is_code(&self) -> bool {
+        self.permissions.contains(&b'x')
+    }
+
+    pub fn is_anonymous(&self) -> bool {
+        self.file.path.is_empty()
+    }
 }
 
 /// All mappings, in the order of their addresses. None: the agent may not read the map.
@@ -64,19 +75,19 @@ fn visit(map: impl Read, mut more: impl FnMut(Mapping) -> bool) -> Option<()> {
     Some(())
 }
 
-/// Paths may contain spaces.
-fn mapping(line: &str) -> Option<Mapping> {
+/// Paths may contain spaces. None: it is not the first line of a mapping.
+pub fn mapping(line: &str) -> Option<Mapping> {
     let number = |text: &str| u64::from_str_radix(text, 16).ok();
     let mut words = line.splitn(6, ' ');
     let (from, to) = words.next()?.split_once('-')?;
-    let is_code = words.next()?.contains('x');
+    let permissions = words.next()?.as_bytes().try_into().ok()?;
     let offset = number(words.next()?)?;
     let device = words.next()?.to_owned();
     let inode = words.next()?.parse().ok()?;
     let path = words.next().unwrap_or_default().trim_start();
     Some(Mapping {
         range: number(from)?..number(to)?,
-        is_code,
+        permissions,
         offset,
         file: Mapped {
             path: without_mark(path).to_owned(),
@@ -117,11 +128,11 @@ mod tests {
         let mappings = mappings(map.as_bytes()).unwrap();
         let first = &mappings[0];
         assert_eq!(
-            (first.range.clone(), first.is_code, first.offset),
+            (first.range.clone(), first.is_code(), first.offset),
             (0x1000..0x2000, true, 0x3000)
         );
         assert_eq!(
-            (&*first.file.device, first.file.inode, mappings[1].is_code),
+            (&*first.file.device, first.file.inode, mappings[1].is_code()),
             ("08:01", 7, false)
         );
         let paths: Vec<&str> = mappings.iter().map(|mapping| &*mapping.file.path).collect();
@@ -146,7 +157,7 @@ mod tests {
     fn whose_code_may_be_run() {
         let map = "1-2 r-xp 0 08:01 1 /lib/a.so\n2-3 r--p 0 08:01 1 /lib/a.so\n3-4 rw-s 0 08:01 2 /data\n\
                    4-5 r-xp 0 00:00 0 [vdso]\n";
-        let code = files(map.as_bytes(), |mapping| mapping.is_code);
+        let code = files(map.as_bytes(), Mapping::is_code);
         let paths = code.unwrap().into_iter();
         assert_eq!(
             paths.map(|file| file.path).collect::<Vec<_>>(),

@@ -8,12 +8,14 @@ use super::Session;
 use crate::commands::clean;
 use crate::commands::doctor;
 use crate::commands::dump::{Dumped, Dumping};
+use crate::commands::memory;
 use crate::discovery::find::{fit_into_line, may_be_meant, Finding};
 use crate::discovery::scan::{self, Scanned, Seen};
 use crate::engine::api::{Libraries, Library};
 use crate::jvm::attach;
 use crate::metrics::MetricsLog;
 use crate::os::audit;
+use crate::os::lease;
 use crate::recording::group::{Recordings, FAREWELL};
 use crate::session::backlog::Chunk;
 use crate::session::inbox::Message;
@@ -236,6 +238,14 @@ impl Session {
                 return;
             }
         }
+    }
+
+    pub(super) fn memory(&mut self, processes: Vec<Watched>, heap: bool) -> Result<(), Failure> {
+        self.refuse_busy("memory")?;
+        lease::show(Instant::now() + memory::limit(heap));
+        let measured = memory::measure(processes, heap)?;
+        self.output.send(&Event::Memory(measured));
+        Ok(())
     }
 
     pub(super) fn clock(&mut self) -> Result<(), Failure> {

@@ -117,7 +117,7 @@ impl Modules {
         let Some(mappings) = tasks.target.mappings() else {
             return;
         };
-        let is_code = |mapping: &&Mapping| mapping.is_code;
+        let is_code = |mapping: &&Mapping| mapping.is_code();
         let code = mappings.iter().filter(is_code);
         if !code.eq(self.mappings.iter().filter(is_code)) {
             *self = Self {
