@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr
 from hprofiler.base.text import printable
 from hprofiler.model import Count, HostFacts, Name, Note, Pauses, Process, Samples, Status
 from hprofiler.model.dump import ThreadNumber
+from hprofiler.model.memory import Memory
 from hprofiler.model.metrics import Metrics
 from hprofiler.model.recording import MOST_PAUSES
 
@@ -241,7 +242,9 @@ class ProcessOutcome(Message, frozen=True, tag="outcome"):
 
     pid: Pid | None
     status: Status
-    stage: Annotated[str, Meta(pattern=r"^(connect|push|find|prepare|start|record|dump|fetch|clean)\Z")]
+    stage: Annotated[
+        str, Meta(pattern=r"^(connect|push|find|prepare|start|record|dump|measure|fetch|clean)\Z")
+    ]
     reason: str = ""
     remedy: str = ""
     ended: Ended | None = None
@@ -441,6 +444,27 @@ class Dumped(Message, frozen=True, tag="dumped"):
 DumpEvent = DumpHeader | ProcessOutcome | Dumped
 
 
+# Memory
+
+
+class MemoryOutcome(ProcessOutcome, frozen=True, kw_only=True, tag=False):
+    """Where the memory of a process is, or why that is not known."""
+
+    memory: Memory | None = None
+
+    def __post_init__(self) -> None:
+        if self.pid is None:
+            raise ValueError("`pid` is null")
+        super().__post_init__()
+
+
+class MemoryMessage(Message, frozen=True, tag="memory"):
+    """The memory of the processes of one request. `time` is the host's clock."""
+
+    time: ClockTime
+    processes: Annotated[tuple[MemoryOutcome, ...], Meta(max_length=MAX_RECORDED)]
+
+
 # Cleaning
 
 
@@ -516,6 +540,7 @@ Event = (
     | Ready
     | Checked
     | RecordEvent
+    | MemoryMessage
     | DumpHeader
     | Dumped
     | Left

@@ -185,6 +185,13 @@ class Dump(Request, frozen=True):
     agent_cpu: float
 
 
+class Memory(Request, frozen=True):
+    """Where the memory of these processes is. With `heap`, JVMs stand still and count their objects."""
+
+    processes: Sequence[Watched]
+    heap: bool = False
+
+
 class Ping(Request, frozen=True):
     pass
 

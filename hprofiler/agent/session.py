@@ -39,6 +39,7 @@ from hprofiler.agent.messages import (
     Leftovers,
     Listing,
     M,
+    MemoryMessage,
     MetricsMessage,
     PausesMessage,
     ProcessOutcome,
@@ -395,6 +396,16 @@ class AgentSession:
             chosen = [requests.Watched(one.pid, one.start_time) for one in processes]
         self._send(requests.Watch(processes=chosen, counters=tuple(counters)), audited=chosen is not None)
         return self._answer(MetricsMessage).metrics
+
+    def memory(self, processes: Sequence[Process], heap: bool = False) -> MemoryMessage:
+        """Where the memory of the processes is; with `heap`, JVMs stand still and count their objects."""
+        self.stage = "measure"
+        chosen = [requests.Watched(one.pid, one.start_time) for one in processes]
+        self._send(requests.Memory(processes=chosen, heap=heap))
+        measured = self._answer(MemoryMessage)
+        if [one.pid for one in measured.processes] != [process.pid for process in processes]:
+            raise self._nonsense("it measured processes that were not asked for")
+        return measured
 
     def dump(
         self, processes: Sequence[Process], owners: bool = False, agent_cpu: float = 1.0

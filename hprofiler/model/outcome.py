@@ -31,6 +31,7 @@ DOING: Mapping[str, str] = {
     "start": "starting",
     "record": "recording",
     "dump": "dumping threads",
+    "measure": "reading memory",
     "fetch": "fetching profiles",
     "clean": "cleaning up",
 }
@@ -56,8 +57,8 @@ class Outcome:
 
     `code` and `parameters` are for programs, `reason` and `remedy` for people. If there are several reasons,
     `notes` has all of them, and the code is that of the worst. `pid` is None for the whole host. `stage` is
-    the last stage: connect, push, find, prepare, start, record, dump, fetch, clean, report. `lost`: the
-    connection to the host was lost. `gone`: the process ended before its recording did. `seconds` is the
+    the last stage: connect, push, find, prepare, start, record, dump, measure, fetch, clean, report. `lost`:
+    the connection to the host was lost. `gone`: the process ended before its recording did. `seconds` is the
     length of a recording that ended early although the process continued.
     """
 

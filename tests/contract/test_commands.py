@@ -48,6 +48,22 @@ def lines(audit):
     return [json.loads(line) for line in audit.read_text().splitlines()]
 
 
+def test_memory_of_a_process(burner):
+    done = hprofiler("memory", burner.pid, "--json", "--times", 2, "--every", "0.1", "--heap")
+    assert done.returncode == 0, done
+    told = json.loads(done.stdout)
+    (process,) = told["processes"]
+    first, last = process["looks"]
+    assert process["pid"] == burner.pid and first["parts"]["heap"]["resident"] > 1 << 20
+    assert last["resident"] == sum(part["resident"] for part in last["parts"].values())
+    assert not first["jvm"]["histogram"] and last["jvm"]["histogram"]["classes"] and told["classes"]
+    assert not told["outcomes"] and SECRET not in done.stdout
+    shown = hprofiler("memory", burner.pid)
+    assert shown.returncode == 0 and "HEAP" in shown.stdout and "48 MiB at most (-Xmx)" in shown.stdout, shown
+    nothing = hprofiler("memory", "-j", f"nothing-{burner.pid}")
+    assert nothing.returncode == 4 and "nothing was read" in nothing.stderr
+
+
 def test_doctor_reports_and_does_nothing(burner, tmp_path):
     audit = tmp_path / "audit"
     done = hprofiler("doctor", "-j", f"pid:{burner.pid}", "--force-busy", "--json", "--audit", audit)

@@ -27,10 +27,10 @@ from hprofiler.model.event_names import known_as
 from hprofiler.model.target import pids_alone
 
 _HELP = "print this help"
-_WITH_PROCESSES = ("run", "ps", "top", "dump", "doctor")
+_WITH_PROCESSES = ("run", "ps", "top", "dump", "memory", "doctor")
 # Without a selector these look at all JVMs.
 _LOOKING = ("ps", "top")
-_WITH_HOSTS = ("run", "ps", "top", "dump", "doctor", "cleanup")
+_WITH_HOSTS = ("run", "ps", "top", "dump", "memory", "doctor", "cleanup")
 # Least similarity of a word and a suggestion, from 0 to 1.
 _LIKE = 0.8
 
@@ -392,21 +392,7 @@ def _top_options(parser: argparse.ArgumentParser) -> None:
 def _dump_options(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"hprofiler dump {_TARGET} [OPTION …]"
     parser.set_defaults(engine="auto")
-    group = parser.add_argument_group("looks")
-    group.add_argument(
-        "--times",
-        type=partial(whole_number, least=1, most=1000, meaning="a number from 1 to 1000"),
-        default=1,
-        metavar="N",
-        help="look N times, at all processes at about the same moment (default 1)",
-    )
-    group.add_argument(
-        "--every",
-        type=seconds,
-        default=2.0,
-        metavar="TIME",
-        help="time between two looks: 2 (seconds), 2s or 1m (default 2)",
-    )
+    group = _looks_options(parser, every=2.0)
     group.add_argument(
         "--owners",
         action="store_true",
@@ -426,6 +412,51 @@ def _dump_options(parser: argparse.ArgumentParser) -> None:
         "  hprofiler dump -j k8s:deployment/web -n shop --times 5 --every 10s -o dumps\n\n"
         "exit status:\n  0  every process was dumped\n  2  bad usage\n"
         "  3  some processes are missing, or did not answer themselves\n  4  nothing was dumped\n"
+        "  130, 143, 129  interrupted by Ctrl-C, SIGTERM, SIGHUP"
+    )
+
+
+def _looks_options(parser: argparse.ArgumentParser, every: float) -> argparse._ArgumentGroup:
+    group = parser.add_argument_group("looks")
+    group.add_argument(
+        "--times",
+        type=partial(whole_number, least=1, most=1000, meaning="a number from 1 to 1000"),
+        default=1,
+        metavar="N",
+        help="look N times, at all processes at about the same moment (default 1)",
+    )
+    group.add_argument(
+        "--every",
+        type=seconds,
+        default=every,
+        metavar="TIME",
+        help=f"time between two looks: 2 (seconds), 2s or 1m (default {every:g})",
+    )
+    return group
+
+
+def _memory_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = f"hprofiler memory {_TARGET} [OPTION …]"
+    parser.set_defaults(engine="auto", slices="stage", no_timeline=False)
+    group = _looks_options(parser, every=10.0)
+    group.add_argument(
+        "--heap",
+        action="store_true",
+        help="JVMs also count their objects by class, at the last look, one JVM of a host after the other. A "
+        "JVM stands still meanwhile: about 0.5 s for each GB of small objects",
+    )
+    _target_options(parser)
+    care_options.add_looking_to(parser)
+    group = parser.add_argument_group("output")
+    spark_options.add_source_to(group, "the sizes that Spark was configured with")
+    group.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.epilog = (
+        f"{SELECTORS}\nexamples:\n  hprofiler memory 4242\n"
+        "  hprofiler memory -j spark-executor -h node1,node2 --times 6 --every 10s\n"
+        "  hprofiler memory -j application_1700000000000_0042 -c http://rm:8088 --heap\n"
+        "  hprofiler memory -j k8s:deployment/web -n shop --json\n\n"
+        "exit status:\n  0  the memory of every process is known\n  2  bad usage\n"
+        "  3  some processes are missing, or a JVM did not answer\n  4  nothing was read\n"
         "  130, 143, 129  interrupted by Ctrl-C, SIGTERM, SIGHUP"
     )
 
@@ -612,6 +643,7 @@ VERBS = {
     "ps": _Verb("list the hosts and processes that a run would profile", _ps_options),
     "top": _Verb("show live what hosts and processes use", _top_options),
     "dump": _Verb("show what all threads of processes do now, to see where a job hangs", _dump_options),
+    "memory": _Verb("show where the memory of processes is, beside their limits", _memory_options),
     "doctor": _Verb("check whether a run would succeed, without touching any process", _doctor_options),
     "apps": _Verb("list the running applications of a YARN cluster", _apps_options),
     "selectors": _Verb("list the named selectors for -j", _selectors_options),

@@ -9,13 +9,17 @@ SLICES = ("stage", "none")
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("Spark stages")
+    add_source_to(group, "the application's stages")
+    add_slices_to(group)
+
+
+def add_source_to(group: argparse._ActionsContainer, what: str) -> None:
     group.add_argument(
         "--spark",
         metavar="URL|FILE",
-        help="what knows the application's stages: the address of its driver or of a history server, or its "
+        help=f"what knows {what}: the address of its driver or of a history server, or its "
         "event log (default with application_…: the driver; docs/spark.md)",
     )
-    add_slices_to(group)
 
 
 def add_slices_to(group: argparse._ActionsContainer) -> None:

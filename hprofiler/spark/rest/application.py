@@ -87,14 +87,8 @@ def fetch_application(
     Spark has the newest stages first: if answers take longer than so many seconds, older ones lack tasks.
     """
     server = Server(ask, time.monotonic() + seconds)
-    there = find_application(server, wanted, attempt)
-    api = there.path
-    found = Application(id=there.id, name=there.name, attempt=there.attempt, version=there.version)
-    found.notes += there.notes
-    _add_times(found, server.get(f"/applications/{there.id}"))
-    _add_environment(found, server.get(f"{api}/environment"))
-    for one in objects(server.get(f"{api}/allexecutors"))[:MOST_EXECUTORS]:
-        _add_executor(found, one)
+    found, api = _begin(server, wanted, attempt)
+    _add_times(found, server.get(f"/applications/{found.id}"))
     for one in objects(server.get(f"{api}/jobs"))[:MOST_JOBS]:
         job = _job(one)
         found.jobs[job.id] = job
@@ -127,6 +121,22 @@ def fetch_application(
                 found.jobs[id_].failure = stage.failure or found.jobs[id_].failure
     found.notes.append(Note("by-rest"))
     return found
+
+
+def fetch_settings(ask: Ask, wanted: str | None, seconds: float = _SECONDS, attempt: str = "") -> Application:
+    """The settings and the executors of an application alone. Raises HprofilerError."""
+    return _begin(Server(ask, time.monotonic() + seconds), wanted, attempt)[0]
+
+
+def _begin(server: Server, wanted: str | None, attempt: str) -> tuple[Application, str]:
+    """With its settings and executors, and the path of its other answers."""
+    there = find_application(server, wanted, attempt)
+    found = Application(id=there.id, name=there.name, attempt=there.attempt, version=there.version)
+    found.notes += there.notes
+    _add_environment(found, server.get(f"{there.path}/environment"))
+    for one in objects(server.get(f"{there.path}/allexecutors"))[:MOST_EXECUTORS]:
+        _add_executor(found, one)
+    return found, there.path
 
 
 def _add_times(found: Application, answer: object) -> None:
