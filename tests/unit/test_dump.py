@@ -29,19 +29,27 @@ PARK = (
 
 
 def test_most_tasks_wait_in_one_method(tmp_path: Path) -> None:
-    tasks = [task(number, (*PARK, *FETCH), state="WAITING") for number in range(8)]
+    callers = ("com.acme.Join.next(Join.java:1)", "com.acme.Sort.next(Sort.java:2)")
+    tasks = [task(number, (*PARK, *FETCH, callers[number % 2]), state="WAITING") for number in range(8)]
     made = folder(
         tmp_path / "d",
         {"executor 1": [[*tasks[:4], *pool(3)]], "executor 2": [[*tasks[4:], task(9, RUN), *pool(2)]]},
     )
     found = analyse(made)
     assert found.headline.code == MOST
-    first, second, *rest = found.groups
-    assert (first.threads, first.processes, first.tasks[0].stage, first.tasks[0].tasks) == (8, 2, "14.0", 8)
-    assert first.wait.method == "org/apache/spark/storage/ShuffleBlockFetcherIterator.next"
-    assert (second.wait.code, second.threads) == ("running", 1)
+    most = found.most
+    assert most is not None
+    assert (most.threads, most.processes, most.tasks[0].stage, most.tasks[0].tasks) == (8, 2, "14.0", 8)
+    assert most.wait.method == "org/apache/spark/storage/ShuffleBlockFetcherIterator.next"
+    first, second, third, *rest = found.groups
+    assert {first.threads, second.threads} == {4}
+    assert (third.wait.code, third.threads) == ("running", 1)
     assert [one.idle for one in rest] == [True, True]  # the pool and the JVM's own
     assert (found.threads, found.idle, found.tasks) == (16, 7, 9)
+    assert make_dump_report(made.path).text.splitlines()[0] == (
+        "8 of 9 tasks of stage 14.0 are waiting for a queue in "
+        "org.apache.spark.storage.ShuffleBlockFetcherIterator.next"
+    )
 
 
 def test_who_holds_and_waits_is_followed_to_the_end(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hprofiler.analysis.dump.reading import Kind, Looked, Moment, Reading, key_of, stage_of
 from hprofiler.analysis.dump.result import Still, ThreadOf
+from hprofiler.analysis.waits import Wait
 
 # A thread with a larger share of a processor runs: it does not hang, even if it does not move.
 _BUSY = 0.1
@@ -40,8 +41,8 @@ class Movement:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._unmoved: dict[Kind, _Sum] = {}
-        self._busy: dict[Kind, _Sum] = {}
+        self._unmoved: dict[Wait, _Sum] = {}
+        self._busy: dict[Wait, _Sum] = {}
 
     def add(self, looked: Looked) -> None:
         seconds = looked.seconds
@@ -60,7 +61,7 @@ class Movement:
             if not is_busy and (kind.idle or not same or not kind.frames):
                 continue
             sums = self._busy if is_busy else self._unmoved
-            one = sums.setdefault(kind, _Sum(kind, looked.thread(place)))
+            one = sums.setdefault(kind.wait, _Sum(kind, looked.thread(place)))
             one.threads += 1
             one.tasks += stage_of(thread.name) is not None
             one.processes.add((looked.process.host, looked.process.pid))
@@ -70,7 +71,7 @@ class Movement:
 
     @property
     def unmoved(self) -> list[Still]:
-        """The groups that did not move, those with the most tasks first."""
+        """What did not move, those with the most tasks first."""
         still = (one.still() for one in self._unmoved.values())
         return sorted(still, key=lambda one: (-one.tasks, -one.threads))
 

@@ -68,6 +68,17 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Most:
+    """What most threads that are not idle do, or most of those that run tasks if there are any, whatever
+    called it: so many threads with these tasks."""
+
+    wait: Wait
+    threads: int
+    processes: int
+    tasks: tuple[TaskCount, ...]
+
+
+@dataclass(frozen=True)
 class Holder:
     """A lock that others wait for, directly or for one whose thread waits for it. Without `owners` in a dump
     the holder of a lock of java.util.concurrent is not known: None. `wait` is what the holder does."""
@@ -104,8 +115,9 @@ class Deadlock:
 
 @dataclass(frozen=True)
 class Still:
-    """Threads whose stacks were the same at all looks, `seconds` long, and the CPU seconds that they used
-    meanwhile; None if these are not known. Busy threads used more than a tenth of the time, moved or not."""
+    """Threads that do the same, and whose stacks were the same at all looks, `seconds` long; and the CPU
+    seconds that they used meanwhile, None if these are not known. Busy threads used more than a tenth of the
+    time, moved or not. `frames` are those of the first."""
 
     wait: Wait
     frames: tuple[str, ...]
@@ -152,6 +164,7 @@ class DumpAnalysis:
     seconds: float
     headline: Headline
     groups: Sequence[Group]
+    most: Most | None
     deadlocks: Sequence[Deadlock]
     holders: Sequence[Holder]
     unmoved: Sequence[Still]

@@ -23,6 +23,7 @@ from hprofiler.analysis.dump.result import (
     Group,
     Headline,
     Holder,
+    Most,
     Odd,
     Still,
     TaskCount,
@@ -84,7 +85,8 @@ def analyse(folder: DumpFolder) -> DumpAnalysis:
     holders.sort(key=lambda one: (-one.tasks, -one.waiting))
     deadlocks.sort(key=lambda one: -len(one.threads) - one.waiting)
     tasks = sum(one.tasks for row in rows for one in row.tasks)
-    code = _headline(deadlocks, holders, unmoved, rows, tasks, odd, busy)
+    most = _most(groups, bool(tasks))
+    code = _headline(deadlocks, holders, unmoved, most, tasks, odd, busy)
     return DumpAnalysis(
         processes=record.processes,
         dumped=len(processes),
@@ -96,6 +98,7 @@ def analyse(folder: DumpFolder) -> DumpAnalysis:
         seconds=max((one.seconds for one in processes), default=0.0),
         headline=Headline(code),
         groups=rows,
+        most=most,
         deadlocks=deadlocks,
         holders=holders,
         unmoved=unmoved,
@@ -175,11 +178,34 @@ def _odd(processes: Sequence[_Process]) -> list[Odd]:
     return odd
 
 
+def _most(groups: Mapping[Kind, _Sum], tasks: bool) -> Most | None:
+    """What more than half of all tasks do; without tasks, of all threads that are not idle."""
+    by_wait: dict[Wait, list[_Sum]] = {}
+    for kind, one in groups.items():
+        if not kind.idle and (one.tasks or not tasks):
+            by_wait.setdefault(kind.wait, []).append(one)
+
+    def count(sums: Sequence[_Sum]) -> int:
+        return sum(one.tasks.total() if tasks else one.threads for one in sums)
+
+    whole = sum(map(count, by_wait.values()))
+    wait, sums = max(by_wait.items(), key=lambda one: count(one[1]), default=(None, []))
+    if wait is None or count(sums) < _SEVERAL or 2 * count(sums) <= whole:
+        return None
+    of_stages = sum((one.tasks for one in sums), Counter[str]())
+    return Most(
+        wait,
+        count(sums),
+        len(set().union(*(one.processes for one in sums))),
+        tuple(TaskCount(stage, number) for stage, number in of_stages.most_common()),
+    )
+
+
 def _headline(
     deadlocks: Sequence[Deadlock],
     holders: Sequence[Holder],
     unmoved: Sequence[Still],
-    groups: Sequence[Group],
+    most: Most | None,
     tasks: int,
     odd: Sequence[Odd],
     busy: Sequence[Still],
@@ -191,12 +217,8 @@ def _headline(
     stuck = unmoved and unmoved[0].wait.code != RUNNING
     if stuck and (unmoved[0].tasks or (not tasks and not odd)):
         return UNMOVED
-    working = [one for one in groups if not one.idle]
-    whole = tasks or sum(one.threads for one in working)
-    if working and whole >= _SEVERAL:
-        first = sum(one.tasks for one in working[0].tasks) if tasks else working[0].threads
-        if 2 * first > whole and first > 1 and (tasks or not odd):
-            return MOST
+    if most and (tasks or not odd):
+        return MOST
     if odd:
         return DIFFERS
     return BUSY if busy else NOTHING

@@ -150,5 +150,5 @@ def _deadlock(one: Deadlock) -> Part:
     ]
     blocks: list[Block] = [Table("deadlock", _DEAD, rows, "threads", _LINES)]
     if one.waiting:
-        blocks.append(Lines([f"{counted(one.waiting, 'other threads')} wait for them"]))
+        blocks.append(Lines([f"other threads that wait for them: {one.waiting}"]))
     return Part(f"deadlock in {process_in_words(one.process)}", blocks)

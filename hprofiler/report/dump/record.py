@@ -20,6 +20,7 @@ def record_of(found: DumpAnalysis) -> dict[str, object]:
         **{name: getattr(found, name) for name in _PLAIN},
         "headline": found.headline.code,
         "findings": [one.text for one in findings(found)],
+        "most": _plain(found.most),
         **{name: [_plain(one) for one in getattr(found, name)] for name in _LISTS},
         "unreadable": [list(one) for one in found.unreadable],
     }

@@ -14,8 +14,8 @@ from hprofiler.analysis.dump import (
     UNMOVED,
     Deadlock,
     DumpAnalysis,
-    Group,
     Holder,
+    Most,
     Odd,
     Still,
     TaskCount,
@@ -50,7 +50,7 @@ def findings(found: DumpAnalysis) -> list[Said]:
         DEADLOCK: [_deadlock(one) for one in found.deadlocks],
         HOLDER: [_holder(one) for one in found.holders if one.waiting > 1],
         UNMOVED: [_unmoved(one) for one in found.unmoved if one.wait.code != "running"],
-        MOST: [_most(found, one) for one in found.groups[:1] if not one.idle],
+        MOST: [_most(found, found.most)] if found.most else [],
         DIFFERS: [_odd(one) for one in found.odd],
         BUSY: [_busy(one) for one in found.busy],
     }
@@ -119,23 +119,26 @@ def _holder(one: Holder) -> Said:
 
 def _unmoved(one: Still) -> Said:
     what = counted(one.tasks, "tasks") if one.tasks else counted(one.threads, "threads")
-    at = process_in_words(one.first) if one.processes == 1 else counted(one.processes, "processes")
-    begin = f"{what} of {at} did not move for {_seconds(one.seconds)}, {one.wait.doing.spent} "
+    of = "" if one.tasks else f" of {counted(one.processes, 'processes')}"
+    if one.processes == 1:
+        of = f" of {process_in_words(one.first)}"
+    begin = f"{what}{of} did not move for {_seconds(one.seconds)}, {one.wait.doing.spent} "
     return Said(begin, one.wait.method)
 
 
-def _most(found: DumpAnalysis, one: Group) -> Said:
-    tasks = sum(stage.tasks for stage in one.tasks)
-    stage = one.tasks[0].stage if len(one.tasks) == 1 else ""
-    if found.tasks:
-        of_stage = f" of stage {stage}" if stage else ""
-        begin = f"{tasks} of {counted(found.tasks, 'tasks')}{of_stage} are {one.wait.doing.spent} "
-    else:
-        working = found.threads - found.idle
-        begin = (
-            f"{one.threads} of {counted(working, 'threads')} that are not idle are {one.wait.doing.spent} "
-        )
-    return Said(begin, one.wait.method)
+def _most(found: DumpAnalysis, one: Most) -> Said:
+    doing = f"are {one.wait.doing.spent} "
+    if not found.tasks:
+        whole = counted(found.threads - found.idle, "threads")
+        return Said(f"{one.threads} of {whole} that are not idle {doing}", one.wait.method)
+    stages = {each.stage for each in one.tasks}
+    if len(stages) > 1 or "" in stages:
+        return Said(f"{one.threads} of {counted(found.tasks, 'tasks')} {doing}", one.wait.method)
+    [stage] = stages
+    whole = counted(
+        sum(each.tasks for group in found.groups for each in group.tasks if each.stage == stage), "tasks"
+    )
+    return Said(f"{one.threads} of {whole} of stage {stage} {doing}", one.wait.method)
 
 
 def _odd(one: Odd) -> Said:
