@@ -107,6 +107,8 @@ def test_a_dump_of_a_jvm_at_two_looks(burner, tmp_path):
     looks = ["--times", 2, "--every", "0.2", "--force-busy"]
     done = hprofiler("dump", "-p", burner.pid, *looks, "--audit", audit, "-o", folder)
     assert done.returncode == 0, done
+    assert done.stdout.splitlines()[-1] == str(folder / "report.html")
+    assert "1 process on 1 host" in done.stdout and (folder / "report.html").is_file()
     content = (folder / "dump.json").read_text()
     record = json.loads(content)
     assert (record["looks"], record["interrupted"]) == (2, False) and SECRET not in content
