@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from hprofiler.analysis.memory import analyse_memory
+from hprofiler.model import Process
+from hprofiler.model.memory import MeasuredProcess, Memory
 from tests.burners.holder import Holder
 from tests.contract.agent_driver import Event, ready
 from tests.contract.conftest import OTHER_USER
@@ -122,11 +127,12 @@ def test_a_heap_that_was_touched_at_the_start_is_all_there(agent, hold):
 def test_metaspace_and_what_the_jvm_tracks(agent, hold, jdk):
     holder = hold(jdk, "-XX:+UseSerialGC", "-XX:NativeMemoryTracking=summary")
     before = known(agent, holder)
-    holder.take(classes=4000, direct=AMOUNT)
+    # Before JDK 16 each loader of a class had pages that it did not use, or not yet: they are in the rest.
+    holder.take(classes=4000 if jdk > 15 else 1000, direct=AMOUNT)
     after = known(agent, holder)
     grown = {name: value - resident(before).get(name, 0) for name, value in resident(after).items()}
     metaspace = grown["metaspace"]
-    assert after["jvm"]["metaspace_committed"] >= resident(after)["metaspace"] and metaspace > 20 * MIB
+    assert after["jvm"]["metaspace_committed"] >= resident(after)["metaspace"] and metaspace > 5 * MIB
     # Where it is nobody sees: had the JVM touched more or less of it, this would show it.
     assert abs(grown["anonymous"] - AMOUNT * MIB) < NEAR * AMOUNT * MIB + NEAR * metaspace, grown
     tracked = after["jvm"]["native"]
@@ -179,6 +185,33 @@ def test_a_limit_and_what_is_in_the_group(agent, hold):
         assert abs(group["anonymous"] - own) < 16 * MIB and group["oom_kills"] == 0
         assert group["used"] > group["anonymous"]
         holder.kill()
+
+
+def test_it_is_said_before_that_a_jvm_will_be_killed(agent, hold):
+    """What is outside of its heap leaves too little for -Xmx. Then the heap fills."""
+    if os.geteuid():
+        pytest.skip("needs root: control groups")
+    with memory_group(400 * MIB) as members:
+        inside = ["sh", "-c", f'echo $$ > {members} && exec "$@"', "sh"]
+        other = hold(17, "-XX:+UseSerialGC", "-Xms16m", "-Xmx16m", "-Xmn4m", prefix=inside)
+        holder = hold(17, "-XX:+UseSerialGC", "-Xms16m", "-Xmx320m", "-Xmn32m", prefix=inside)
+        fits = said(agent, holder, other)
+        holder.take(direct=200)
+        assert "heap-does-not-fit" not in fits and "heap-does-not-fit" in said(agent, holder, other)
+        with pytest.raises((RuntimeError, BrokenPipeError)):
+            holder.take(heap=280)
+        assert holder.process.wait(procs.PATIENCE) == -signal.SIGKILL
+        assert known(agent, other)["group"]["oom_kills"] == 1 and "oom-kills" in said(agent, other)
+        other.kill()
+
+
+def said(agent, *processes) -> set[str]:
+    """The codes of what stands out."""
+    measured = []
+    for one in measure(agent, *processes):
+        process = Process("n1", one["pid"], 1, 0, "root", "Holder")
+        measured.append(MeasuredProcess(process, ((1.0, msgspec.convert(one["memory"], Memory)),)))
+    return {finding.code for finding in analyse_memory(measured).findings}
 
 
 def test_what_the_user_may_not_read(new_agent, hold):
