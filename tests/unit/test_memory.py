@@ -9,6 +9,7 @@ import pytest
 
 from hprofiler.agent.messages import BadEvent, MemoryMessage, decode
 from hprofiler.analysis.memory import analyse_memory
+from hprofiler.app.memory import executor_limits
 from hprofiler.base.errors import UsageError
 from hprofiler.cli.commands.memory import refuse_unasked
 from hprofiler.collect.measuring import HostMeasured, Looks, measure
@@ -24,6 +25,7 @@ from hprofiler.model.memory import (
     Memory,
 )
 from hprofiler.report.memory import finding_lines, memory_lines, memory_record
+from hprofiler.resolve import SparkDriver
 from hprofiler.spark.memory import Limits
 from tests.unit.stand_in import ANY, Fleet
 
@@ -101,6 +103,24 @@ def test_without_a_group_the_limit_is_that_of_sparks_container():
     assert "Spark: heap 8 GiB, unified pool in it 4 GiB, overhead 1 GiB, container 9 GiB" in "\n".join(
         memory_lines(result)
     )
+
+
+def test_the_driver_is_asked_for_the_sizes_of_its_executors():
+    settings = [
+        ["spark.executor.memory", "8g"],
+        ["spark.executor.memoryOverhead", "1g"],
+        ["spark.master", "yarn"],
+    ]
+    answers = {
+        "/applications/app": {"id": "app", "name": "n", "attempts": [{"appSparkVersion": "4.1.1"}]},
+        "/applications/app/environment": {"sparkProperties": settings},
+        "/applications/app/allexecutors": [{"id": "3", "hostPort": "n1:7"}],
+    }
+    driver = SparkDriver("app", lambda path, parameters: (answers[path], None))
+    own, other = measured(1, memory(), executor="3", application="app"), measured(2, memory(), executor="4")
+    foreign = measured(5, memory(), executor="3", application="another")
+    limits = executor_limits(driver, [own, other, foreign])
+    assert set(limits) == {("n1", 1)} and limits["n1", 1].container == 9 * GIB
 
 
 def test_memory_that_nothing_explains():
