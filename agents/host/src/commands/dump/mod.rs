@@ -134,6 +134,7 @@ impl Asking {
         if self.room.is_over() {
             return Err(cancelled());
         }
+        self.limits.rest();
         let target = Target::open(one.pid, one.start_time)?;
         let (time, began) = (audit::now(), Instant::now());
         let (text, mut notes) = match self.ask(&target) {
