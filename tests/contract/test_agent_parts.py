@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from hprofiler import Profile
 from tests.burners.burner import Program
 from tests.burners.counting import FORKING, Counting
 from tests.contract.agent_driver import Agent, Recorded, good
+from tests.lab import jdks
 from tests.lab.procs import cpu_seconds
 from tests.timed_profile import BUCKET
 
@@ -116,3 +118,19 @@ def test_a_jvm_that_is_killed_loses_its_last_chunk_at_most(agent: Agent, burn) -
     assert times is not None
     covered = (times.end - times.start) / 1e6
     assert outcome["seconds"] - covered < 7, "a chunk is five seconds long"
+
+
+def test_a_profiler_that_somebody_stopped_is_not_complete(agent: Agent, burn) -> None:
+    """Though the parts have all that was recorded, and nothing is left at the end."""
+    burner = burn(jdk=17)
+    begin_in_parts(agent, burner, 1)
+    pid = burner.outer.pid
+    maps = Path(f"/proc/{pid}/maps").read_text()
+    (library,) = set(re.findall(r"\S+/libasyncProfiler\.so$", maps, re.MULTILINE))
+    jcmd = jdks.home(17) / "bin" / "jcmd"
+    subprocess.run([jcmd, str(pid), "JVMTI.agent_load", library, "stop"], check=True, capture_output=True)
+    agent.collect(until=["profile"])
+    outcome = agent.stop().of(burner).outcome
+    assert outcome["status"] == "degraded", outcome
+    (note,) = (note for note in outcome["notes"] if note["code"] == "profiler-ended")
+    assert re.search(r"in second (\d+)", note["reason"])[1] != "0", note

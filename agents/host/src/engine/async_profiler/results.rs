@@ -93,13 +93,25 @@ pub(super) fn fold(
     let plan = &recorder.plan;
     let (used, seconds) = (&recorder.used, recorder.seconds - given.seconds);
     let recording = match read(recorder, &file, (given.bytes, size), slices)? {
-        Err(Error::Empty(_)) if given.bytes > 0 => return Ok(nothing(plan, used)),
+        Err(Error::Empty(_)) if given.bytes > 0 => {
+            let mut folded = nothing(plan, used);
+            if stopped == Stopped::Early {
+                folded.notes.push(early(given.seconds));
+            }
+            return Ok(folded);
+        }
         Err(Error::Empty(_)) if stopped == Stopped::WithTheProcess => return Err(killed()),
         read => read.map_err(unreadable)?,
     };
     let sampled = given.allocations + allocations(&recording);
+    let before = given.seconds;
     let tally = &mut recorder.given.tally;
     let mut folded = of_recording(&recording, stopped, plan, used, seconds, tally)?;
+    if stopped == Stopped::Early {
+        let last = recording.sampled.iter().map(|sampled| sampled.last).max();
+        let seconds = before + last.unwrap_or(0) as f64 / 1e9;
+        folded.notes.insert(0, early(seconds));
+    }
     let live = plan.events.iter().any(|event| event == "live");
     if live && !recording.live_cut && loses_live(sampled, recorder.collections) {
         folded.notes.push(live_cut(plan.interval("live")));
@@ -205,9 +217,6 @@ pub fn of_recording(
         .map(|event| one(recording, event, plan, used));
     let profiles: Result<Vec<EventProfile>, Error> = profiles.collect();
     let mut profiles = profiles.map_err(unreadable)?;
-    if stopped == Stopped::Early {
-        notes.push(early(recording));
-    }
     let behind = match stopped {
         Stopped::OnRequest => {
             tally.add_wall(seconds, recording.wall_busiest, plan.interval("wall"))
@@ -240,9 +249,8 @@ fn live_cut(interval: u64) -> Note {
 }
 
 /// The profiler's own time limit uses the wall clock.
-fn early(recording: &Recording) -> Note {
-    let last = recording.sampled.iter().map(|sampled| sampled.last);
-    let seconds = last.max().unwrap_or(0).div_ceil(1_000_000_000);
+fn early(seconds: f64) -> Note {
+    let seconds = seconds.ceil();
     Note::of(Failure::new(
         format!("the profiler ended early, in second {seconds}: the host's clock was set forward, the host slept, or somebody else stopped it"),
         "record again",
