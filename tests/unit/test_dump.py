@@ -169,6 +169,8 @@ def test_the_report_is_text_json_and_a_page(tmp_path: Path, capsys: pytest.Captu
     assert "A <b>" not in page
     assert main(["report", str(made.path)]) == 3
     assert capsys.readouterr().out.splitlines()[0] == headline
+    assert main(["report", str(made.path), "--trim"]) == 2
+    assert "is a dump" in capsys.readouterr().err
 
 
 def test_a_text_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from hprofiler.base.errors import UsageError
 from hprofiler.base.paths import is_file
 from hprofiler.cli.terminal.exit_codes import Exit
 from hprofiler.cli.terminal.ledger import print_problems
@@ -27,13 +28,18 @@ def command(options: argparse.Namespace) -> int:
 
 def _page_to_show(options: argparse.Namespace) -> Path | None:
     """The existing page, if it is only to be shown."""
-    chosen = options.raw_names or options.threads or options.trim or options.time
-    if chosen or options.slices == "none":
+    if _changes(options):
         return None
     if not options.open and options.serve is None:
         return None
     page = RunFolder.open(Path(options.folder)).page_path
     return page if is_file(page) else None
+
+
+def _changes(options: argparse.Namespace) -> bool:
+    """Whether the report is to be another than the usual one."""
+    chosen = options.raw_names or options.threads or options.trim or options.time
+    return bool(chosen) or options.slices == "none"
 
 
 def _make(options: argparse.Namespace) -> int:
@@ -66,6 +72,11 @@ def _make(options: argparse.Namespace) -> int:
 def _of_dump(options: argparse.Namespace) -> int:
     from hprofiler.report.dump import make_dump_report
 
+    if _changes(options):
+        raise UsageError(
+            f"{options.folder} is a dump: --threads, --raw-names, --trim, --time and --slices are for runs",
+            "leave them out; the page has groups of threads",
+        )
     report = make_dump_report(Path(options.folder))
     print(report.text)
     print(report.page)

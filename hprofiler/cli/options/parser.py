@@ -648,7 +648,7 @@ VERBS = {
     "apps": _Verb("list the running applications of a YARN cluster", _apps_options),
     "selectors": _Verb("list the named selectors for -j", _selectors_options),
     "convert": _Verb("merge, filter and convert profiles", convert_options.add_to),
-    "report": _Verb("regenerate or show the report of a run folder", _report_options),
+    "report": _Verb("regenerate or show the report of a run or a dump", _report_options),
     "diff": _Verb("compare two runs or profiles", diff_options.add_to),
     "spark": _Verb("show what a Spark application did: stages, tasks, executors", _spark_options),
     "scale": _Verb(
