@@ -63,7 +63,9 @@ def test_jvms_of_five_seconds_are_recorded_until_the_last_of_them_has_ended(tmp_
     assert result["interrupted"] is False
     sums = [sum(one[name] for one in result["processes"]) for name in ("cpu_seconds", "cpu_seconds_before")]
     cpu = result["seen"]["cpu"]
-    assert cpu["counted_by"] == "processes" and cpu["share"] == pytest.approx(sums[0] / sum(sums)), cpu
+    assert cpu["counted_by"] == "processes" and cpu["recorded_seconds"] == pytest.approx(sums[0]), cpu
+    # The kernel may count a bit more than was sampled.
+    assert sum(sums) <= cpu["all_seconds"] * 1.0001 < 1.1 * sum(sums), (cpu, sums)
     assert 0.5 < cpu["share"] < 1, cpu
     assert [[recorded, missed] for _, recorded, missed in result["seen"]["moments"]][-1] == [0, 0]
 
