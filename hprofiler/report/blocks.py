@@ -113,7 +113,7 @@ def _text(cell: Cell) -> str:
 
 
 def _cut(text: str, longest: int) -> str:
-    return text[:longest] if longest else text
+    return f"{text[: longest - 1]}…" if 0 < longest < len(text) else text
 
 
 def cell(text: str, value: float | None) -> Cell:

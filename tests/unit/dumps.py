@@ -27,7 +27,7 @@ TASK = (
 
 @dataclass(frozen=True)
 class Thread:
-    """A thread of a text; `held` and `wanted` are numbers of monitors."""
+    """A thread of a text; `held` and `wanted` are numbers of monitors. It is parked for `blocker`, if it is."""
 
     name: str
     frames: Sequence[str]
@@ -35,6 +35,7 @@ class Thread:
     held: int = 0
     wanted: int = 0
     number: int = 0
+    blocker: str = ""
 
 
 def task(index: int, frames: Sequence[str], stage: str = "14.0", **more: object) -> Thread:
@@ -56,6 +57,8 @@ def text(threads: Iterable[Thread]) -> bytes:
             lines.append(f"\tat {frame}")
             if depth == 0 and one.wanted:
                 lines.append(f"\t- waiting to lock <0x{one.wanted:016x}> (a com.acme.Lock)")
+            if depth == 0 and one.blocker:
+                lines.append(f"\t- parking to wait for  <0x{1:016x}> (a {one.blocker})")
             if depth == 0 and one.held:
                 lines.append(f"\t- locked <0x{one.held:016x}> (a com.acme.Lock)")
         lines.append("")

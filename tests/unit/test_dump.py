@@ -89,6 +89,34 @@ def test_a_deadlock_comes_before_all_else(tmp_path: Path) -> None:
     assert (unknown.holder, unknown.waiting) == (None, 3)
 
 
+LOCKS = "java.util.concurrent.locks."
+
+
+@pytest.mark.parametrize(
+    ("blocker", "held"),
+    [
+        (f"{LOCKS}ReentrantLock$NonfairSync", True),
+        (f"{LOCKS}ReentrantReadWriteLock$FairSync", True),
+        (f"{LOCKS}StampedLock", True),
+        (f"{LOCKS}AbstractQueuedSynchronizer$ConditionObject", False),
+        ("java.util.concurrent.CountDownLatch$Sync", False),
+        ("java.util.concurrent.Semaphore$NonfairSync", False),
+    ],
+)
+def test_only_locks_have_an_owner(tmp_path: Path, blocker: str, held: bool) -> None:
+    """Who waits for a latch or a semaphore waits for a signal, which any thread may give."""
+    waits = [Thread(f"w-{number}", (*PARK, *RUN), "WAITING", blocker=blocker) for number in range(4)]
+    made = folder(tmp_path / "d", {"app": [waits]})
+    found = analyse(made)
+    assert [one.waiting for one in found.holders] == ([4] if held else [])
+    assert found.headline.code == (HOLDER if held else MOST)
+
+
+def test_a_name_that_is_cut_says_so(tmp_path: Path) -> None:
+    made = folder(tmp_path / "d", {"app": [[Thread("x" * 80, RUN)]]})
+    assert f"1 × {'x' * 55}…  runs in" in make_dump_report(made.path).text
+
+
 def test_what_did_not_move_is_told_from_a_busy_loop(tmp_path: Path) -> None:
     def look(line: int) -> list[Thread]:
         return [

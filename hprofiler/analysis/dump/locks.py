@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from hprofiler.analysis.dump.reading import Looked, Reading, stage_of
 from hprofiler.analysis.dump.result import Deadlock, DeadThread, Holder
 
 _SHOWN = 20
-# The synchronizers of locks; others are queues and conditions, of which nobody is the owner.
-_OWNED = ("$Sync", "$NonfairSync", "$FairSync")
+# What a thread is parked for if it waits for a lock. Nobody owns a latch, a semaphore, a queue or a condition.
+_OWNED = re.compile(
+    r"java\.util\.concurrent\.locks\.(ReentrantLock\$|ReentrantReadWriteLock\$|StampedLock$).*"
+)
 
 
 def locks_of(reading: Reading, looked: Looked) -> tuple[list[Deadlock], list[Holder]]:
@@ -85,7 +88,7 @@ def _without_owner(looked: Looked, owners: dict[int, int]) -> list[Holder]:
     for place, one in enumerate(looked.threads):
         if place not in owners and one.waits is not None:
             how, lock, of = one.waits
-            if how == "monitor" or (how == "park" and of.endswith(_OWNED)):
+            if how == "monitor" or (how == "park" and _OWNED.fullmatch(of)):
                 waiters.setdefault((lock, of), []).append(place)
     return [
         Holder(

@@ -96,6 +96,7 @@ def analyse(folder: DumpFolder) -> DumpAnalysis:
         tasks=tasks,
         looks=max((one.looks for one in processes), default=0),
         seconds=max((one.seconds for one in processes), default=0.0),
+        owners=record.owners,
         headline=Headline(code),
         groups=rows,
         most=most,

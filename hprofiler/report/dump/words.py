@@ -48,7 +48,7 @@ def findings(found: DumpAnalysis) -> list[Said]:
     """What was found, the headline first; never empty."""
     said: dict[str, list[Said]] = {
         DEADLOCK: [_deadlock(one) for one in found.deadlocks],
-        HOLDER: [_holder(one) for one in found.holders if one.waiting > 1],
+        HOLDER: [_holder(one, found.owners) for one in found.holders if one.waiting > 1],
         UNMOVED: [_unmoved(one) for one in found.unmoved if one.wait.code != "running"],
         MOST: [_most(found, found.most)] if found.most else [],
         DIFFERS: [_odd(one) for one in found.odd],
@@ -105,12 +105,13 @@ def _of(one: Deadlock) -> tuple[str]:
     return (one.threads[0].wait.method,)
 
 
-def _holder(one: Holder) -> Said:
+def _holder(one: Holder, owners: bool) -> Said:
     what = counted(one.tasks, "tasks") if one.tasks == one.waiting else counted(one.waiting, "threads")
     lock = printable(short_name(one.lock_class) or one.lock)
     begin = f"{what} of {process_in_words(one.process)} wait for a lock ({lock})"
     if one.holder is None or one.wait is None:
-        return Said(f"{begin}; the dump does not say who has it (--owners asks the JVM)")
+        who = "no thread is said to own it" if owners else "--owners asks the JVM who has it"
+        return Said(f"{begin}; {who}")
     does = f"{begin} that {_name(one.holder)} holds, which "
     if not one.wait.method:
         return Said(f"{does}{where(one.wait)}")
