@@ -27,7 +27,7 @@ TASK = (
 
 @dataclass(frozen=True)
 class Thread:
-    """A thread of a text; `held` and `wanted` are numbers of monitors. It is parked for `blocker`, if it is."""
+    """A thread of a text; `held` and `wanted` are numbers of monitors, `blocker` is what it is parked for."""
 
     name: str
     frames: Sequence[str]

@@ -9,10 +9,8 @@ from hprofiler.analysis.dump.reading import Looked, Reading, stage_of
 from hprofiler.analysis.dump.result import Deadlock, DeadThread, Holder
 
 _SHOWN = 20
-# What a thread is parked for if it waits for a lock. Nobody owns a latch, a semaphore, a queue or a condition.
-_OWNED = re.compile(
-    r"java\.util\.concurrent\.locks\.(ReentrantLock\$|ReentrantReadWriteLock\$|StampedLock$).*"
-)
+# What a thread is parked for if it waits for a lock. Nobody owns a latch, a semaphore or a condition.
+_OWNED = re.compile(r"java\.util\.concurrent\.locks\.(Reentrant(ReadWrite)?Lock\$.*|StampedLock)")
 
 
 def locks_of(reading: Reading, looked: Looked) -> tuple[list[Deadlock], list[Holder]]:
