@@ -151,7 +151,8 @@ class Headline:
 class DumpAnalysis:
     """All that is said of a dump. Of its `processes`, which include those that did not answer, `dumped` have
     a text that can be read, of `looks` looks or fewer. With `owners` JVMs were asked who owns locks.
-    `unreadable` are other texts, and why. `stacks` makes profiles of `counts`: by process the threads of each group, with the names of groups of threads.
+    `unreadable` are other texts, and why. `stacks` makes profiles of `counts`: by process the
+    threads of each group, with the names of groups of threads.
     """
 
     processes: int
