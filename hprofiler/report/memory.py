@@ -191,13 +191,13 @@ def _histogram(result: MemoryResult) -> Iterator[str]:
 
 
 def finding_lines(findings: Sequence[MemoryFinding]) -> list[tuple[str, str, str]]:
-    """Severity, sentence and remedy. Processes alike are one sentence, by the first of them."""
-    alike: dict[str, list[MemoryFinding]] = {}
+    """Severity, sentence and remedy. Processes alike are one sentence, by the worst of them."""
+    alike: dict[tuple[str, str], list[MemoryFinding]] = {}
     for one in findings:
-        alike.setdefault(one.code, []).append(one)
+        alike.setdefault((one.severity, one.code), []).append(one)
     lines = []
-    for code, same in alike.items():
-        worst = max(same, key=lambda one: one.figures.get("over", one.figures.get("bytes", 0)))
+    for (_, code), same in alike.items():
+        worst = max(same, key=_badness)
         text, remedy = _TEXTS[code]
         words = _words(worst)
         more = f" ({len(same) - 1:,} more alike)" if len(same) > 1 else ""
@@ -205,6 +205,13 @@ def finding_lines(findings: Sequence[MemoryFinding]) -> list[tuple[str, str, str
             (worst.severity, f"{_where(worst)}: {text.format(**words)}{more}", remedy.format(track=_TRACK))
         )
     return lines
+
+
+def _badness(one: MemoryFinding) -> float:
+    """Among those with the same code."""
+    if one.code == "limit-near":
+        return one.figures["now"] / one.figures["limit"]
+    return next((one.figures[name] for name in ("over", "kills", "bytes") if name in one.figures), 0)
 
 
 def _where(one: MemoryFinding) -> str:

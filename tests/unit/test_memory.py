@@ -49,7 +49,8 @@ def findings(*processes, limits=None):
 
 
 def group(limit, used, file=0, **members):
-    return GroupMemory("/yarn/c1", limit, used, used - file, file, 0, 0, **{"oom_kills": 0, **members})
+    known = {"id": "/yarn/c1", "oom_kills": 0, **members}
+    return GroupMemory(limit=limit, used=used, anonymous=used - file, file=file, **known)
 
 
 def test_a_process_without_a_limit_that_is_as_usual():
@@ -77,6 +78,27 @@ def test_a_heap_that_is_committed_beyond_the_limit_is_an_error():
         "n1 pid 1 (executor 1): 2 GiB outside of the heap and -Xmx 8 GiB are 1 GiB more than the limit of "
         "9 GiB: it will be killed if the heap fills; 8 GiB of it are committed already"
     )
+
+
+def test_a_warning_does_not_hide_an_error():
+    full = JvmMemory(True, 4 * GIB, 8 * GIB, flags={"MaxHeapSize": 8 * GIB})
+    empty = JvmMemory(True, 4 * GIB, 4 * GIB, flags={"MaxHeapSize": 20 * GIB})
+    sure = measured(1, memory(full, group(9 * GIB, 6 * GIB, id="/one")))
+    later = measured(2, memory(empty, group(9 * GIB, 6 * GIB, id="/two")))
+    lines = finding_lines(analyse_memory([later, sure]).findings)
+    assert [(severity, text.split(":")[0]) for severity, text, _ in lines] == [
+        ("error", "n1 pid 1 (executor 1)"),
+        ("warning", "n1 pid 2 (executor 2)"),
+    ]
+
+
+def test_of_those_near_their_limit_the_fullest_is_named():
+    near = [
+        measured(pid, memory(None, group(10 * GIB, used * GIB, id=f"/{pid}")))
+        for pid, used in ((1, 9.2), (2, 9.8))
+    ]
+    ((_, text, _),) = finding_lines(analyse_memory(near).findings)
+    assert text.startswith("n1 pid 2 ") and "(1 more alike)" in text
 
 
 def test_processes_share_the_limit_of_their_group():
