@@ -229,7 +229,7 @@ def _differing(processes: Sequence[MeasuredProcess]) -> Iterator[MemoryFinding]:
     """Processes that are much larger than others that run the same program."""
     kinds: dict[str, list[MeasuredProcess]] = {}
     for one in processes:
-        kinds.setdefault(one.process.main_class, []).append(one)
+        kinds.setdefault(one.process.main_class or one.process.label, []).append(one)
     for alike in kinds.values():
         if len(alike) < _ALIKE:
             continue

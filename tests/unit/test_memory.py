@@ -183,6 +183,16 @@ def test_one_that_is_larger_than_the_others():
     assert "differs" not in findings(*usual[:2], measured(9, memory(shared=4 * GIB)))
 
 
+def test_programs_without_a_main_class_are_compared_by_their_names():
+    def native(pid, label, size):
+        looks = ((100.0, memory(None, heap=0, anonymous=size)),)
+        return MeasuredProcess(Process("n1", pid, 1, 0, "yarn", label), looks)
+
+    shells = [native(pid, "bash", MIB) for pid in range(1, 6)]
+    assert not findings(*shells, native(9, "python3", GIB))
+    assert set(findings(*shells, native(9, "bash", GIB))) == {"differs"}
+
+
 def test_histograms_are_merged():
     def counted(pid, *rows):
         classes = tuple(ClassMemory(name, 10, size) for name, size in rows)
