@@ -97,7 +97,7 @@ def analyse_memory(
     scopes = tuple(_scopes(processes, limits))
     findings = [
         *(finding for scope in scopes for finding in _of_scope(scope)),
-        *(finding for one in processes for finding in _of_process(one)),
+        *(finding for one in processes for finding in _of_process(one, _off_heap(one, limits))),
         *_differing(processes),
     ]
     findings.sort(key=lambda one: _SEVERITIES.index(one.severity))
@@ -198,12 +198,18 @@ def _of_scope(scope: Scope) -> Iterator[MemoryFinding]:
         yield finding("oom-kills", "warning", kills=scope.group.oom_kills)
 
 
-def _of_process(one: MeasuredProcess) -> Iterator[MemoryFinding]:
+def _off_heap(one: MeasuredProcess, limits: Mapping[tuple[str, int], Limits]) -> int:
+    """What Spark may have off the heap."""
+    known = limits.get((one.process.host, one.process.pid))
+    return known.off_heap if known else 0
+
+
+def _of_process(one: MeasuredProcess, of_spark: int) -> Iterator[MemoryFinding]:
     memory, resident = one.last, one.last.resident
     nameless, malloc = memory.of(*NAMELESS), memory.of("malloc")
     known = tracked(one)
-    unknown = nameless - (known or 0)
-    if memory.jvm and memory.jvm.heap_found and unknown > max(_MUCH_OFF_HEAP, _OFF_HEAP_SHARE * resident):
+    unknown = nameless - (of_spark if known is None else known)
+    if memory.jvm and "heap" in memory.parts and unknown > max(_MUCH_OFF_HEAP, _OFF_HEAP_SHARE * resident):
         figures: dict[str, float] = {"bytes": unknown, "nameless": nameless}
         if known is not None:
             figures["tracked"] = known

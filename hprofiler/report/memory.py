@@ -241,7 +241,9 @@ def _words(one: MemoryFinding) -> dict[str, object]:
                 f": {size(figures['nameless'])}, of which the JVM tracks {size(figures['tracked'])}"
             )
         elif "direct_max" in figures:
-            words["of_it"] = f"; direct buffers may be up to {size(figures['direct_max'])} of it"
+            words["of_it"] = (
+                f"; it may be direct buffers, of which the JVM allows {size(figures['direct_max'])}"
+            )
         else:
             words["of_it"] = ""
     return words

@@ -159,6 +159,23 @@ def test_memory_that_nothing_explains():
     assert "off-heap" not in findings(measured(1, memory(explained, anonymous=3 * GIB, malloc=GIB)))
 
 
+def test_a_heap_that_is_known_by_its_name_alone():
+    """ZGC's."""
+    zgc = JvmMemory(False, flags={"MaxHeapSize": 8 * GIB})
+    ((_, text, _),) = finding_lines([findings(measured(1, memory(zgc, anonymous=3 * GIB)))["off-heap"]])
+    assert text.endswith(
+        "3 GiB off the heap that nothing explains; it may be direct buffers, of which the JVM allows 8 GiB"
+    )
+    assert not findings(measured(1, memory(zgc, heap=0, anonymous=3 * GIB)))
+
+
+def test_what_spark_has_off_the_heap_is_explained():
+    limits = {("n1", 1): Limits(8 * GIB, off_heap=3 * GIB)}
+    assert not findings(measured(1, memory(anonymous=3 * GIB)), limits=limits)
+    off = findings(measured(1, memory(anonymous=5 * GIB)), limits=limits)["off-heap"]
+    assert off.figures["bytes"] == 2 * GIB and off.figures["nameless"] == 5 * GIB
+
+
 def test_arenas_threads_and_swap():
     swapped = {"heap": Amount(4 * GIB, 200 * MIB), "malloc": Amount(GIB)}
     one = Memory(0.01, swapped, GIB, 500, 40, 2500, (), HEAP)
