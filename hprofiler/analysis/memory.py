@@ -129,19 +129,17 @@ def _scopes(
         if group.file is not None:
             now = max(0, now - max(0, group.file - (group.shared or 0)))
         yield _scope(host, name, group.limit, now, members, group)
+    children: dict[tuple[str, str], list[MeasuredProcess]] = {}
+    for one in processes:
+        if parent := one.process.labels.get(PARENT):
+            children.setdefault((one.process.host, parent), []).append(one)
     for one in processes:
         host, pid = one.process.host, one.process.pid
         known = limits.get((host, pid))
         if not known or not known.container or id(one) in limited:
             continue
-        children = [other for other in processes if _is_child(other, one)]
-        members = [one, *children]
+        members = [one, *children.get((host, str(pid)), ())]
         yield _scope(host, one.process.label, known.container, sum(m.last.resident for m in members), members)
-
-
-def _is_child(other: MeasuredProcess, parent: MeasuredProcess) -> bool:
-    process = other.process
-    return process.host == parent.process.host and process.labels.get(PARENT) == str(parent.process.pid)
 
 
 def _scope(
