@@ -45,9 +45,8 @@ _TRACK = (
 )
 _TEXTS: Mapping[str, tuple[str, str]] = {
     "heap-does-not-fit": (
-        "{rest} outside of the heap and -Xmx {heap_max} are {over} more than the limit of {limit}: it will "
-        "be killed if the heap fills{already}",
-        "raise the limit (spark.executor.memoryOverhead), or lower -Xmx",
+        "{rest} in use beside {heaps} are {over} more than the limit of {limit}: {killed}{already}",
+        "raise the limit (for Spark: spark.executor.memoryOverhead), or lower -Xmx",
     ),
     "limit-near": ("{now} of the limit of {limit} are in use, without the page cache", ""),
     "oom-kills": ("the kernel has killed {kills} in this control group for memory", ""),
@@ -231,6 +230,12 @@ def _words(one: MemoryFinding) -> dict[str, object]:
     if "kills" in figures:
         words["kills"] = counted(figures["kills"], "processes")
     if one.code == "heap-does-not-fit":
+        # What else is in use may be another process's, which was not asked.
+        words["heaps"], words["killed"] = (
+            (f"its heap and -Xmx {words['heap_max']}", "it will be killed if the heap fills")
+            if one.pid is not None
+            else (f"the heaps and all -Xmx, {words['heap_max']},", "one will be killed if the heaps fill")
+        )
         committed = figures["rest"] + figures["heap_committed"] > figures["limit"]
         words["already"] = (
             f"; {size(figures['heap_committed'])} of it are committed already" if committed else ""

@@ -75,7 +75,7 @@ def test_a_heap_that_is_committed_beyond_the_limit_is_an_error():
     ((severity, text, remedy),) = finding_lines([over])
     assert (over.severity, severity) == ("error", "error") and "-Xmx" in remedy
     assert text == (
-        "n1 pid 1 (executor 1): 2 GiB outside of the heap and -Xmx 8 GiB are 1 GiB more than the limit of "
+        "n1 pid 1 (executor 1): 2 GiB in use beside its heap and -Xmx 8 GiB are 1 GiB more than the limit of "
         "9 GiB: it will be killed if the heap fills; 8 GiB of it are committed already"
     )
 
@@ -105,6 +105,11 @@ def test_processes_share_the_limit_of_their_group():
     shared = memory(group=group(18 * GIB, 11 * GIB))
     over = findings(measured(1, shared), measured(2, shared))["heap-does-not-fit"]
     assert over.pid is None and over.figures["heap_max"] == 16 * GIB and over.figures["rest"] == 3 * GIB
+    ((_, text, _),) = finding_lines([over])
+    assert text == (
+        "n1 /yarn/c1: 3 GiB in use beside the heaps and all -Xmx, 16 GiB, are 1 GiB more than the limit of "
+        "18 GiB: one will be killed if the heaps fill"
+    )
 
 
 def test_nothing_is_claimed_of_a_heap_that_is_not_known():
