@@ -52,8 +52,9 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
     "oom-kills": ("the kernel has killed {kills} in this control group for memory", ""),
     "off-heap": ("{bytes} off the heap that nothing explains{of_it}", "{track}"),
     "arenas": (
-        "{arenas:,.0f} arenas of malloc hold {bytes}: threads use different ones, free memory stays in them",
-        "set MALLOC_ARENA_MAX=4 in its environment, or preload jemalloc",
+        "{bytes} in small pieces of malloc, with {arenas:,.0f} arenas: if many threads take and free them, "
+        "part of it is free memory that stays there",
+        "try MALLOC_ARENA_MAX=4 in its environment, or preload jemalloc",
     ),
     "many-threads": ("{threads:,.0f} threads; {bytes} of their stacks are in memory", ""),
     "swapped": ("{bytes} are swapped out", ""),
