@@ -230,7 +230,7 @@ impl Profile {
     }
 
     #[pyo3(name = "since")]
-    fn from_moment(&self, py: Python<'_>, start: i64) -> PyResult<Profile> {
+    fn after(&self, py: Python<'_>, start: i64) -> PyResult<Profile> {
         self.derived(py, |profile| profile.since(start))
     }
 
