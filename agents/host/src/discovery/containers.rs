@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::discovery::listening;
-use crate::discovery::scan::{environment, Seen};
+use crate::discovery::scan::Seen;
 use crate::os::proc::target::Target;
 use crate::os::proc::{mask, read_text};
 use crate::wire::outcome::Failure;
@@ -44,12 +44,11 @@ impl Containers {
     }
 
     /// The container of a process, if it is one of these.
-    pub fn of(&self, process: &Seen) -> Option<Membership> {
+    pub fn of(&self, process: &Seen, environment: &BTreeMap<String, String>) -> Option<Membership> {
         let path = format!("/proc/{}/cgroup", process.pid);
         let cgroup = read_text(path, 1 << 20).unwrap_or_default();
-        let environment = environment(process);
-        let found = self.membership(&environment, &cgroup, &process.command);
-        found.or_else(|| Some(Membership::own(self.as_driver(process, &environment)?)))
+        let found = self.membership(environment, &cgroup, &process.command);
+        found.or_else(|| Some(Membership::own(self.as_driver(process, environment)?)))
     }
 
     /// The id of the driver that a process is. A port alone proves nothing: the listener must be Spark's, and must not

@@ -8,7 +8,7 @@ use rustix::process::geteuid;
 
 use crate::discovery::containers::{helper, is_wrapper, Containers, Evidence, Membership};
 use crate::discovery::rivals::{self, TrustedFacts};
-use crate::discovery::scan::{self, Overlooked, Scanned, Seen, MOST_PARENTS};
+use crate::discovery::scan::{self, environments, Overlooked, Scanned, Seen, MOST_PARENTS};
 use crate::discovery::selector::{compile, Selector};
 use crate::wire::events::{split_off_excess, Ignored, Process};
 use crate::wire::outcome::{Code, Failure};
@@ -16,6 +16,8 @@ use crate::wire::requests::Find;
 use crate::wire::requests::Query;
 
 const COMMAND: usize = 4096;
+/// The environments that are read at a time: all may be long.
+const AT_A_TIME: usize = 32;
 /// The most processes that the coordinator accepts.
 const MOST: usize = 10_000;
 /// The most bytes of JSON that processes take in a line of the protocol.
@@ -165,14 +167,18 @@ impl Finding {
         let is_own = |process: &Seen| {
             mounts.is_none() || mount_namespace(&process.pid.to_string()) == mounts
         };
-        let membership = |process: &Seen| match &self.own {
+        let membership = |(process, environment): (&Seen, _)| match &self.own {
             Some(own) if is_own(process) => Some(Membership {
                 id: own.clone(),
                 evidence: Evidence::Kernel,
             }),
-            _ => containers.of(process),
+            _ => containers.of(process, &environment),
         };
-        rivals::settle(seen, seen.iter().map(membership).collect(), &self.trusted)
+        let with_environments = seen
+            .chunks(AT_A_TIME)
+            .flat_map(|some| some.iter().zip(environments(some)));
+        let memberships = with_environments.map(membership).collect();
+        rivals::settle(seen, memberships, &self.trusted)
     }
 
     fn not_looked_at(&self, overlooked: Vec<Overlooked>) -> Vec<Ignored> {

@@ -285,9 +285,23 @@ impl JvmDescription {
 
 /// The environment of a process, empty if the agent may not read it.
 pub fn environment(process: &Seen) -> BTreeMap<String, String> {
-    let path = format!("/proc/{}/environ", process.pid);
-    let bytes = worker_pool::run(PATIENCE, move || read_bounded(path, MAX_COMMAND as u64));
-    let pairs = split_zero(&bytes.ok().flatten().unwrap_or_default()).into_iter();
+    let mut alone = environments(std::slice::from_ref(process));
+    alone.pop().unwrap_or_default()
+}
+
+/// The same of several, in order. All are in memory at a time.
+pub fn environments(processes: &[Seen]) -> Vec<BTreeMap<String, String>> {
+    let paths = processes
+        .iter()
+        .map(|process| format!("/proc/{}/environ", process.pid));
+    let read = |path: &String| read_bounded(path, MAX_COMMAND as u64);
+    let read = worker_pool::map(paths.collect(), PATIENCE, read).into_iter();
+    read.map(|bytes| variables(&bytes.ok().flatten().unwrap_or_default()))
+        .collect()
+}
+
+fn variables(bytes: &[u8]) -> BTreeMap<String, String> {
+    let pairs = split_zero(bytes).into_iter();
     pairs
         .filter_map(|pair| {
             pair.split_once('=')

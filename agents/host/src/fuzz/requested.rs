@@ -1,7 +1,7 @@
 //! What the coordinator asks.
 
 use crate::discovery::containers::Containers;
-use crate::discovery::scan::Seen;
+use crate::discovery::scan::{environment, Seen};
 use crate::discovery::selector::Selector;
 use crate::engine::perf::events::{arguments, Event};
 use crate::session::inbox::{read_input, Input};
@@ -32,7 +32,7 @@ fn found(find: Find) {
     });
     let containers = find.containers.map(Containers::new);
     if let Some(Ok(containers)) = containers {
-        containers.of(&process);
+        containers.of(&process, &environment(&process));
     }
     if let Some(Ok(selector)) = find.selector.map(Selector::new) {
         selector.matches(&process, find.native);

@@ -17,6 +17,8 @@ use std::sync::OnceLock;
 use rustix::fd::OwnedFd;
 use rustix::fs::{openat, Mode, OFlags, CWD};
 
+/// More bytes than most files of a process have.
+const USUAL: u64 = 4096;
 const MAX_WORDS: usize = 20_000;
 /// The longest list of a thread's children.
 const MAX_CHILDREN: u64 = 1 << 16;
@@ -46,7 +48,8 @@ pub fn move_to(folder: &'static str) {
 
 /// Read at most `limit` bytes. None: the file is gone, or the agent may not read it.
 pub fn read_bounded(path: impl AsRef<Path>, limit: u64) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
+    // Room for most of these files: with less, each is read in many small pieces.
+    let mut bytes = Vec::with_capacity(limit.min(USUAL) as usize);
     File::open(path)
         .ok()?
         .take(limit)
