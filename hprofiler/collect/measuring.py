@@ -90,7 +90,11 @@ class _MeasuringVisit(AskingVisit):
         assert one.pid is not None
         self.note_process(one, look)
         if one.memory:
-            self._seen.setdefault(one.pid, []).append((when, one.memory))
+            seen = self._seen.setdefault(one.pid, [])
+            if seen:  # names of files are most of a look
+                time, memory = seen[-1]
+                seen[-1] = (time, replace(memory, files=()))
+            seen.append((when, one.memory))
 
     def measured(self) -> HostMeasured:
         seen = (

@@ -42,13 +42,13 @@ tables. `jars` are files with classes."""
 _Word = Annotated[str, Meta(pattern=r"^[ -~]{1,255}\Z")]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Amount:
     resident: Count
     swap: Count = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FileMemory:
     path: str
     resident: Count
@@ -57,7 +57,7 @@ class FileMemory:
         object.__setattr__(self, "path", printable(self.path[:4096]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ClassMemory:
     name: str
     objects: Count
@@ -67,7 +67,7 @@ class ClassMemory:
         object.__setattr__(self, "name", printable(self.name[:1000]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Histogram:
     """All objects of a heap, those that are not reachable any more too, and its largest classes.
 
@@ -80,7 +80,7 @@ class Histogram:
     classes: Annotated[tuple[ClassMemory, ...], Meta(max_length=1000)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class JvmMemory:
     """A JVM's own account; None is not known. `flags` are those that limit memory.
 
@@ -102,7 +102,7 @@ class JvmMemory:
         return self.flags.get("MaxHeapSize")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class GroupMemory:
     """The control group with the tightest memory limit, of those that count for a process.
 
@@ -119,7 +119,7 @@ class GroupMemory:
     oom_kills: Count | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Memory:
     """`proportional`: a page that N processes have counts 1/N. The kernel took `seconds` to say it."""
 
@@ -146,9 +146,12 @@ class Memory:
         return sum(self.parts[part].resident for part in parts if part in self.parts)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class MeasuredProcess:
-    """A process, and its memory at each look: the time since 1970 on its host's clock, and what was seen."""
+    """A process, and its memory at each look: the time since 1970 on its host's clock, and what was seen.
+
+    Only the last look has `files`.
+    """
 
     process: Process
     looks: tuple[tuple[float, Memory], ...]

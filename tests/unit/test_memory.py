@@ -279,6 +279,18 @@ def test_looks_of_a_process_and_one_that_ends(measured_by):
     assert (ended.pid, ended.status, ended.reason) == (8, Status.DEGRADED, "look 2 of 3: process-ended")
 
 
+def test_of_many_looks_only_the_last_names_files(measured_by):
+    host = measured_by(
+        "found(7)\nfor look in range(3):\n    said = amounts(7, heap=5)\n"
+        "    said['memory']['files'] = [{'path': '/lib/a.so', 'resident': 1}]\n"
+        "    read(); memory(said)\nread()",
+        Looks(3, 0.1),
+    )
+    (one,) = host.processes
+    assert [[file.path for file in look.files] for _, look in one.looks] == [[], [], ["/lib/a.so"]]
+    assert [look.resident for _, look in one.looks] == [5, 5, 5]
+
+
 def test_with_a_histogram_jvms_are_asked_one_by_one(measured_by):
     host = measured_by(
         "found(7, 8)\nfor pid in (7, 8):\n    asked = read(); assert asked['heap']\n"
