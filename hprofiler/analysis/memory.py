@@ -125,10 +125,7 @@ def _scopes(
     for (host, name), members in groups.items():
         group = members[0].last.group
         assert group and group.limit is not None
-        now = group.used or 0
-        if group.file is not None:
-            now = max(0, now - max(0, group.file - (group.shared or 0)))
-        yield _scope(host, name, group.limit, now, members, group)
+        yield _scope(host, name, group.limit, _kept(group), members, group)
     children: dict[tuple[str, str], list[MeasuredProcess]] = {}
     for one in processes:
         if parent := one.process.labels.get(PARENT):
@@ -140,6 +137,13 @@ def _scopes(
             continue
         members = [one, *children.get((host, str(pid)), ())]
         yield _scope(host, one.process.label, known.container, sum(m.last.resident for m in members), members)
+
+
+def _kept(group: GroupMemory) -> int:
+    """Without the page cache, and the kernel's own memory: mostly names of files, which it can forget."""
+    if group.anonymous is None:
+        return group.used or 0
+    return group.anonymous + (group.shared or 0)
 
 
 def _scope(

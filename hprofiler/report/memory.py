@@ -48,7 +48,7 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
         "{rest} in use beside {heaps} are {over} more than the limit of {limit}: {killed}{already}",
         "raise the limit (for Spark: spark.executor.memoryOverhead), or lower -Xmx",
     ),
-    "limit-near": ("{now} of the limit of {limit} are in use, without the page cache", ""),
+    "limit-near": ("{now} of the limit of {limit} are in use, without what the kernel can take back", ""),
     "oom-kills": ("the kernel has killed {kills} in this control group for memory", ""),
     "off-heap": ("{bytes} off the heap that nothing explains{of_it}", "{track}"),
     "arenas": (

@@ -49,8 +49,8 @@ def findings(*processes, limits=None):
 
 
 def group(limit, used, file=0, **members):
-    known = {"id": "/yarn/c1", "oom_kills": 0, **members}
-    return GroupMemory(limit=limit, used=used, anonymous=used - file, file=file, **known)
+    known = {"id": "/yarn/c1", "anonymous": used - file, "oom_kills": 0, **members}
+    return GroupMemory(limit=limit, used=used, file=file, **known)
 
 
 def test_a_process_without_a_limit_that_is_as_usual():
@@ -110,6 +110,12 @@ def test_processes_share_the_limit_of_their_group():
         "n1 /yarn/c1: 3 GiB in use beside the heaps and all -Xmx, 16 GiB, are 1 GiB more than the limit of "
         "18 GiB: one will be killed if the heaps fill"
     )
+
+
+def test_what_the_kernel_can_take_back_does_not_count():
+    cached = group(11 * GIB, int(10.9 * GIB), anonymous=4 * GIB, file=5 * GIB, shared=GIB)
+    (scope,) = analyse_memory([measured(1, memory(group=cached))]).scopes
+    assert scope.now == 5 * GIB and not findings(measured(1, memory(group=cached)))
 
 
 def test_nothing_is_claimed_of_a_heap_that_is_not_known():
