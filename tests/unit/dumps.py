@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,15 +80,20 @@ def folder(
     cpu: Mapping[str, Sequence[Mapping[int, float]]] | None = None,
     outcomes: Sequence[Outcome] = (),
     seconds: float = 2.0,
+    silent: Collection[str] = (),
 ) -> DumpFolder:
-    """The folder of a dump; `processes` have the threads of each look, which are so many seconds apart."""
+    """The folder of a dump; `processes` have the threads of each look, which are so many seconds apart.
+
+    Of those that are `silent` the texts are the kernel's account.
+    """
     made = DumpFolder.create(path)
     dumps = []
     for pid, (label, looks) in enumerate(processes.items(), 100):
         for look, threads in enumerate(looks):
             process = Process("n1", pid, 1, 0, "ann", label, is_jvm=True)
             used = cpu[label][look] if cpu and label in cpu else {}
-            dump = Dump(process, look + 1, 1_700_000_000 + look * seconds, "jvm", 0.01, used)
+            kind = "native" if label in silent else "jvm"
+            dump = Dump(process, look + 1, 1_700_000_000 + look * seconds, kind, 0.01, used)
             dumps.append(made.keep("n1", dump, iter([text(threads)])))
     host = DumpedHost(name="n1", dumps=tuple(dumps), outcomes=tuple(outcomes))
     made.write(DumpRecord(target=Target("hosts", "n1"), hosts=(host,)))

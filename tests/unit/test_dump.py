@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hprofiler._flamegraph import ThreadDumps
-from hprofiler.analysis.dump import BUSY, DEADLOCK, DIFFERS, HOLDER, MOST, NOTHING, UNMOVED, analyse
+from hprofiler.analysis.dump import BUSY, DEADLOCK, DIFFERS, HOLDER, MOST, NOTHING, SILENT, UNMOVED, analyse
 from hprofiler.cli import main
 from hprofiler.model import Outcome, Status
 from hprofiler.report.dump import make_dump_report
@@ -199,6 +199,34 @@ def test_the_report_is_text_json_and_a_page(tmp_path: Path, capsys: pytest.Captu
     assert capsys.readouterr().out.splitlines()[0] == headline
     assert main(["report", str(made.path), "--trim"]) == 2
     assert "is a dump" in capsys.readouterr().err
+
+
+STOPPED = ("process-stopped", "process 101 is stopped (state T): it cannot answer", "continue it")
+CLOSED = ("attach-disabled", "attach is disabled", "restart it")
+
+
+@pytest.mark.parametrize(
+    ("why", "others", "code"),
+    [(STOPPED, 0, SILENT), (CLOSED, 0, SILENT), (STOPPED, 3, SILENT), (CLOSED, 3, MOST)],
+)
+def test_nothing_is_known_of_threads_of_a_jvm_that_did_not_answer(
+    tmp_path: Path, why: tuple[str, str, str], others: int, code: str
+) -> None:
+    look = [Thread(name, ("syscall futex",), "WAITING") for name in ("java", "GC Thread#0", "C2")]
+    other = [Thread(f"w-{number}", (*PARK, *RUN), "WAITING") for number in range(4)]
+    processes = {**{f"other {number}": [other] for number in range(others)}, "app": [look, look]}
+    outcome = Outcome("n1", Status.DEGRADED, "dump", why[1], why[2], pid=100 + others, code=why[0])
+    found = analyse(made := folder(tmp_path / "d", processes, outcomes=[outcome], silent=["app"]))
+    assert (found.headline.code, found.dumped, found.unmoved) == (code, others, [])
+    assert not any("futex" in group.wait.method for group in found.groups)
+    [silent] = found.silent
+    assert (silent.process.label, silent.code) == ("app", why[0])
+    said = f"app on n1 (pid {100 + others}) did not answer: {why[1]}; {why[2]}"
+    report = make_dump_report(made.path)
+    lines = report.text.splitlines()
+    assert lines[0] == said or (code != SILENT and f"  {said}" in lines)
+    assert report.record["silent"]
+    assert not report.empty
 
 
 def test_a_text_that_cannot_be_read_is_named(tmp_path: Path) -> None:

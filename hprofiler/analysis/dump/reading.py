@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hprofiler._flamegraph import DumpedThread, ThreadDumps
-from hprofiler.analysis.dump.result import ThreadOf
+from hprofiler.analysis.dump.result import Silent, ThreadOf
 from hprofiler.analysis.waits import Wait
+from hprofiler.model import Outcome, Status
 from hprofiler.model.dump import Dump, DumpedHost
 from hprofiler.runfolder.dumps import DumpFolder
 
@@ -16,6 +17,9 @@ IDLE = "idle"
 # Executor task launch worker for task 3.0 in stage 14.0 (TID 99), or for task 99.
 _TASK = re.compile(r"Executor task launch worker for task (?:\d+\.\d+ in stage (\d+\.\d+)|\d+)")
 _HEAD = re.compile(r"\[.*\]")
+# The kind of a text that the kernel's account was made to.
+_NATIVE = "native"
+_CUT = "dump-cut"
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class Reading:
     def __init__(self) -> None:
         self.stacks = ThreadDumps()
         self.unreadable: list[tuple[str, str]] = []
+        self.silent: list[Silent] = []
         self._kinds: dict[int, Kind] = {}
 
     def processes(self, folder: DumpFolder) -> Iterator[Looked]:
@@ -90,7 +95,12 @@ class Reading:
     def _process(self, folder: DumpFolder, host: DumpedHost, dumps: Sequence[Dump]) -> Looked:
         label = dumps[-1].label or dumps[-1].kind
         looked = Looked(ThreadOf(host.name, dumps[-1].pid, label, ""))
-        for dump in dumps:
+        why = _problem(host, dumps[-1].pid)
+        answers = [one for one in dumps if one.kind != _NATIVE or not (why or one.process.is_jvm)]
+        if len(answers) < len(dumps):
+            code, reason, remedy = (why.code, why.reason, why.remedy) if why else ("", "", "")
+            self.silent.append(Silent(looked.process, code, reason, remedy))
+        for dump in answers:
             path = folder.text_path(host.name, dump)
             try:
                 read = self.stacks.read(path)
@@ -103,6 +113,12 @@ class Reading:
                 looked.threads = read[-1]
                 looked.moments.append((dump.time, _moments(read[-1], dump)))
         return looked
+
+
+def _problem(host: DumpedHost, pid: int) -> Outcome | None:
+    """Why a process did not answer, if it did not."""
+    said = (one for one in host.outcomes if one.pid == pid and one.code != _CUT)
+    return next((one for one in said if one.status in (Status.DEGRADED, Status.FAILED)), None)
 
 
 def _moments(threads: Sequence[DumpedThread], dump: Dump) -> dict[Key, Moment]:

@@ -9,9 +9,10 @@ from hprofiler._flamegraph import ThreadDumps
 from hprofiler.analysis.waits import RUNNING, Wait
 from hprofiler.model import Outcome
 
-DEADLOCK, HOLDER, UNMOVED, MOST, DIFFERS, BUSY, NOTHING = (
+DEADLOCK, HOLDER, SILENT, UNMOVED, MOST, DIFFERS, BUSY, NOTHING = (
     "deadlock",
     "holder",
+    "silent",
     "unmoved",
     "most",
     "differs",
@@ -130,6 +131,22 @@ class Still:
 
 
 @dataclass(frozen=True)
+class Silent:
+    """A process that did not answer at some look, and why: the code and the words of its outcome. What the
+    kernel says of its threads is only in its text: what they do for the program is not known."""
+
+    process: ThreadOf
+    code: str
+    reason: str
+    remedy: str
+
+    @property
+    def hangs(self) -> bool:
+        """It is not refused: the process itself stands still."""
+        return self.code in ("process-stopped", "attach-timeout")
+
+
+@dataclass(frozen=True)
 class Odd:
     """A process that is where none of the `others` of its kind is."""
 
@@ -172,6 +189,7 @@ class DumpAnalysis:
     unmoved: Sequence[Still]
     busy: Sequence[Still]
     odd: Sequence[Odd]
+    silent: Sequence[Silent]
     outcomes: Sequence[Outcome]
     unreadable: Sequence[tuple[str, str]]
     stacks: ThreadDumps = field(repr=False, compare=False)

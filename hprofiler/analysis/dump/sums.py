@@ -17,6 +17,7 @@ from hprofiler.analysis.dump.result import (
     HOLDER,
     MOST,
     NOTHING,
+    SILENT,
     UNMOVED,
     Deadlock,
     DumpAnalysis,
@@ -25,6 +26,7 @@ from hprofiler.analysis.dump.result import (
     Holder,
     Most,
     Odd,
+    Silent,
     Still,
     TaskCount,
     ThreadOf,
@@ -86,7 +88,8 @@ def analyse(folder: DumpFolder) -> DumpAnalysis:
     deadlocks.sort(key=lambda one: -len(one.threads) - one.waiting)
     tasks = sum(one.tasks for row in rows for one in row.tasks)
     most = _most(groups, bool(tasks))
-    code = _headline(deadlocks, holders, unmoved, most, tasks, odd, busy)
+    silent = sorted(reading.silent, key=lambda one: not one.hangs)
+    code = _headline(silent, deadlocks, holders, unmoved, most, tasks, odd, busy)
     return DumpAnalysis(
         processes=record.processes,
         dumped=len(processes),
@@ -105,6 +108,7 @@ def analyse(folder: DumpFolder) -> DumpAnalysis:
         unmoved=unmoved,
         busy=busy,
         odd=odd,
+        silent=silent,
         outcomes=[one for host in record.hosts for one in host.outcomes],
         unreadable=reading.unreadable,
         stacks=reading.stacks,
@@ -203,6 +207,7 @@ def _most(groups: Mapping[Kind, _Sum], tasks: bool) -> Most | None:
 
 
 def _headline(
+    silent: Sequence[Silent],
     deadlocks: Sequence[Deadlock],
     holders: Sequence[Holder],
     unmoved: Sequence[Still],
@@ -215,6 +220,8 @@ def _headline(
         return DEADLOCK
     if holders and holders[0].waiting >= _MANY:
         return HOLDER
+    if silent and silent[0].hangs:
+        return SILENT
     stuck = unmoved and unmoved[0].wait.code != RUNNING
     if stuck and (unmoved[0].tasks or (not tasks and not odd)):
         return UNMOVED
@@ -222,4 +229,6 @@ def _headline(
         return MOST
     if odd:
         return DIFFERS
-    return BUSY if busy else NOTHING
+    if busy:
+        return BUSY
+    return SILENT if silent else NOTHING

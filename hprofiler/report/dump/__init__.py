@@ -41,8 +41,8 @@ class DumpReport:
 
     @property
     def empty(self) -> bool:
-        """No process answered."""
-        return not self.analysis.dumped
+        """No process answered, and of none the kernel says something."""
+        return not (self.analysis.dumped or self.analysis.silent)
 
     @property
     def whole(self) -> bool:

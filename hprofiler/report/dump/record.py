@@ -11,7 +11,7 @@ from hprofiler.base.bounded_json import printable_value
 from hprofiler.report.dump.words import findings
 
 _PLAIN = ("processes", "dumped", "hosts", "threads", "idle", "tasks", "looks", "seconds")
-_LISTS = ("deadlocks", "holders", "unmoved", "busy", "odd", "groups", "outcomes")
+_LISTS = ("deadlocks", "holders", "unmoved", "busy", "odd", "silent", "groups", "outcomes")
 
 
 def record_of(found: DumpAnalysis) -> dict[str, object]:

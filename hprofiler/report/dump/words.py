@@ -11,12 +11,14 @@ from hprofiler.analysis.dump import (
     DIFFERS,
     HOLDER,
     MOST,
+    SILENT,
     UNMOVED,
     Deadlock,
     DumpAnalysis,
     Holder,
     Most,
     Odd,
+    Silent,
     Still,
     TaskCount,
     ThreadOf,
@@ -49,6 +51,7 @@ def findings(found: DumpAnalysis) -> list[Said]:
     said: dict[str, list[Said]] = {
         DEADLOCK: [_deadlock(one) for one in found.deadlocks],
         HOLDER: [_holder(one, found.owners) for one in found.holders if one.waiting > 1],
+        SILENT: _silent(found.silent),
         UNMOVED: [_unmoved(one) for one in found.unmoved if one.wait.code != "running"],
         MOST: [_most(found, found.most)] if found.most else [],
         DIFFERS: [_odd(one) for one in found.odd],
@@ -56,7 +59,12 @@ def findings(found: DumpAnalysis) -> list[Said]:
     }
     first = found.headline.code
     headline = said.get(first) or [_nothing(found)]
-    others = [one for code in (DEADLOCK, HOLDER, UNMOVED, DIFFERS) if code != first for one in said[code][:1]]
+    others = [
+        one
+        for code in (DEADLOCK, HOLDER, SILENT, UNMOVED, DIFFERS)
+        if code != first
+        for one in said[code][:1]
+    ]
     return [*headline[:_MOST_SAID], *others]
 
 
@@ -116,6 +124,20 @@ def _holder(one: Holder, owners: bool) -> Said:
     if not one.wait.method:
         return Said(f"{does}{where(one.wait)}")
     return Said(f"{does}{one.wait.doing.says} ", one.wait.method)
+
+
+def _silent(silent: Sequence[Silent]) -> list[Said]:
+    """One sentence for each code."""
+    said = []
+    for code in dict.fromkeys(one.code for one in silent):
+        alike = [one for one in silent if one.code == code]
+        first = alike[0]
+        who = process_in_words(first.process)
+        if len(alike) > 1:
+            who = f"{counted(len(alike), 'processes')}, such as {who},"
+        why = "; ".join(filter(None, (first.reason, first.remedy)))
+        said.append(Said(printable(f"{who} did not answer" + (f": {why}" if why else ""))))
+    return said
 
 
 def _unmoved(one: Still) -> Said:
