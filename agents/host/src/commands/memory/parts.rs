@@ -9,6 +9,8 @@ use crate::wire::memory::{Amount, FileMemory, Part};
 
 /// glibc maps its arenas in areas of this size, which begin at a multiple of it.
 const ARENA: u64 = 64 << 20;
+/// What is as large is not in an arena, so that less may be left of a full area.
+const LARGE_PIECE: u64 = 128 << 10;
 /// HotSpot protects at most this many pages at the end of a stack, the C library one.
 const GUARD_PAGES: u64 = 4;
 /// Stacks of Java threads are not larger by default.
@@ -136,9 +138,16 @@ fn nameless(pieces: &[Piece], place: usize, known: &Known) -> Part {
     }
 }
 
+/// A large arena has several areas, of which all but one are full.
 pub fn arenas(pieces: &[Piece]) -> usize {
+    let has_room = |place: usize| {
+        let end = pieces[place].mapping.range.end;
+        end.next_multiple_of(ARENA) - end >= LARGE_PIECE
+    };
     let places = 0..pieces.len();
-    places.filter(|&place| is_arena(pieces, place)).count()
+    places
+        .filter(|&place| is_arena(pieces, place) && has_room(place))
+        .count()
 }
 
 /// glibc reserves an area and uses its beginning, with the same flags for both. (The JVM maps what it uses anew.) Newer
@@ -262,6 +271,20 @@ mod tests {
         // Metaspace that is reserved at such a place, and any other mapping.
         assert_eq!(part_of("7f7048000000", "nr"), Part::Anonymous);
         assert_eq!(part_of("7f7048001000", ""), Part::Anonymous);
+    }
+
+    #[test]
+    fn an_arena_of_several_areas_is_one() {
+        let flags = "VmFlags: rd wr mr mw me nr \n";
+        let smaps = format!(
+            "7f450c000000-7f4510000000 rw-p 00000000 00:00 0\nRss: 65536 kB\n{flags}\
+             7f4510000000-7f4513ff1000 rw-p 00000000 00:00 0\nRss: 65476 kB\n{flags}\
+             7f4513ff1000-7f4514000000 ---p 00000000 00:00 0\nRss: 0 kB\n{flags}\
+             7f4518000000-7f4518207000 rw-p 00000000 00:00 0\nRss: 1408 kB\n{flags}\
+             7f4518207000-7f451c000000 ---p 00000000 00:00 0\nRss: 0 kB\n{flags}"
+        );
+        assert_eq!(told(&smaps, &jvm()), [(Part::Malloc, 65536 + 65476 + 1408)]);
+        assert_eq!(arenas(&pieces(smaps.as_bytes()).unwrap()), 1);
     }
 
     #[test]
