@@ -13,8 +13,9 @@ from hprofiler.collect.visit_group import Listener, Reach, VisitGroup, silent
 from hprofiler.model import Host, HostFacts, Outcome, Process, Selector
 from hprofiler.model.memory import MeasuredProcess, Memory
 
-_ASKED = 16
-"""Processes of one request; with a histogram one, so that one JVM of a host stands still at a time."""
+_ASKED = 8
+"""Processes of one request: an agent asks four at a time, and has the time for them even if no JVM answers,
+8 s each. With a histogram it is one, so that one JVM of a host stands still at a time."""
 _ANSWER, _HISTOGRAM = 25.0, 125.0
 """Seconds that an agent takes at most for a request."""
 

@@ -297,6 +297,15 @@ def test_of_many_looks_only_the_last_names_files(measured_by):
     assert [look.resident for _, look in one.looks] == [5, 5, 5]
 
 
+def test_no_more_are_asked_than_there_is_time_for_if_none_answers(measured_by):
+    host = measured_by(
+        "found(*range(1, 10))\nfor some in (range(1, 9), range(9, 10)):\n"
+        "    asked = [one['pid'] for one in read()['processes']]; assert asked == list(some)\n"
+        "    memory(*(amounts(pid, heap=5) for pid in asked))\nread()"
+    )
+    assert len(host.processes) == 9 and not host.outcomes
+
+
 def test_with_a_histogram_jvms_are_asked_one_by_one(measured_by):
     host = measured_by(
         "found(7, 8)\nfor pid in (7, 8):\n    asked = read(); assert asked['heap']\n"
