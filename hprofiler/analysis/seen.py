@@ -93,7 +93,8 @@ class CpuSeen(NamedTuple):
 @dataclass(frozen=True)
 class Seen:
     """`seconds` is the length of the recording. `missed` are processes that lived during it, `others` those
-    that lived before or after. `problem` says why a job's own account is not known."""
+    that lived before or after. `cpu` is None also if only the last seconds were kept, on purpose. `problem`
+    says why a job's own account is not known."""
 
     seconds: float = 0.0
     presences: tuple[Presence, ...] = ()
@@ -150,7 +151,7 @@ def seen(facts: RunFacts) -> Seen:
         tuple(during[:MOST_MISSED]),
         max(0, len(during) - MOST_MISSED),
         len(missed) - len(during),
-        account.cpu,
+        account.cpu if facts.record.last_of is None else None,
         job.problem if job else "",
     )
 

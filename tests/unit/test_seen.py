@@ -170,6 +170,10 @@ def test_by_the_kernel_where_nobody_else_counts() -> None:
     assert unknown.cpu is None
 
 
+def test_what_was_dropped_on_purpose_was_not_missed() -> None:
+    assert seen_of(host("n1", recording(1, 0.0, 30.0, 3.5, age=2000.0)), last_of=2000.0).cpu is None
+
+
 def test_what_was_not_sampled_was_not_seen() -> None:
     """Such as the time in the kernel where only user code may be sampled."""
     half = recording(1, 0.0, 30.0, 7.5)
