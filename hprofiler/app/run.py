@@ -50,9 +50,10 @@ class RunRequest:
     With `joins`, processes that start during the recording join it; with `until_over` it ends with the job,
     after the time of `sampling` at the latest; it waits `wait` seconds for the first process. With a
     `trigger` it begins once its condition is true, which is waited for `patience` seconds. With `keep_last`
-    it begins at once, is over when the condition is true or the user ends it, and only so many of its last
-    seconds are kept. Without `keep_empty`, a run without a recording leaves no run folder. `spark` is where
-    the stages of a Spark application are known; without `slices` samples are not divided by them.
+    it begins at once, is over when the condition is true, after `patience` or when the user ends it, and only
+    so many of its last seconds are kept. Without `keep_empty`, a run without a recording leaves no folder.
+    `spark` is where the stages of a Spark application are known; without `slices` samples are not divided by
+    them.
     """
 
     located: Located
@@ -73,7 +74,7 @@ class RunRequest:
     wait: float = 0.0
     most_hosts: int = 1000
     trigger: Trigger | None = None
-    patience: float = 0.0
+    patience: float = threading.TIMEOUT_MAX
     keep_last: float | None = None
 
     def following(self) -> Following | None:
@@ -135,6 +136,10 @@ def run(request: RunRequest, reach: Reach, listener: Listener, stop: Stop | None
     except NotFired:
         folder.remove()
         raise
+    except KeyboardInterrupt:
+        if not folder.record.hosts:  # between the wait for a condition and the recording
+            folder.remove()
+        raise
     except HprofilerError:
         raise
     except Exception as error:
@@ -172,12 +177,12 @@ def _until_true(
 
     def watch() -> None:
         try:
-            waiting.run(threading.TIMEOUT_MAX)  # until the recording is over, which may wait for a process
+            waiting.run(request.patience)
         finally:
             if waiting.is_lost and not waiting.fired:
                 lost = f"'{trigger}' cannot be watched for any more: {waiting.why_not}"
                 listener(HostProgress("", "stop", f"{lost}; ending the recording"))
-            if waiting.fired or waiting.why_not:
+            if not waiting.is_ended:
                 stop.finish()
 
     worker = threading.Thread(target=watch, name="hprofiler-trigger", daemon=True)
@@ -199,7 +204,8 @@ def _waiting(request: RunRequest, trigger: Trigger, reach: Reach, listener: List
     from hprofiler.app.triggers import Waiting
 
     source = request.spark if isinstance(request.spark, SparkDriver) else request.located.driver
-    return Waiting(trigger, request.located, request.selector, reach, source, request.most_hosts, listener)
+    whom = trigger, request.located, request.selector, reach, source, request.most_hosts
+    return Waiting(*whom, listener, request.until_over)
 
 
 def _run_into(

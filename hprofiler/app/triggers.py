@@ -14,13 +14,13 @@ from hprofiler.app.spark import asking
 from hprofiler.base.background import TooLate, result_within, start
 from hprofiler.base.errors import HprofilerError, NotFired
 from hprofiler.base.text import some
-from hprofiler.collect.following import ASK_SECONDS, Following
+from hprofiler.collect.following import ASK_SECONDS, QUIET_SECONDS, Following
 from hprofiler.collect.stop import Stop, on_interrupt
 from hprofiler.collect.visit_group import HostProgress, Listener, Reach
 from hprofiler.collect.watching import HostReading, watch
 from hprofiler.model import Selector, Status
 from hprofiler.model.measures import duration
-from hprofiler.model.trigger import MOST_VALUE, SECONDS, Fired, Trigger
+from hprofiler.model.trigger import MOST_VALUE, SECONDS, Fired, Trigger, beside
 from hprofiler.resolve import Located, SparkDriver
 from hprofiler.spark.replay.stragglers import FEWEST
 from hprofiler.spark.rest.running import ActiveStage, LongTask, Running
@@ -40,8 +40,9 @@ _Recent = dict[tuple[int, int], list[tuple[float, float]]]
 class Waiting:
     """Watches a target until `fired` is what made the trigger's condition true, or `stop` ends it.
 
-    `listener` hears what is known now (stage `trigger`), and of hosts that cannot be watched, on several
-    threads. `why_not` is why it cannot be known any more; `is_lost`: because no host can be watched.
+    With `until_over` it also ends when all processes of fixed hosts have. `listener` hears what is known now
+    (stage `trigger`), and of hosts that cannot be watched, on several threads. `why_not` is why it cannot be
+    known any more; `is_lost`: because no host can be watched.
     """
 
     def __init__(
@@ -53,13 +54,14 @@ class Waiting:
         driver: SparkDriver | None,
         most_hosts: int,
         listener: Listener,
+        until_over: bool = False,
     ) -> None:
         self.fired: Fired | None = None
         self.why_not = ""
         self.is_lost = False
         self.stop = Stop()
         self._began = time.monotonic()
-        self._is_ended = False
+        self.is_ended = False
         self._trigger = trigger
         self._located = located
         self._selector = selector
@@ -67,6 +69,8 @@ class Waiting:
         self._driver = driver
         self._most_hosts = most_hosts
         self._listener = listener
+        self._until_quiet = until_over and located.look is None
+        self._last_there = 0.0
         self._shown = ""
         self._recent: dict[str, _Recent] = {}
         self._most: dict[str, float | None] = {}
@@ -84,7 +88,7 @@ class Waiting:
 
     def end(self) -> None:
         """Wait no longer. From any thread."""
-        self._is_ended = True
+        self.is_ended = True
         self.stop.finish()
 
     def the_fired(self) -> Fired:
@@ -103,8 +107,9 @@ class Waiting:
         self._listener(HostProgress("", "trigger", text))
 
     def _fire(self, value: float, host: str = "", **where: Any) -> None:
-        value = round(min(value, MOST_VALUE), 3)  # hosts and drivers may say anything
-        self.fired = self.fired or Fired(str(self._trigger), time.time(), value, host, **where)
+        trigger, value = self._trigger, round(min(value, MOST_VALUE), 6)  # hosts and drivers may say anything
+        about = str(trigger), trigger.kind, trigger.limit
+        self.fired = self.fired or Fired(*about, time.time(), value, host, **where)
         self.stop.finish()
 
     # What hosts say
@@ -124,7 +129,7 @@ class Waiting:
             located.hosts, self._selector, self._reach, self._read, listen, self.stop, following=following
         )
         failed = [one for host in found for one in host.outcomes if one.status is Status.FAILED]
-        if timer.is_alive() and not self._is_ended:
+        if timer.is_alive() and not self.is_ended:
             failures = [f"{one.where}: {one.reason}" for one in failed]
             self.is_lost = len(failed) >= len(found)
             self.why_not = some(failures, 1, "failures") if self.is_lost else "the job is over"
@@ -155,9 +160,15 @@ class Waiting:
                 self._fire(mean, host, pid=process.pid, process=process.label)
         self._recent[host], self._most[host] = now, most
         highest = max((one for one in tuple(self._most.values()) if one is not None), default=None)
+        if any(tuple(self._recent.values())):
+            self._last_there = time.monotonic()
+        elif self._until_quiet and 0 < self._last_there < time.monotonic() - QUIET_SECONDS:
+            self.stop.finish()
         unit, digits = (" %", 0) if trigger.kind == "gc" else ("", 1)
         unknown = f"{trigger.kind} unknown" if any(tuple(self._recent.values())) else "no process matches"
-        value = unknown if highest is None else f"{trigger.kind} {highest:.{digits}f}{unit}"
+        value = (
+            unknown if highest is None else f"{trigger.kind} {beside(highest, trigger.limit, digits)}{unit}"
+        )
         self._show(f"{value}, waiting for > {trigger.limit:g}{unit}")
 
     # What the driver says
@@ -209,9 +220,8 @@ class Waiting:
             stage = longest.stage
             where = {"stage": stage.id, "attempt": stage.attempt, "task": longest.task}
             self._fire(longest.times, longest.host, **where)
-        took = (
-            f"the slowest task has taken {duration(longest.task.seconds)}, {longest.times:.1f} x its median"
-        )
+        times = beside(longest.times, limit, 1)
+        took = f"the slowest task has taken {duration(longest.task.seconds)}, {times} x its median"
         self._show(f"{took}; waiting for > {limit:g} x")
 
     def _is_over(self) -> bool:

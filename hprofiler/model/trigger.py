@@ -12,6 +12,7 @@ from hprofiler.model.recording import Count, Seconds
 
 Kind = Literal["stage", "task", "gc", "cpu"]
 MOST_VALUE = 1e12
+_MOST_DIGITS = 6
 SECONDS = 5.0
 """Shares of time and cores are those of the last seconds."""
 CONDITIONS = "'stage 14', 'task > 3 x median', 'gc > 20%' or 'cpu > 3'"
@@ -63,6 +64,13 @@ class Trigger:
         return self.kind in ("stage", "task")
 
 
+def beside(value: float, limit: float, digits: int) -> str:
+    """A value with at least so many digits, and enough to see on which side of the limit it is."""
+    shown = (f"{value:.{more}f}" for more in range(digits, _MOST_DIGITS))
+    true = (one for one in shown if (float(one) > limit) == (value > limit))
+    return next(true, f"{value:.{_MOST_DIGITS}f}")
+
+
 @dataclass(frozen=True)
 class SparkTask:
     """A running task: how many seconds it has taken, and the median of its stage's finished tasks."""
@@ -76,13 +84,16 @@ class SparkTask:
 
 @dataclass(frozen=True)
 class Fired:
-    """What made a condition true: when (seconds since 1970), and what its `value` was.
+    """What made a condition true: when (seconds since 1970), and what its `value` was, which is beyond the
+    `limit`.
 
     Of a process that is its host, pid and label; of Spark the stage, its attempt and its task, whose host is
     known by the driver's name for it.
     """
 
     condition: _Text
+    kind: Kind
+    limit: Annotated[float, Meta(ge=0, le=MOST_VALUE)]
     time: Seconds
     value: Annotated[float, Meta(ge=0, le=MOST_VALUE)]
     host: _Text = ""

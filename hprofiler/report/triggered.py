@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from hprofiler.model.measures import duration
-from hprofiler.model.trigger import Fired
+from hprofiler.model.trigger import Fired, beside
 from hprofiler.runfolder import RunRecord
 from hprofiler.spark.windows import stage_name
 
@@ -18,11 +18,12 @@ def fired_text(fired: Fired) -> str:
         where = f"executor {task.executor} on {fired.host}"
         return (
             f"{condition}: task {task.id} (index {task.index}) of {stage} had run {duration(task.seconds)} "
-            f"in {where}, {fired.value:.1f} times the median of {duration(task.median)}"
+            f"in {where}, {beside(fired.value, fired.limit, 1)} times the median of {duration(task.median)}"
         )
     if fired.stage is not None:
         return f"{condition}: {stage_name(fired.stage, fired.attempt)} was active"
-    amount = f"{fired.value:.0f} %" if condition.startswith("gc") else f"{fired.value:.1f} cores"
+    digits, unit = (0, "%") if fired.kind == "gc" else (1, "cores")
+    amount = f"{beside(fired.value, fired.limit, digits)} {unit}"
     return f"{condition}: {amount} in {fired.process} (pid {fired.pid}) on {fired.host}"
 
 

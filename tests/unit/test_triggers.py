@@ -25,6 +25,7 @@ from hprofiler.model import (
     HostRecord,
     Outcome,
     Pauses,
+    Present,
     Process,
     Recording,
     Samples,
@@ -32,7 +33,7 @@ from hprofiler.model import (
     Target,
 )
 from hprofiler.model.metrics import Metrics, Series
-from hprofiler.model.trigger import Trigger
+from hprofiler.model.trigger import Fired, Trigger
 from hprofiler.report.triggered import fired_text, triggered_text
 from hprofiler.resolve import Located, SparkDriver
 from hprofiler.runfolder import RunFolder, window
@@ -81,6 +82,22 @@ def test_what_is_no_condition_is_told_with_those_that_are(text: str) -> None:
 def test_conditions_without_sense(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Trigger.of(text)
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "shown"),
+    [
+        ("cpu > 0.3", 0.33, "0.33 cores"),
+        ("cpu > 0.3", 0.3004, "0.3004 cores"),
+        ("cpu > 3", 3.52, "3.5 cores"),
+        ("gc > 20%", 20.4, "20.4 %"),
+        ("gc > 20%", 31.2, "31 %"),
+    ],
+)
+def test_a_value_is_seen_to_be_beyond_the_limit(condition: str, value: float, shown: str) -> None:
+    trigger = Trigger.of(condition)
+    fired = Fired(condition, trigger.kind, trigger.limit, 0.0, value, "n3", 7, "M")
+    assert fired_text(fired) == f"{condition}: {shown} in M (pid 7) on n3"
 
 
 # What hosts say
@@ -138,9 +155,7 @@ def test_a_run_begins_when_a_process_has_used_so_many_cores(fleet: MakeFleet, tm
         "M",
     )
     assert 2 < fired.value <= 3 and result.coverage.processes.recorded == 2
-    assert triggered_text(record).startswith(
-        f"recorded since cpu > 2: {fired.value:.1f} cores in M (pid 8) on one, at "
-    )
+    assert triggered_text(record).startswith(f"recorded since {fired_text(fired)}, at ")
     assert "recorded since cpu" in (tmp_path / "run" / "report.html").read_text()
     values = [one.detail for one in shown if one.stage == "trigger"]
     assert values[0].startswith("cpu 0.") and "cpu 0.5, waiting for > 2" in values
@@ -179,6 +194,44 @@ def test_a_recording_whose_condition_was_never_true_is_not_kept(fleet: MakeFleet
     hosts = fleet(one=BOTH)
     with pytest.raises(NotFired, match="was not true: it was waited for"):
         hosts.run(tmp_path / "run", trigger=Trigger.of("cpu > 50"), keep_last=60.0)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_wait_for_a_condition_ends_a_recording_too(fleet: MakeFleet, tmp_path: Path) -> None:
+    """It would last for a minute, and is asked to end after a second."""
+    hosts = fleet(one=BOTH.replace("recording(7, 8)", "recording(7, 8); read()"))
+    hosts.sampling = replace(hosts.sampling, duration=60.0)
+    with pytest.raises(NotFired, match="was not true: it was waited for"):
+        hosts.run(tmp_path / "run", trigger=Trigger.of("cpu > 50"), keep_last=20.0, patience=1.0)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("until_over", [True, False])
+def test_the_wait_ends_with_the_job(
+    fleet: MakeFleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until_over: bool
+) -> None:
+    """Its processes have ended at the second search. If not the job is waited for, others may come."""
+    monkeypatch.setattr("hprofiler.app.triggers.QUIET_SECONDS", 0.2)
+    hosts = fleet(one=WATCHED.replace("[process(7), process(8)]", "[]"))
+    why = "the job is over" if until_over else "it was waited for 2"
+    with pytest.raises(NotFired, match=why):
+        hosts.run(tmp_path / "run", trigger=Trigger.of("cpu > 50"), patience=2.0, until_over=until_over)
+
+
+def test_ctrl_c_before_the_recording_leaves_nothing(
+    fleet: MakeFleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the target is asked again what it has."""
+
+    def look() -> Present:
+        os.kill(os.getpid(), signal.SIGINT)
+        return Present([])
+
+    hosts = fleet(one=WATCHED)
+    monkeypatch.setattr("hprofiler.collect.following.Follower._ask", lambda self: None)
+    request = hosts.request(tmp_path / "run", located=hosts.located(look=look), patience=60.0)
+    with pytest.raises(KeyboardInterrupt):
+        run(replace(request, trigger=Trigger.of("cpu > 2")), hosts.reach, hosts.listener)
     assert not (tmp_path / "run").exists()
 
 
@@ -504,6 +557,22 @@ def test_metrics_since_a_moment() -> None:
 def test_what_has_no_last_seconds_is_refused(words: list[str], why: str) -> None:
     with pytest.raises(HprofilerError, match=why):
         chosen.sampling(parse(["-j", "x", "--keep-last", "60", *words]))
+
+
+@pytest.mark.parametrize(
+    ("words", "note", "patience"),
+    [
+        ([], "until 'cpu > 3' or Ctrl-C, for at most 4.0 h", threading.TIMEOUT_MAX),
+        (["--wait", "60"], "waiting for the first process, and until 'cpu > 3', for at most 60 s", 60.0),
+    ],
+)
+def test_how_long_a_condition_is_waited_for_beside_a_recording(
+    words: list[str], note: str, patience: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = parse(["-j", "x", "--when", "cpu > 3", "--keep-last", "60", *words])
+    chosen.print_limits(options)
+    assert note in capsys.readouterr().err
+    assert chosen.joining(options, ANY)["patience"] == patience
 
 
 def test_how_long_is_recorded_at_most() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import threading
 import time
 from dataclasses import replace
 from datetime import datetime
@@ -160,7 +161,7 @@ def joining(options: argparse.Namespace, selector: Selector) -> dict[str, Any]:
         "wait": 0.0 if waits_for_it else wait,
         "most_hosts": getattr(options, "max_hosts", MOST_HOSTS),
         "trigger": trigger,
-        "patience": wait or WAIT,
+        "patience": wait or (WAIT if waits_for_it else threading.TIMEOUT_MAX),
         "keep_last": keep_last,
     }
 
@@ -198,14 +199,17 @@ def print_cautions(sampling: Sampling) -> None:
 def print_limits(options: argparse.Namespace) -> None:
     """Print on stderr how long a run may take whose end is not its time."""
     wait, last = getattr(options, "wait", 0.0), getattr(options, "keep_last", None)
-    if last is None and (trigger := getattr(options, "when", None)):
+    trigger: Trigger | None = getattr(options, "when", None)
+    if last is None and trigger:
         limit = f"for at most {duration(wait or WAIT)} (--wait TIME sets another limit)"
         print(f"note: recording when '{trigger}' is true; waiting {limit}", file=sys.stderr)
     elif wait:
-        print(f"note: waiting for the first process for at most {duration(wait)}", file=sys.stderr)
+        what = f"the first process, and until '{trigger}'," if trigger else "the first process"
+        print(f"note: waiting for {what} for at most {duration(wait)}", file=sys.stderr)
     if last is not None:
         limit = f"for at most {duration(options.duration)} (-t TIME sets another limit)"
-        print(f"note: keeping the last {duration(last)}: until Ctrl-C, {limit}", file=sys.stderr)
+        until = f"until '{trigger}' or Ctrl-C" if trigger else "until Ctrl-C"
+        print(f"note: keeping the last {duration(last)}: {until}, {limit}", file=sys.stderr)
     elif getattr(options, "until_job", False):
         limit = f"for at most {duration(options.duration)} (-t job:TIME sets another limit)"
         print(f"note: recording until the job ends, {limit}", file=sys.stderr)
