@@ -14,6 +14,8 @@ KINDS = dict(DOING_KINDS)
 """What kinds of waiting are called, by code. The first is that of threads that run."""
 SLEEP = "sleep"
 """The code of a wait."""
+IDLE = "idle"
+"""The code of threads that wait for work."""
 RUNNING, OTHER_WAITS = "running", "other"
 """Threads without a wait that is known run, but for those that are recorded only while they wait."""
 

@@ -27,7 +27,9 @@ TASK = (
 
 @dataclass(frozen=True)
 class Thread:
-    """A thread of a text; `held` and `wanted` are numbers of monitors, `blocker` is what it is parked for."""
+    """A thread of a text; `held` and `wanted` are numbers of monitors, `blocker` is what it is parked for.
+
+    `cpu` is its CPU time so far in milliseconds, as JVMs say it since 11."""
 
     name: str
     frames: Sequence[str]
@@ -36,6 +38,7 @@ class Thread:
     wanted: int = 0
     number: int = 0
     blocker: str = ""
+    cpu: str = ""
 
 
 def task(index: int, frames: Sequence[str], stage: str = "14.0", **more: object) -> Thread:
@@ -51,7 +54,8 @@ def text(threads: Iterable[Thread]) -> bytes:
     lines = ["2026-11-29 12:00:00", "Full thread dump OpenJDK 64-Bit Server VM (17.0.15+6 mixed mode):", ""]
     for place, one in enumerate(threads, 1):
         number = one.number or place
-        lines.append(f'"{one.name}" #{place} prio=5 os_prio=0 tid=0x{place:x} nid=0x{number:x} x')
+        cpu = f"cpu={one.cpu}ms " if one.cpu else ""
+        lines.append(f'"{one.name}" #{place} prio=5 os_prio=0 {cpu}tid=0x{place:x} nid=0x{number:x} x')
         lines.append(f"   java.lang.Thread.State: {one.state}")
         for depth, frame in enumerate(one.frames):
             lines.append(f"\tat {frame}")

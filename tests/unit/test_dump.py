@@ -140,6 +140,59 @@ def test_what_did_not_move_is_told_from_a_busy_loop(tmp_path: Path) -> None:
     assert found.headline.code == UNMOVED
 
 
+NAP = ("java.lang.Thread.sleep(Native Method)", "com.acme.T.nap(T.java:1)")
+LATCH = (
+    *PARK,
+    "java.util.concurrent.CountDownLatch.await(CountDownLatch.java:230)",
+    "com.acme.T.end(T.java:2)",
+)
+READ = ("sun.nio.ch.SocketDispatcher.read0(Native Method)", "com.acme.T.read(T.java:3)")
+
+
+@pytest.mark.parametrize(
+    ("frames", "name"), [(NAP, "main"), (LATCH, "main"), (LATCH, "Driver"), (NAP, "timer")]
+)
+def test_what_rests_loses_against_what_burns_or_is_stuck(
+    tmp_path: Path, frames: tuple[str, ...], name: str
+) -> None:
+    rests = Thread(name, frames, "TIMED_WAITING", number=1)
+    spin = Thread("burner", ("com.acme.T.spin(T.java:4)",), number=2)
+    cpu = {"app": [{1: 1.0, 2: 1.0, 3: 1.0}, {1: 1.0, 2: 2.9, 3: 1.0}]}
+    made = folder(tmp_path / "burns", {"app": [[rests, spin]] * 2}, cpu)
+    assert analyse(made).headline.code == BUSY
+    headline, other, *_ = make_dump_report(made.path).text.splitlines()
+    assert headline == (
+        "1 thread of app on n1 (pid 100) used 95% of a processor for 2.0 s, running in com.acme.T.spin"
+    )
+    assert other.startswith("  1 thread of app on n1 (pid 100) did not move for 2.0 s, ")
+    stuck = Thread("reader", READ, number=3)
+    found = analyse(folder(tmp_path / "stuck", {"app": [[rests, stuck]] * 2}, cpu))
+    assert [one.first.name for one in found.unmoved] == ["reader", name]
+    found = analyse(folder(tmp_path / "all", {"app": [[rests, spin, stuck]] * 2}, cpu))
+    assert (found.headline.code, found.unmoved[0].first.name) == (UNMOVED, "reader")
+
+
+@pytest.mark.parametrize(
+    ("state", "used", "sure"),
+    [
+        ("TIMED_WAITING", ("0.10", "0.10"), True),
+        ("TIMED_WAITING", ("0.10", "0.12"), False),
+        ("TIMED_WAITING", ("", ""), False),
+        ("BLOCKED", ("0.10", "0.12"), True),
+    ],
+)
+def test_who_ran_in_between_may_have_moved(
+    tmp_path: Path, state: str, used: tuple[str, str], sure: bool
+) -> None:
+    looks = [[Thread("worker", NAP, state, cpu=cpu)] for cpu in used]
+    made = folder(tmp_path / "d", {"app": looks})
+    [still] = analyse(made).unmoved
+    assert still.sure is sure
+    text = make_dump_report(made.path).text
+    assert ("did not move for 2.0 s" in text) is sure
+    assert ("may have moved in 2.0 s, but all looks found it in one place" in text) is not sure
+
+
 def test_only_a_busy_loop_is_no_hang(tmp_path: Path) -> None:
     spin = Thread("main", ("com.acme.Job.spin(Job.java:1)",), number=7)
     found = analyse(folder(tmp_path / "d", {"app": [[spin], [spin]]}, {"app": [{7: 0.0}, {7: 2.0}]}))

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 
 from hprofiler._flamegraph import DumpedThread, ThreadDumps
 from hprofiler.analysis.dump.result import Silent, ThreadOf
-from hprofiler.analysis.waits import Wait
+from hprofiler.analysis.waits import IDLE, Wait
 from hprofiler.model import Outcome, Status
 from hprofiler.model.dump import Dump, DumpedHost
 from hprofiler.runfolder.dumps import DumpFolder
 
-IDLE = "idle"
 # Executor task launch worker for task 3.0 in stage 14.0 (TID 99), or for task 99.
 _TASK = re.compile(r"Executor task launch worker for task (?:\d+\.\d+ in stage (\d+\.\d+)|\d+)")
 _HEAD = re.compile(r"\[.*\]")
@@ -36,14 +35,18 @@ class Kind:
 
 @dataclass(frozen=True)
 class Moment:
-    """A thread at one look: the number of its stack, its state and its CPU seconds so far."""
+    """A thread at one look: the number of its stack, its state and its CPU seconds so far.
+
+    `exact` are CPU seconds as a JVM says them, in millionths; the kernel's have steps of a hundredth.
+    """
 
     stack: int
     state: str
     cpu: float | None
+    exact: float | None
 
 
-Key = tuple[int | None, str]
+Key = tuple[int | None, str, int | None]
 
 
 @dataclass
@@ -125,13 +128,15 @@ def _moments(threads: Sequence[DumpedThread], dump: Dump) -> dict[Key, Moment]:
     found = {}
     for one in threads:
         cpu = one.cpu if one.number is None else dump.cpu.get(one.number, one.cpu)
-        found[key_of(one)] = Moment(one.stack, one.state, cpu)
+        found[key_of(one)] = Moment(one.stack, one.state, cpu, one.cpu)
     return found
 
 
 def key_of(thread: DumpedThread) -> Key:
     """What tells a thread from the others of its process, at all looks."""
-    return (thread.number if thread.number is not None else thread.java_number, thread.name)
+    number = thread.number if thread.number is not None else thread.java_number
+    # A virtual thread has the number and the name of its carrier.
+    return (number, thread.name, thread.java_number if thread.virtual_ else None)
 
 
 def stage_of(name: str) -> str | None:

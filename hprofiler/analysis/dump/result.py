@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hprofiler._flamegraph import ThreadDumps
-from hprofiler.analysis.waits import RUNNING, Wait
+from hprofiler.analysis.waits import IDLE, RUNNING, Wait
 from hprofiler.model import Outcome
 
 DEADLOCK, HOLDER, SILENT, UNMOVED, MOST, DIFFERS, BUSY, NOTHING = (
@@ -118,7 +118,8 @@ class Deadlock:
 class Still:
     """Threads that do the same, and whose stacks were the same at all looks, `seconds` long; and the CPU
     seconds that they used meanwhile, None if these are not known. Busy threads used more than a tenth of the
-    time, moved or not. `frames` are those of the first."""
+    time, moved or not. `frames` are those of the first. `sure`: no thread used any, so none moved. Those that
+    `rest` sleep, or are the main threads of programs that wait for others: in most jobs there are some."""
 
     wait: Wait
     frames: tuple[str, ...]
@@ -128,6 +129,13 @@ class Still:
     seconds: float
     cpu_seconds: float | None
     first: ThreadOf
+    sure: bool
+    rest: bool
+
+    @property
+    def of_program(self) -> bool:
+        """Not of the JVM's own threads, or of pools that work now and then."""
+        return bool(self.frames) and self.wait.code != IDLE
 
 
 @dataclass(frozen=True)

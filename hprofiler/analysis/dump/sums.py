@@ -222,13 +222,14 @@ def _headline(
         return HOLDER
     if silent and silent[0].hangs:
         return SILENT
-    stuck = unmoved and unmoved[0].wait.code != RUNNING
-    if stuck and (unmoved[0].tasks or (not tasks and not odd)):
-        return UNMOVED
+    burns = any(one.of_program for one in busy)
+    stuck = next((one for one in unmoved if one.wait.code != RUNNING), None)
+    if stuck and (stuck.tasks or (not tasks and not odd)):
+        return BUSY if stuck.rest and burns else UNMOVED
     if most and (tasks or not odd):
         return MOST
     if odd:
         return DIFFERS
-    if busy:
+    if burns:
         return BUSY
     return SILENT if silent else NOTHING

@@ -48,10 +48,13 @@ def parts_of(found: DumpAnalysis) -> list[Part]:
     """The parts of the answer below its headline; those with nothing in them are left out."""
     working = [one for one in found.groups if not one.idle]
     idle = [one for one in found.groups if one.idle]
+    sure = [one for one in found.unmoved if one.sure]
+    unsure = [one for one in found.unmoved if not one.sure]
     parts = [
         *(_deadlock(one) for one in found.deadlocks[:_LINES]),
         _part("locks that others wait for", _holders(found.holders)),
-        _part("threads that did not move", _still("unmoved", found.unmoved), _how_long(found)),
+        _part("threads that did not move", _still("unmoved", sure), _how_long(found)),
+        _part("threads that may have moved", _still("unsure", unsure), _unsure(found)),
         _part("busy threads", _still("busy", found.busy), "They used more than a tenth of a processor."),
         _part("what threads do", _groups("groups", working)),
         _part("idle threads", _groups("idle", idle, only="page")),
@@ -91,6 +94,11 @@ def _part(title: str, table: Table | None, about: str = "") -> Part:
 
 def _how_long(found: DumpAnalysis) -> str:
     return f"The same at {found.looks} looks in {found.seconds:.1f} s." if found.looks > 1 else ""
+
+
+def _unsure(found: DumpAnalysis) -> str:
+    why = "They ran in between, or it is not known whether they did."
+    return f"{_how_long(found)} {why}" if found.looks > 1 else ""
 
 
 def _groups(name: str, groups: Sequence[Group], only: str = "") -> Table:

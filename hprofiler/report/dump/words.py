@@ -55,13 +55,13 @@ def findings(found: DumpAnalysis) -> list[Said]:
         UNMOVED: [_unmoved(one) for one in found.unmoved if one.wait.code != "running"],
         MOST: [_most(found, found.most)] if found.most else [],
         DIFFERS: [_odd(one) for one in found.odd],
-        BUSY: [_busy(one) for one in found.busy],
+        BUSY: [_busy(one) for one in found.busy if one.of_program],
     }
     first = found.headline.code
     headline = said.get(first) or [_nothing(found)]
     others = [
         one
-        for code in (DEADLOCK, HOLDER, SILENT, UNMOVED, DIFFERS)
+        for code in (DEADLOCK, HOLDER, SILENT, UNMOVED, DIFFERS, BUSY)
         if code != first
         for one in said[code][:1]
     ]
@@ -145,8 +145,11 @@ def _unmoved(one: Still) -> Said:
     of = "" if one.tasks else f" of {counted(one.processes, 'processes')}"
     if one.processes == 1:
         of = f" of {process_in_words(one.first)}"
-    begin = f"{what}{of} did not move for {_seconds(one.seconds)}, {one.wait.doing.spent} "
-    return Said(begin, one.wait.method)
+    them = "them" if (one.tasks or one.threads) > 1 else "it"
+    did = f"did not move for {_seconds(one.seconds)}"
+    if not one.sure:
+        did = f"may have moved in {_seconds(one.seconds)}, but all looks found {them} in one place"
+    return Said(f"{what}{of} {did}, {one.wait.doing.spent} ", one.wait.method)
 
 
 def _most(found: DumpAnalysis, one: Most) -> Said:
@@ -171,9 +174,11 @@ def _odd(one: Odd) -> Said:
 
 
 def _busy(one: Still) -> Said:
-    used = _seconds(one.cpu_seconds or 0.0)
-    begin = f"No thread hangs: {counted(one.threads, 'threads')} used {used} of CPU time"
-    return Said(f"{begin} in {_seconds(one.seconds)}, {one.wait.doing.spent} ", one.wait.method)
+    used = one.cpu_seconds or 0.0
+    of = process_in_words(one.first) if one.processes == 1 else counted(one.processes, "processes")
+    share = f"{used / one.seconds:.0%} of a processor" if one.seconds else _seconds(used)
+    begin = f"{counted(one.threads, 'threads')} of {of} used {share} for {_seconds(one.seconds)}"
+    return Said(f"{begin}, {one.wait.doing.spent} ", one.wait.method)
 
 
 def _nothing(found: DumpAnalysis) -> Said:
