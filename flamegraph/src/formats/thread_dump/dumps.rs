@@ -308,3 +308,42 @@ impl ThreadDump {
         self.owners = threads().map(owner).collect();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As JDK 25 prints it: the header of a carrier has its number only in brackets.
+    const CARRIER: &str = r#"Full thread dump OpenJDK 64-Bit Server VM (25.0.3+9-LTS mixed mode, sharing):
+
+"ForkJoinPool-1-worker-1" #23 [8507] daemon prio=5 os_prio=0 cpu=1500.00ms elapsed=350.14s tid=0x00007fbd340c7170  [0x00007fbd389ee000]
+   Carrying virtual thread #22
+	at jdk.internal.vm.Continuation.run(java.base@25.0.3/Continuation.java:248)
+   Mounted virtual thread #22
+	at V.burn(V.java:5)
+
+"VirtualThread-unblocker" #25 [8509] daemon prio=5 os_prio=0 cpu=0.10ms elapsed=350.12s tid=0x00007fbd340c9170 nid=8509 runnable  [0x00007fbd388ee000]
+   java.lang.Thread.State: RUNNABLE
+	at java.lang.VirtualThread.takeVirtualThreadListToUnblock(java.base@25.0.3/Native Method)
+	at java.lang.VirtualThread.unblockVirtualThreads(java.base@25.0.3/VirtualThread.java:1580)
+"#;
+
+    #[test]
+    fn a_mounted_virtual_thread_is_what_its_carrier_does() {
+        let mut dumps = ThreadDumps::default();
+        let read = dumps.read(CARRIER.as_bytes()).unwrap();
+        let [carrier, unblocker] = &read[0].threads[..] else {
+            panic!("{} threads", read[0].threads.len());
+        };
+        let thread = &carrier.thread;
+        assert_eq!(
+            (&*thread.name, thread.number, thread.java_number, thread.cpu),
+            ("ForkJoinPool-1-worker-1", Some(8507), Some(22), Some(1.5))
+        );
+        let group = dumps.group(carrier.group).unwrap();
+        assert!(thread.is_virtual);
+        assert_eq!(group.frames, ["V.burn"]);
+        let group = dumps.group(unblocker.group).unwrap();
+        assert_eq!(DOING[usize::from(group.waiter.does)].0, "idle");
+    }
+}

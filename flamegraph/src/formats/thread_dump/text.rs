@@ -180,14 +180,11 @@ impl<'s, S: Sink> Reader<'s, S> {
         {
             self.owned = true;
         } else if let Some(number) = text.strip_prefix("Mounted virtual thread #") {
-            let carrier = self.thread.number;
-            return self.begin(Thread {
-                number: carrier,
-                java_number: number.parse().ok(),
-                is_virtual: true,
-                state: "RUNNABLE",
-                ..Thread::default()
-            });
+            // It is what its carrier does: the carrier's own frames only call it.
+            self.thread.is_virtual = true;
+            self.thread.java_number = number.parse().ok();
+            self.thread.state = "RUNNABLE";
+            self.thread.places.clear();
         } else if self.deadlock.is_some() {
             return self.deadlock_line(&text);
         } else if self.open && self.thread.unmarked && text.ends_with(')') {
@@ -241,6 +238,13 @@ impl<'s, S: Sink> Reader<'s, S> {
             }
         });
         if self.thread.waits.is_none() {
+            if let (Some((how, _)), true) = (&wait, self.thread.is_virtual) {
+                // A text has no state of a virtual thread that waits on its carrier.
+                self.thread.state = match how {
+                    WaitsFor::Monitor => "BLOCKED",
+                    _ => "WAITING",
+                };
+            }
             self.thread.waits = wait;
         }
         Ok(())
@@ -353,12 +357,16 @@ fn add_attributes(text: &str, thread: &mut Thread) -> bool {
                 return true;
             }
             _ if is_number(word, '#') => thread.java_number = word[1..].parse().ok(),
-            _ if some && word.starts_with('[') => {}
+            // Since JDK 21 the number is here too, and nowhere else if the thread carries a virtual one.
+            _ if some && word.starts_with('[') => {
+                let number = word[1..].strip_suffix(']').map(str::parse);
+                thread.number = number.and_then(|number| number.ok()).or(thread.number);
+            }
             _ => return false,
         }
         some = true;
     }
-    false
+    thread.number.is_some()
 }
 
 /// What `ThreadInfo` prints behind the number: `BLOCKED on java.lang.Object@1b owned by "other" Id=12`.
