@@ -33,15 +33,7 @@ def host_coverage(facts: RunFacts, host: HostRecord, problems: Sequence[Outcome]
 
 def sampled(facts: RunFacts) -> str:
     """How the event was sampled: "300 Hz for 60 s", "every 512 KiB for 24 of 60 s" where that ended early."""
-    recordings = [one for host in facts.hosts for one in host.recordings]
-    intervals = (one.interval for one in recordings)
-    how = (
-        f"{facts.record.sampling.frequency} Hz"
-        if facts.event == "cpu"
-        else interval_in_words(facts.event, intervals)
-    )
-    longest = max((one.seconds for one in recordings), default=0.0)
-    return f"{how} for {duration_in_words(longest, facts.duration)}".strip()
+    return _sampled(facts, facts.seconds)
 
 
 def times_in_words(facts: RunFacts) -> list[str]:
@@ -68,8 +60,19 @@ def clock_in_words(hosts: Sequence[HostRecord]) -> str:
 
 
 def host_sampled(facts: RunFacts, host: HostRecord) -> str:
-    """The same of one host."""
-    return sampled(_alone(facts, host))
+    """The same of one host, from when its first process was recorded."""
+    ended = max((one.ended for one in host.recordings), default=0.0)
+    joined = min((one.joined for one in host.recordings), default=0.0)
+    return _sampled(_alone(facts, host), ended - joined)
+
+
+def _sampled(facts: RunFacts, seconds: float) -> str:
+    how = (
+        f"{facts.record.sampling.frequency} Hz"
+        if facts.event == "cpu"
+        else interval_in_words(facts.event, (one.interval for one in facts.recordings))
+    )
+    return f"{how} for {duration_in_words(seconds, facts.duration)}".strip()
 
 
 def recorded_for(facts: RunFacts, recording: Recording) -> str:

@@ -130,11 +130,8 @@ class Side:
 
     @property
     def seconds(self) -> float:
-        """How long the longest recording took, which an interrupt may have ended; 0 where unknown."""
-        if self.facts is None:
-            return 0.0
-        recorded = (one.seconds for host in self.facts.hosts for one in host.recordings)
-        return max(recorded, default=0.0) or self.facts.duration
+        """How long was recorded, which an interrupt may have ended; 0 where unknown."""
+        return 0.0 if self.facts is None else self.facts.seconds
 
     @property
     def partial(self) -> str:

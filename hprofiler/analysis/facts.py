@@ -74,6 +74,13 @@ class RunFacts:
     def recordings(self) -> list[Recording]:
         return [one for host in self.hosts for one in host.recordings]
 
+    @property
+    def seconds(self) -> float:
+        """From the start of the run to the end of the last recording: CPU time by it is cores. Processes that
+        follow each other share it. The length of a range; what was asked for where nothing is known."""
+        ended = 0.0 if self.time is not None else max((one.ended for one in self.recordings), default=0.0)
+        return ended or self.duration
+
     @cached_property
     def untrusted(self) -> Mapping[tuple[str, int], Untrusted]:
         """Processes, by host and pid, whose stacks of the event are mostly broken."""

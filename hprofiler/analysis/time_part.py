@@ -58,7 +58,8 @@ def _of_range(folder: RunFolder, start: int, host: HostRecord, time: TimeRange) 
         part = _part(one, path, time.microseconds(start))
         begin, end = recorded_in(one, start, time)
         if end > begin:
-            recordings.append(replace(part, seconds=end - begin))
+            joined = begin - time.begin if one.joined else 0.0
+            recordings.append(replace(part, seconds=end - begin, joined=joined))
     # How long processes were recorded is no more a part of the duration.
     outcomes = [replace(outcome, seconds=None) for outcome in host.outcomes]
     return host.part(recordings, outcomes)

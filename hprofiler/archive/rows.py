@@ -175,7 +175,7 @@ class _Reading:
         row = {
             "run": self._run,
             "started": run.started,
-            "seconds": max(one.seconds for host in record.hosts for one in host.recordings),
+            "seconds": self._facts.seconds,
             "kind": target.kind,
             "target": named,
             "application": run.application,

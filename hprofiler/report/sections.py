@@ -58,7 +58,6 @@ _ORDER = (Status.FAILED, Status.DEGRADED, Status.OK, Status.IDLE)
 def event_of_page(facts: RunFacts) -> PageEvent:
     """What the page says of the event itself; a sample of CPU time is shown in seconds, too."""
     measure = measure_of(facts.event)
-    seconds = max((one.seconds for one in facts.recordings), default=0.0) or facts.duration
     totals = summed(one.totals for one in facts.recordings)
     second = None
     if facts.event == "cpu" and totals.get("samples"):
@@ -67,7 +66,13 @@ def event_of_page(facts: RunFacts) -> PageEvent:
         mixed = 1e9 / facts.record.sampling.frequency if facts.is_mixed else 0.0
         second = (column, unit, mixed or totals.get(column, 0) / totals["samples"])
     return PageEvent(
-        facts.event, measure.title, *measure.column, measure.wider, seconds, second, *ends_of_run(facts.event)
+        facts.event,
+        measure.title,
+        *measure.column,
+        measure.wider,
+        facts.seconds,
+        second,
+        *ends_of_run(facts.event),
     )
 
 

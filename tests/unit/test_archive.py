@@ -169,6 +169,16 @@ def test_what_is_archived_is_what_the_run_says(tmp_path: Path, seed: int):
         assert dict(rows(place, leaves)) == own
 
 
+def test_a_run_is_as_long_as_its_processes_together_that_follow_each_other(tmp_path: Path):
+    folder = make_run(tmp_path / "run", [MadeHost("n1", {7: "main 300", 8: "main 300"})])
+    with changed(folder) as run:
+        first, later = run["hosts"][0]["recordings"]
+        first["seconds"], later["seconds"], later["joined"] = 3.0, 4.0, 11.0
+    added([folder.path], tmp_path / "archive")
+    assert rows(tmp_path / "archive", "SELECT seconds FROM runs") == [(15.0,)]
+    assert rows(tmp_path / "archive", "SELECT seconds FROM processes ORDER BY pid") == [(3.0,), (4.0,)]
+
+
 def test_sums_of_processes_are_those_that_diff_uses(tmp_path: Path):
     run = spark_run(tmp_path / "run").path
     added([run], tmp_path / "archive")

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from hprofiler.analysis.coverage import host_sampled, sampled
 from hprofiler.analysis.facts import read_facts
 from hprofiler.analysis.seen import Seen, seen
 from hprofiler.analysis.spark.findings import judge
+from hprofiler.base.time_range import TimeRange
+from hprofiler.report.sections import event_of_page
 from hprofiler.report.seen import seen_part, seen_record, seen_text
 from hprofiler.spark.application import Application, Executor, Note, Stage, TaskTable
 from hprofiler.spark.replay.schedule import Replay
@@ -193,6 +196,18 @@ def test_mapreduce_is_not_believed_where_it_does_not_say_what_each_task_used() -
 def test_where_all_are_there_all_the_time_there_is_nothing_to_say() -> None:
     found = seen_of(host("n1", recording(1, 0.0, 30.0, 3.5, age=20.0), recording(2, 0.0, 30.0, 5.5)))
     assert not seen_text(found) and not seen_part(found, read_facts(record_of({}))).title
+
+
+def test_processes_that_follow_each_other_share_the_time_of_the_run() -> None:
+    """Five of 4 s each, one after the other, and one on another host."""
+    pids = range(1, 6)
+    one = host("n1", *(recording(pid, 5.0 * (pid - 1), 5.0 * pid - 1, 0.7) for pid in pids), gone=tuple(pids))
+    other = host("n2", recording(7, 8.0, 13.0, 1.0), gone=(7,))
+    facts = read_facts(record_of({"hosts": [one, other], "sampling": {"duration": 24}}))
+    assert facts.seconds == seen(facts).seconds == event_of_page(facts).seconds == 24
+    assert sampled(facts) == "99 Hz for 24 s"
+    assert host_sampled(facts, facts.hosts[1]) == "99 Hz for 5 of 24 s"
+    assert replace(facts, time=TimeRange(3, 9), duration=6.0).seconds == 6
 
 
 def test_what_the_manager_cannot_say() -> None:
