@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hprofiler.analysis.counters import HostCounters, low_ipc, ratios
+from hprofiler.analysis.facts import RunFacts
 from hprofiler.analysis.metrics import HostMetrics, PythonWorkers, Values, python_workers, used_without_eden
 from hprofiler.analysis.noise import SIGMAS
 from hprofiler.base.errors import RunFolderError
@@ -185,7 +186,7 @@ class Machines:
     python: Mapping[tuple[str, int], PythonWorkers] = field(default_factory=dict)
 
 
-def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
+def read_machines(folder: RunFolder, facts: RunFacts) -> Machines:
     """One host's metrics are in memory at a time."""
     figures: dict[str, Mapping[str, Figure]] = {}
     found: list[MetricFinding] = []
@@ -195,7 +196,7 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
     heaps: dict[tuple[str, int], float] = {}
     grown: dict[tuple[str, int], tuple[float, float]] = {}
     python: dict[tuple[str, int], PythonWorkers] = {}
-    for host in hosts:
+    for host in facts.hosts:
         path = folder.metrics_path(host.name)
         if not is_file(path):
             continue
@@ -209,7 +210,8 @@ def read_machines(folder: RunFolder, hosts: Iterable[HostRecord]) -> Machines:
             continue
         figures[host.name] = host_figures(metrics)
         own = {str(one.pid): one.label for one in host.recordings if one.label}
-        found += host_findings(host.name, figures[host.name], metrics.facts, own, job_cpus(metrics))
+        cpus = job_cpus(metrics, host, facts.seconds)
+        found += host_findings(host.name, figures[host.name], metrics.facts, own, cpus)
         labels |= {(host.name, pid): label for pid, label in own.items()}
         for pid in host.recorded:
             used = used_without_eden(metrics, str(pid))
@@ -267,12 +269,24 @@ def _figure(metrics: HostMetrics, of: str, id: str, name: str) -> Figure | None:
     return Figure(mean, max(one for one in column.values if one is not None), column.unit, id)
 
 
-def job_cpus(metrics: HostMetrics) -> float | None:
-    """How many CPUs the recorded processes used on average. None if that was not read."""
+def job_cpus(metrics: HostMetrics, host: HostRecord, seconds: float) -> float | None:
+    """How many CPUs a host's recorded processes used on average. None if that is not known.
+
+    Where some joined or ended it is their CPU time while they were recorded, in a run of so many `seconds`:
+    metrics lack what each used before its first reading, and go on after the last has ended. Of a process
+    whose recording was cut short that is not known.
+    """
+    gone = {one.pid for one in host.outcomes if one.gone}
+    if gone or any(one.joined for one in host.recordings):
+        if {one.pid for one in host.short} - gone:
+            return None
+        used_by: dict[int, float] = {}
+        for one in host.recordings:
+            used_by[one.pid] = max(one.cpu_seconds, used_by.get(one.pid, 0.0))
+        return sum(used_by.values()) / seconds or None
     columns = [metrics.column("process", id, "cpu").values for id in metrics.ids("process")]
     pairs = [pair for values in columns for pair in zip(values, metrics.seconds, strict=True)]
     used = [share * seconds for share, seconds in pairs if share is not None and seconds is not None]
-    # A process that ended early used nothing after that.
     return sum(used) / 100 / (metrics.times[-1] - metrics.times[0]) if used else None
 
 

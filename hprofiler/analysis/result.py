@@ -282,7 +282,7 @@ def analyze(folder: RunFolder, facts: RunFacts, names: Names, sink: ProfileSink)
     machines = Machines()
     faults = Faults()
     with faults.within("what hosts did"):
-        machines = read_machines(folder, facts.hosts) if facts.time is None else machines
+        machines = read_machines(folder, facts) if facts.time is None else machines
     saw = Seen()
     with faults.within("what part of the job was recorded"):
         saw = seen(facts)

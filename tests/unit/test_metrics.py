@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,12 +13,13 @@ import pytest
 from hprofiler.analysis.machines import MetricFinding, host_figures, host_findings, job_cpus, worst
 from hprofiler.analysis.metrics import HostMetrics
 from hprofiler.base.errors import RunFolderError
+from hprofiler.model import HostRecord
 from hprofiler.model.metrics import Metrics, Series, decode, encode, joined
 from hprofiler.report import make_report
 from hprofiler.report.machines import machines_record, machines_text
 from hprofiler.runfolder.metrics_file import read_metrics, write_metrics
 from tests.unit.command import exit_code
-from tests.viewer.made_run import MadeHost, make_run
+from tests.viewer.made_run import MadeHost, make_run, record_of
 
 START = 1_800_000_000_000_000
 SECOND = 1_000_000
@@ -395,11 +397,30 @@ def test_an_overloaded_host_says_what_the_job_used() -> None:
             counter("process", "8", "user_ticks", "ticks", 0, 30, None, None),
         )
     )
-    (one,) = host_findings("n1", host_figures(host), FACTS, job_cpus=job_cpus(host))
+    alike = {"recordings": [{"process": {"pid": pid}} for pid in (7, 8)]}
+    cpus = job_cpus(host, recorded(alike), 3.0)
+    (one,) = host_findings("n1", host_figures(host), FACTS, job_cpus=cpus)
     assert one.text == (
         "n1: the CPUs are overloaded: on average 11 threads ran or waited for 2 CPUs. "
         "The recorded processes used 0.40 CPUs."
     )
+
+
+def test_what_processes_used_that_come_and_go_is_their_own_cpu_time() -> None:
+    """Their counters begin at the first reading, which has what each used until then."""
+    read = HostMetrics(metrics(counter("process", "7", "user_ticks", "ticks", 0, 1, None, None)))
+    first = {"process": {"pid": 7}, "cpu_seconds": 1.5}
+    later = {"process": {"pid": 8}, "cpu_seconds": 0.5, "joined": 6.0}
+    gone = {"pid": 7, "gone": True}
+    assert job_cpus(read, recorded({"recordings": [first, first, later]}), 10.0) == 0.2
+    assert job_cpus(read, recorded({"recordings": [first], "outcomes": [gone]}), 10.0) == 0.15
+    cut = {"pid": 8, "seconds": 1.0}
+    assert job_cpus(read, recorded({"recordings": [first, later], "outcomes": [gone, cut]}), 10.0) is None
+
+
+def recorded(host: dict[str, Any]) -> HostRecord:
+    lines = [{"host": "n1", **one} for one in host.get("outcomes", [])]
+    return record_of({"hosts": [{"name": "n1", **host, "outcomes": lines}]}).hosts[0]
 
 
 def test_a_run_without_metrics_says_nothing_of_them(tmp_path: Path) -> None:
