@@ -230,7 +230,7 @@ class Chart:
 @dataclass(frozen=True)
 class Span:
     """In seconds. `state` is "", "failed", "removed" or "idle", or one of the timeline's own. What is before
-    the `mark` is drawn apart."""
+    the `mark` is drawn apart. `about` is what a reader is told who points at it, if that is not the label."""
 
     since: float
     until: float
@@ -238,6 +238,14 @@ class Span:
     key: str = ""
     state: str = ""
     mark: float = 0.0
+    about: str = ""
+
+    def record(self) -> list[object]:
+        found = [round(self.since, 3), round(self.until, 3), printable(self.label), printable(self.key)]
+        mark = round(max(self.mark, self.since), 3)
+        if self.about:
+            return [*found, self.state, mark, printable(self.about)]
+        return [*found, self.state, *([mark] if self.mark > self.since else [])]
 
 
 @dataclass(frozen=True)
@@ -280,17 +288,7 @@ class Timeline:
             "lanes": [
                 {
                     "name": printable(one.name),
-                    "spans": [
-                        [
-                            round(span.since, 3),
-                            round(span.until, 3),
-                            printable(span.label),
-                            printable(span.key),
-                            span.state,
-                            *([round(span.mark, 3)] if span.mark > span.since else []),
-                        ]
-                        for span in one.spans
-                    ],
+                    "spans": [span.record() for span in one.spans],
                 }
                 for one in self.lanes
             ],

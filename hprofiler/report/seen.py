@@ -198,14 +198,15 @@ def _lanes(seen: Seen, facts: RunFacts) -> dict[str, list[Span]]:
     found: dict[str, list[Span]] = {}
     for one in seen.presences:
         begin = max(0.0, one.joined if one.started is None else min(one.started, one.joined))
-        span = Span(begin, one.ended, _about(one), "", _STATES[one.ended_by], one.joined)
+        span = Span(begin, one.ended, _name(one), "", _STATES[one.ended_by], one.joined, _about(one))
         found.setdefault(nodes.get(one.host, one.host), []).append(span)
     known = {short_host(name): name for name in found}
     for missed in seen.missed:
         begin, end = max(0.0, missed.started), seen.seconds if missed.ended is None else missed.ended
         why = f"{missed.name}, not recorded: {_WHY[missed.code]}"
+        span = Span(begin, min(end, seen.seconds), missed.name, "", _MISSED, begin, why)
         lane = known.get(short_host(missed.host), "" if facts.inside else missed.host) or "others"
-        found.setdefault(lane, []).append(Span(begin, min(end, seen.seconds), why, "", _MISSED, begin))
+        found.setdefault(lane, []).append(span)
     return dict(sorted(found.items(), key=lambda one: _DIGITS.sub(lambda digits: digits[0].zfill(9), one[0])))
 
 

@@ -141,11 +141,16 @@ def test_the_terminal_the_page_and_json_have_the_same(mapreduce: Seen) -> None:
     lines, timeline, table = part["blocks"]
     assert said.replace("%", " %") in lines["texts"][0] and len(table["rows"]) == 3
     spans = {lane["name"]: lane["spans"] for lane in timeline["lanes"]}
-    assert [(begin, end, state, *mark) for begin, end, _, _, state, *mark in spans["n1"]] == [
-        (0.0, 30.0, ""),
-        (1.0, 12.0, "ended", 2.0),
-        (4.0, 12.0, "missed"),
+    assert [(begin, end, label, state, mark) for begin, end, label, _, state, mark, _ in spans["n1"]] == [
+        (0.0, 30.0, "process 1 (pid 1)", "", 0.0),
+        (1.0, 12.0, "task m_000000_0 (pid 2)", "ended", 2.0),
+        (4.0, 12.0, "task m_000003_0", "missed", 4.0),
     ]
+    abouts = [about for *_, about in spans["n1"]]
+    assert abouts[1].startswith(
+        "task m_000000_0 (pid 2), started after 1 s, recorded from 2 s to 12 s, until"
+    )
+    assert abouts[2] == "task m_000003_0, not recorded: it could not be recorded"
     assert set(spans) == {"n1", "n2.example", "n3"}
     recorded, lived = (curve["values"] for curve in timeline["curves"])
     assert (max(recorded), max(lived)) == (4, 6)

@@ -125,7 +125,7 @@ import { readTree } from "./tree.js";
 /** A point: where it is, what it says, how far off it may be, and the key of its row, or "". @typedef {[x: number, y: number, text: string, low: number | null, high: number | null, key: string]} Mark */
 /** `level` is what its marks are compared with. @typedef {{name: string, style: "line" | "curve" | "ideal" | "points", level: [number, string] | null, marks: Mark[]}} Series */
 /** Over moments in milliseconds since 1970 if `over` is "", else over numbers of that; `levels` are the ticks of the upright axis. @typedef {{kind: "chart", label: string, over: string, stacked: boolean, levels: [number, string][], series: Series[]}} ChartBlock */
-/** In seconds; what is before the mark is drawn apart. @typedef {[since: number, until: number, label: string, key: string, state: "" | "failed" | "removed" | "idle" | "ended" | "cut" | "missed", mark?: number]} LaneSpan */
+/** In seconds; what is before the mark is drawn apart. The readout says `about`, else the label. @typedef {[since: number, until: number, label: string, key: string, state: "" | "failed" | "removed" | "idle" | "ended" | "cut" | "missed", mark?: number, about?: string]} LaneSpan */
 /**
  * Curves by buckets of `width` seconds, the first as an area. `states` are states of spans and what they mean; such a
  * timeline shows its first lines, and all on demand.

@@ -133,9 +133,9 @@ export class SpanChart {
     this.at?.element.classList.remove("pointed");
     this.at = bar;
     bar.element.classList.add("pointed");
-    const key = bar.span[3];
+    const [, , label, key, , , about = label] = bar.span;
     this.picture.style.cursor = key && this.keys.leads(key) ? "pointer" : "";
-    this.readout.textContent = bar.span[2];
+    this.readout.textContent = about;
     this.cursor.setAttribute("d", "");
   }
 
