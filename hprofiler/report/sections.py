@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 
 from hprofiler._flamegraph import BROKEN_STACKS, Distance
 from hprofiler.analysis.attribution import Attribution, ends_of_run
-from hprofiler.analysis.coverage import coverage_of_host, interrupted, others_missing, sampled, times_in_words
+from hprofiler.analysis.coverage import (
+    coverage_of_host,
+    duration_in_words,
+    interrupted,
+    others_missing,
+    sampled,
+    times_in_words,
+)
 from hprofiler.analysis.facts import PERF, RunFacts
 from hprofiler.analysis.outliers import what_differs, who
 from hprofiler.analysis.result import (
@@ -373,7 +380,7 @@ def _facts(analysis: AnalysisResult) -> list[tuple[str, str, list[str]]]:
     """How the run was made, so that it can be made again: a label, "text" or "code", and its lines."""
     facts = analysis.facts
     events = ", ".join(_with_frequency(facts, event) for event in facts.events)
-    how_long = f"for {duration(facts.duration)}" if facts.time is None else f"in {facts.time}"
+    within = "" if facts.time is None else f" in {facts.time}"
     in_all = [
         in_words(event, summed(one.totals for one in facts.recordings if one.event == event))
         for event in facts.events
@@ -382,9 +389,10 @@ def _facts(analysis: AnalysisResult) -> list[tuple[str, str, list[str]]]:
         ("Command", "code", [" ".join(facts.record.command)]),
         ("Target", "text", [facts.target]),
         ("Selector", "code", [facts.record.selector]),
-        ("Requested", "text", [f"{events} {how_long}, engine {facts.record.sampling.engine}"]),
+        ("Requested", "text", [f"{events}{within}, engine {facts.record.sampling.engine}"]),
         ("Trimmed to", "code", [*facts.roots, *facts.program_roots] if facts.trimmed else []),
         ("Recorded", "text", [analysis.coverage]),
+        ("Recorded for", "text", [duration_in_words(facts.seconds, facts.duration)]),
         ("Times", "text", times_in_words(facts)),
         ("Recorded with", "text", [_commonest(facts, lambda one: f"{one.engine} {one.source}")]),
         ("Total", "text", in_all),

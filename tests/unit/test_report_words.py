@@ -157,6 +157,16 @@ def test_a_host_that_was_cut_short_says_so_and_others_do_not(tmp_path: Path) -> 
     }
 
 
+def test_how_long_was_recorded_is_not_called_requested(tmp_path: Path) -> None:
+    """A planned end before the limit is what run.json has as the duration."""
+    folder = run_of(tmp_path / "run", {11: 23.257, 12: 23.0})
+    with changed(folder) as run:
+        run["sampling"]["duration"] = 23.257
+    facts = {label: lines for label, _, lines in described(make_report(folder.path).page)["run"]["facts"]}
+    assert facts["Requested"] == ["cpu at 300 Hz, engine auto"]
+    assert facts["Recorded for"] == ["23.3 s"]
+
+
 PROCESS = Process("n1", 7, 1, 0, "u", "web")
 WHOLE = Recording(PROCESS, "cpu", "perf", "perf_events", 1, Samples(9, 9, 0), 60.0)
 
