@@ -6,6 +6,7 @@ import re
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from functools import cached_property
 
 from hprofiler.analysis.spark.findings import Judged
@@ -69,6 +70,19 @@ class RunFacts:
     def unfinished(self) -> bool:
         """Whether the run was cut off: it has what was written until then."""
         return bool(self.record.hosts) and not self.record.finished
+
+    @property
+    def finished(self) -> str:
+        """When the run was over; one that was cut off, when the last of its parts ended, "" without any."""
+        if not self.unfinished:
+            return self.record.finished
+        recordings = (one for host in self.record.hosts for one in host.recordings)
+        ends = [one.times.start / 1e6 + one.seconds for one in recordings if one.times]
+        try:
+            last = datetime.fromtimestamp(max(ends), timezone.utc)
+        except (ValueError, OverflowError, OSError):  # none, or what is no time
+            return ""
+        return last.isoformat(timespec="seconds")
 
     @property
     def recordings(self) -> list[Recording]:

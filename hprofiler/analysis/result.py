@@ -27,7 +27,7 @@ from hprofiler.analysis.stages import StageShares, StageSums, stage_finding
 from hprofiler.analysis.subject import Finding, says
 from hprofiler.analysis.sure_callers import Callers
 from hprofiler.analysis.trust import DEBUG_FLAGS, UnsureCallers
-from hprofiler.analysis.words import percent
+from hprofiler.analysis.words import moment, percent
 from hprofiler.analysis.work import EventWork, WorkSums
 from hprofiler.base.errors import UsageError
 from hprofiler.model import HostRecord, Outcome, Recording, Status
@@ -38,6 +38,8 @@ from hprofiler.spark.facts import SparkError, SparkFacts
 from hprofiler.spark.facts import read_facts as read_spark_facts
 from hprofiler.spark.replay.schedule import Replay
 from hprofiler.spark.saved import saved_application
+
+CUT_OFF = "run-cut-off"
 
 # How many of a host's methods are remembered to say where a method of the cluster is hot.
 _REMEMBERED = 200
@@ -250,8 +252,9 @@ def open_facts(folder: Path, trim: bool, slices: bool = False) -> tuple[RunFolde
 
 
 def _cut_off(facts: RunFacts) -> Outcome:
-    reason = "the run was cut off, as where hprofiler is killed: its last seconds are missing"
-    return Outcome(facts.hosts[0].name, Status.DEGRADED, "record", reason, "record again", code="run-cut-off")
+    after = f"after {moment(facts.finished, seconds=True)}" if facts.finished else "in its last seconds"
+    reason = f"the run was cut off, as where hprofiler is killed: what was sampled {after} is missing"
+    return Outcome(facts.hosts[0].name, Status.DEGRADED, "record", reason, "record again", code=CUT_OFF)
 
 
 def _about_drivers(facts: RunFacts, spark: SparkFacts) -> Iterator[Outcome]:

@@ -217,7 +217,7 @@ def _run_into(
     fired: Callable[[], Fired | None] = lambda: None,
 ) -> RunResult:
     """`fired` says in the end what made the condition of a trigger true; it may raise NotFired."""
-    from hprofiler.runfolder.parts import settle
+    from hprofiler.runfolder.parts import forget_figures, settle
     from hprofiler.runfolder.sink import FolderSink
     from hprofiler.runfolder.window import Window
 
@@ -266,6 +266,8 @@ def _run_into(
             folder.write(record)
         except RunFolderError as error:
             raise RecordLost(folder, error, results, record.coverage) from error
+        with contextlib.suppress(OSError):
+            forget_figures(folder)
     interrupted = stop.signal > 0  # also a signal during the write
     later = f"the recordings are kept; run `hprofiler report {folder.path}` to make the report"
     try:

@@ -385,6 +385,7 @@ def _facts(analysis: AnalysisResult) -> list[tuple[str, str, list[str]]]:
         in_words(event, summed(one.totals for one in facts.recordings if one.event == event))
         for event in facts.events
     ]
+    finished = moment(facts.finished, seconds=True) + interrupted(facts)
     rows: list[tuple[str, str, list[str]]] = [
         ("Command", "code", [" ".join(facts.record.command)]),
         ("Target", "text", [facts.target]),
@@ -397,7 +398,7 @@ def _facts(analysis: AnalysisResult) -> list[tuple[str, str, list[str]]]:
         ("Recorded with", "text", [_commonest(facts, lambda one: f"{one.engine} {one.source}")]),
         ("Total", "text", in_all),
         ("Started", "text", [moment(facts.record.started, seconds=True)]),
-        ("Finished", "text", [moment(facts.record.finished, seconds=True) + interrupted(facts)]),
+        ("Finished", "text", [finished.removeprefix(", ")]),
         ("hprofiler", "text", [facts.record.hprofiler]),
         ("JVMs", "text", [_commonest(facts, lambda one: one.process.jvm_version)]),
         ("Other files", "text", _files([one.event for one in analysis.events if one.total])),

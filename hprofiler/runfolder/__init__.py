@@ -8,7 +8,7 @@
     DIR/hosts/HOST/metrics.json.gz          what the host's kernel and JVMs published every second
     DIR/hosts/HOST/PID/EVENT.pb.gz          one process; threads are labels
     DIR/hosts/HOST/PID/EVENT.time           the same with the times of its samples, as the agent sent it
-    DIR/hosts/HOST/PID/EVENT.part-N-M       parts of it, while it is recorded
+    DIR/hosts/HOST/PID/EVENT.part-N-M       parts of it, while it is recorded; .json: their figures
     DIR/hosts/HOST/PID/recording.jfr        the engine's own file, with --keep-raw
 
 Names on disk are made from names of hosts and events, which are not trusted: they cannot leave the folder.

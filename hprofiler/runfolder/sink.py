@@ -129,7 +129,7 @@ class FolderSink:
                 self._window.add(parts, arrived, recording)
                 return recording
             try:
-                parts.add(arrived)
+                parts.add(arrived, recording)
                 whole = None if more else parts.settle(recording.process.profile_labels(host.name))
             except ValueError as error:
                 raise ProfileError(f"{_what(recording)} cannot be put together: {error}", _AGAIN) from error

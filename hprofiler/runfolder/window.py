@@ -52,7 +52,7 @@ class Window:
     def add(self, parts: Parts, arrived: Path, recording: Recording) -> None:
         """Take a file as the next part of a profile, and drop those that are too old."""
         now = time.monotonic()
-        parts.add(arrived, join=False)
+        parts.add(arrived, recording, join=False)
         with self._lock:
             kept = self._kept.setdefault(parts.profile, [])
             kept.append(_Part(recording, now))
@@ -60,7 +60,7 @@ class Window:
             old = sum(one.arrived < now - self.seconds - _SLACK for one in kept)
             del kept[:old]
         for file in parts.files[:old]:
-            file.path.unlink(missing_ok=True)
+            file.remove()
 
     def figures(self, folder: RunFolder, hosts: Iterable[HostRecord]) -> list[HostRecord]:
         """The hosts with the figures of what is kept. Called often: it notes when processes ended, and drops
@@ -170,7 +170,7 @@ def _cut_parts(profile: Path, kept: Sequence[_Part], start: int, began: float) -
         one = part.recording
         is_old = _end(one) <= start if one.times else part.arrived <= began
         if is_old:
-            file.path.unlink()
+            file.remove()
         elif one.times and one.times.start < start:
             yield _cut_part(file.path, one, start)
         else:

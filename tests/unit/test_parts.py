@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
 from hprofiler._flamegraph import Profile
-from hprofiler.model import Host, Process, Recording, Samples
-from hprofiler.runfolder import RunFolder
-from hprofiler.runfolder.parts import Parts
+from hprofiler.analysis.facts import read_facts
+from hprofiler.model import Host, HostRecord, Outcome, Process, Recording, Samples, Sampling, Status
+from hprofiler.runfolder import RunFolder, RunRecord
+from hprofiler.runfolder.parts import Parts, settle_run
 from hprofiler.runfolder.sink import FolderSink
 from tests.timed_profile import BUCKET, Row, timed_profile
 
@@ -36,7 +38,7 @@ def part(begin: float, method: str = "run") -> Iterator[bytes]:
 
 def names(folder: RunFolder) -> list[str]:
     files = folder.profile_path("node", 7, "cpu").parent
-    return sorted(path.name for path in files.iterdir()) if files.exists() else []
+    return sorted(path.name for path in files.iterdir() if path.suffix != ".json") if files.exists() else []
 
 
 def test_parts_become_one_profile_with_its_times(folder: RunFolder) -> None:
@@ -67,11 +69,58 @@ def test_files_that_are_in_another_do_not_count_twice(folder: RunFolder) -> None
     for number in range(3):
         sink.profile(HOST, RECORDING, part(begin + number), True)
     profile = folder.profile_path("node", 7, "cpu")
-    first = profile.with_name("cpu.part-0-0").read_bytes()
-    profile.with_name("cpu.part-0-2").write_bytes(first)
+    for end in ("", ".json"):
+        first = profile.with_name(f"cpu.part-0-0{end}").read_bytes()
+        profile.with_name(f"cpu.part-0-2{end}").write_bytes(first)
     parts = Parts(profile)
     assert parts.settle({}).total("samples") == 10
     assert names(folder) == ["cpu.pb.gz", "cpu.time"]
+    settled = Parts(profile).recording()
+    assert settled is not None and settled.totals["samples"] == 10
+
+
+def test_run_json_of_a_run_that_was_killed_has_what_came_after_it_was_written(folder: RunFolder) -> None:
+    """Of one process a part, of one its last part, of one the first; of another nothing came."""
+    sink, begin = FolderSink(folder), time.time()
+
+    def send(pid: int, more: bool, after: float) -> Recording:
+        recording = replace(RECORDING, process=replace(PROCESS, pid=pid))
+        return sink.profile(HOST, recording, part(begin + after), more)
+
+    written = tuple(send(pid, True, 0) for pid in (7, 8))
+    ok = Outcome("node", Status.OK, "record", "", pid=7, code="recorded")
+    missing = Outcome("node", Status.FAILED, "fetch", "no profile", code="profile-missing")
+    lines = (ok, replace(ok, pid=8), replace(missing, pid=9), replace(missing, pid=10))
+    host = HostRecord(name="node", recordings=written, outcomes=lines)
+    folder.write(RunRecord(hosts=(host,), sampling=Sampling(("cpu",), 99, 90.0)))
+    send(7, True, 10)
+    send(8, False, 10)
+    send(9, True, 10)
+    folder.release()
+
+    killed = RunFolder.open(folder.path)
+    settle_run(killed)
+    (host,) = RunFolder.open(folder.path).record.hosts
+    assert {one.pid: (one.seconds, one.cpu_seconds) for one in host.recordings} == {
+        7: (20.0, 4.0),
+        8: (20.0, 4.0),
+        9: (10.0, 2.0),
+    }
+    for one in host.recordings:
+        stored = Profile.open(folder.times_path("node", one.pid, "cpu"))
+        assert one.totals == {name: stored.total(name) for name, _ in stored.values}
+        assert one.times is not None and stored.times is not None and one.times.start == stored.times.start
+    assert [line.status for line in host.outcomes] == [Status.OK, Status.OK, Status.OK, Status.FAILED]
+    assert host.outcomes[3].reason == "the run was cut off before its first part came"
+    assert not list(folder.path.glob("hosts/*/*/*.part-*"))
+    assert read_facts(killed.record).finished[:16] == _minute(begin + 20)
+    before = (folder.path / "run.json").stat().st_ino
+    settle_run(RunFolder.open(folder.path))
+    assert (folder.path / "run.json").stat().st_ino == before
+
+
+def _minute(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat()[:16]
 
 
 def test_a_part_of_another_day_has_no_times(folder: RunFolder) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from hprofiler.base.errors import UsageError
 from hprofiler.base.paths import is_file
 from hprofiler.cli.terminal.exit_codes import Exit
-from hprofiler.cli.terminal.ledger import print_problems
+from hprofiler.cli.terminal.ledger import print_failures, print_problems
 from hprofiler.model.measures import counted
 from hprofiler.runfolder import RunFolder
 from hprofiler.runfolder.dumps import DumpFolder
@@ -43,11 +43,17 @@ def _changes(options: argparse.Namespace) -> bool:
 
 
 def _make(options: argparse.Namespace) -> int:
+    from hprofiler.analysis.result import CUT_OFF
     from hprofiler.report import make_report
 
     how = (options.raw_names, options.threads, options.trim, options.time, options.slices != "none")
     report = make_report(Path(options.folder), *how)
     print(report.page)
+    if (facts := report.analysis.facts).unfinished:
+        from hprofiler.app.run import failures
+
+        print_problems("cut off", [note for note in facts.notes if note.code == CUT_OFF])
+        print_failures(failures(facts.record.hosts), str(report.page))
     print_problems("not in the pictures", report.analysis.problems)
     print_problems("not in the report", report.analysis.faults)
     for event in report.analysis.events:
