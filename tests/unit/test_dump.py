@@ -213,6 +213,17 @@ def test_one_process_that_is_elsewhere(tmp_path: Path) -> None:
     assert (odd.process.label, odd.process.name, odd.others) == ("executor 3", "worker", 4)
 
 
+def test_a_lone_task_is_most_tasks(tmp_path: Path) -> None:
+    made = folder(tmp_path / "d", {"app": [[task(1, (*PARK, *FETCH), state="WAITING"), *pool(9)]]})
+    assert make_dump_report(made.path).text.startswith("1 of 1 task of stage 14.0 is waiting for a queue in ")
+
+
+def test_a_main_thread_that_sleeps_alone_is_nothing(tmp_path: Path) -> None:
+    look = [Thread("main", NAP, "TIMED_WAITING", cpu="1.0"), *pool(3)]
+    found = analyse(folder(tmp_path / "d", {"app": [look, look]}))
+    assert (found.headline.code, len(found.unmoved)) == (NOTHING, 1)
+
+
 def test_all_idle_is_nothing(tmp_path: Path) -> None:
     found = analyse(folder(tmp_path / "d", {"app": [pool(3)]}))
     assert (found.headline.code, found.idle, found.threads) == (NOTHING, 4, 4)

@@ -195,7 +195,7 @@ def _most(groups: Mapping[Kind, _Sum], tasks: bool) -> Most | None:
 
     whole = sum(map(count, by_wait.values()))
     wait, sums = max(by_wait.items(), key=lambda one: count(one[1]), default=(None, []))
-    if wait is None or count(sums) < _SEVERAL or 2 * count(sums) <= whole:
+    if wait is None or (not tasks and count(sums) < _SEVERAL) or 2 * count(sums) <= whole:
         return None
     of_stages = sum((one.tasks for one in sums), Counter[str]())
     return Most(
@@ -224,8 +224,10 @@ def _headline(
         return SILENT
     burns = any(one.of_program for one in busy)
     stuck = next((one for one in unmoved if one.wait.code != RUNNING), None)
-    if stuck and (stuck.tasks or (not tasks and not odd)):
-        return BUSY if stuck.rest and burns else UNMOVED
+    if stuck and not stuck.rest and (stuck.tasks or (not tasks and not odd)):
+        return UNMOVED
+    if stuck and stuck.rest and burns and not tasks and not odd:
+        return BUSY
     if most and (tasks or not odd):
         return MOST
     if odd:

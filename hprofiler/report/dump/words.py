@@ -153,18 +153,19 @@ def _unmoved(one: Still) -> Said:
 
 
 def _most(found: DumpAnalysis, one: Most) -> Said:
-    doing = f"are {one.wait.doing.spent} "
+    number = f"{one.threads:,}"
+    doing = f"{'is' if one.threads == 1 else 'are'} {one.wait.doing.spent} "
     if not found.tasks:
         whole = counted(found.threads - found.idle, "threads")
-        return Said(f"{one.threads} of {whole} that are not idle {doing}", one.wait.method)
+        return Said(f"{number} of {whole} that are not idle {doing}", one.wait.method)
     stages = {each.stage for each in one.tasks}
     if len(stages) > 1 or "" in stages:
-        return Said(f"{one.threads} of {counted(found.tasks, 'tasks')} {doing}", one.wait.method)
+        return Said(f"{number} of {counted(found.tasks, 'tasks')} {doing}", one.wait.method)
     [stage] = stages
     whole = counted(
         sum(each.tasks for group in found.groups for each in group.tasks if each.stage == stage), "tasks"
     )
-    return Said(f"{one.threads} of {whole} of stage {stage} {doing}", one.wait.method)
+    return Said(f"{number} of {whole} of stage {stage} {doing}", one.wait.method)
 
 
 def _odd(one: Odd) -> Said:
@@ -188,8 +189,7 @@ def _nothing(found: DumpAnalysis) -> Said:
     waiting = found.threads - found.idle - running
     again = "" if found.looks > 1 else "; --times 3 shows what does not move"
     return Said(
-        f"Nothing in common holds the job up: {running:,} running, {waiting:,} waiting "
-        f"and {found.idle:,} idle threads{again}"
+        f"Nothing stands out: {running:,} running, {waiting:,} waiting and {found.idle:,} idle threads{again}"
     )
 
 
