@@ -160,6 +160,7 @@ def settle_run(folder: RunFolder) -> None:
     events = record.sampling.events
     with folder.alone():
         hosts = tuple(_as_kept(folder, host, events) for host in record.hosts)
+        hosts = _from_first(hosts, _first(hosts) - _first(record.hosts))
         if hosts != record.hosts:
             kept = Coverage.of(hosts, len(events))
             folder.write(msgspec.structs.replace(record, hosts=hosts, coverage=kept))
@@ -208,6 +209,22 @@ def _later(before: Recording, kept: Recording) -> Recording:
         age=None if before.age is None else before.age + dropped,
         cpu_before=before.cpu_before,
     )
+
+
+def _first(hosts: Iterable[HostRecord]) -> float:
+    return min((one.joined for host in hosts for one in host.recordings), default=0.0)
+
+
+def _from_first(hosts: tuple[HostRecord, ...], later: float) -> tuple[HostRecord, ...]:
+    """Of a run of which only the last seconds are kept: it begins `later` now, and nobody joined for that."""
+    if later <= 0:
+        return hosts
+
+    def moved(host: HostRecord) -> HostRecord:
+        recordings = (replace(one, joined=max(0.0, one.joined - later)) for one in host.recordings)
+        return msgspec.structs.replace(host, recordings=tuple(recordings))
+
+    return tuple(map(moved, hosts))
 
 
 def _unless_it_came(

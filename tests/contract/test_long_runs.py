@@ -68,6 +68,7 @@ def test_a_long_run_that_is_interrupted_is_archived_once(tmp_path: Path, burn) -
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=procs.PATIENCE)
     assert run.returncode == 130 and err.count(f"added to {place}") == 1, err
+    assert not list(folder.glob("hosts/*/*/*.part-*"))
     (event,) = json.loads(out)["events"]
     question = "SELECT count(DISTINCT run) AS runs, sum(value) AS total FROM samples"
     words = [*HPROFILER, "archive", "sql", place, question]

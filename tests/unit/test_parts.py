@@ -119,6 +119,23 @@ def test_run_json_of_a_run_that_was_killed_has_what_came_after_it_was_written(fo
     assert (folder.path / "run.json").stat().st_ino == before
 
 
+def test_a_run_of_which_the_last_seconds_are_kept_begins_with_what_is_left(folder: RunFolder) -> None:
+    sink, begin = FolderSink(folder), time.time()
+    written = sink.profile(HOST, replace(RECORDING, age=100.0), part(begin), True)
+    line = Outcome("node", Status.OK, "record", "", pid=7, code="recorded")
+    host = HostRecord(name="node", recordings=(written,), outcomes=(line,))
+    folder.write(RunRecord(hosts=(host,), sampling=Sampling(("cpu",), 99, 90.0)))
+    sink.profile(HOST, RECORDING, part(begin + 10), True)
+    Parts(folder.profile_path("node", 7, "cpu")).files[0].remove()
+    folder.release()
+
+    killed = RunFolder.open(folder.path)
+    settle_run(killed)
+    ((one,),) = (host.recordings for host in killed.record.hosts)
+    assert (one.joined, one.seconds, one.totals["samples"]) == (0.0, 10.0, 10)
+    assert one.age == pytest.approx(110.0, abs=0.1)
+
+
 def _minute(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat()[:16]
 
