@@ -25,6 +25,7 @@ from hprofiler.collect.stop import Stop, on_interrupt
 from hprofiler.collect.visit_group import HostProgress, Listener, Reach
 from hprofiler.model import HostRecord, JobAccount, Outcome, Sampling, Selector, Status
 from hprofiler.model.job import Manager
+from hprofiler.model.measures import duration
 from hprofiler.model.trigger import Fired, Trigger
 from hprofiler.resolve import Located, SparkDriver
 from hprofiler.runfolder import Coverage, RunFolder, RunRecord
@@ -247,10 +248,15 @@ def _run_into(
             )
         )
         unfinished.end()
+        ended = stop.when or time.time()
         trigger = fired()
-        kept = _cut(window, folder, results) if window else None
-        if kept:
+        follows = request.until_over or request.located.look is not None
+        is_over = follows and stop.finished and not (stop.asked or trigger)
+        kept = _cut(window, folder, results, None if is_over else ended) if window else None
+        if window and kept:
             started, results = datetime.fromtimestamp(kept.start / 1e6, timezone.utc), kept.hosts
+            if not any(result.recordings for result in results):
+                results = _with_lines(results, [_all_ended(results[0].name, window, kept)])
         with contextlib.suppress(OSError, ValueError):  # the report says which profiles cannot be used
             settle(folder, results)
         new_processes = _ask_for_new_processes(request.located, results[0].name, following)
@@ -260,8 +266,10 @@ def _run_into(
         absent = [one for one in request.located.absent if one.host not in visited]  # nor later
         results += tuple(HostRecord(name=one.host, outcomes=(one,)) for one in absent)
         record = _record(request, results, started, stop)
-        last_of = kept.recorded if kept else None
-        record = msgspec.structs.replace(record, trigger=trigger, last_of=last_of)
+        record = msgspec.structs.replace(record, trigger=trigger)
+        if kept:
+            kept_sampling = replace(record.sampling, duration=round(kept.seconds, 3))
+            record = msgspec.structs.replace(record, sampling=kept_sampling, last_of=kept.recorded)
         try:
             folder.write(record)
         except RunFolderError as error:
@@ -300,14 +308,23 @@ def _run_into(
     return RunResult(folder, record.coverage, results, interrupted, report, stop.signal)
 
 
-def _cut(window: Window, folder: RunFolder, results: Sequence[HostRecord]) -> Kept | None:
+def _cut(
+    window: Window, folder: RunFolder, results: Sequence[HostRecord], ended: float | None
+) -> Kept | None:
     """What is kept of a run."""
     try:
-        return window.cut(folder, results)
+        return window.cut(folder, results, ended)
     except (OSError, ValueError) as error:
         reason = f"cannot cut the recording to its last {window.seconds:g} s: {error}"
         remedy = f"free some space; `hprofiler report {folder.path}` shows about as much"
         raise RunFolderError(reason, remedy) from error
+
+
+def _all_ended(host: str, window: Window, kept: Kept) -> Outcome:
+    ago = f"the last process ended {duration(kept.quiet)} before"
+    reason = f"nothing was recorded in the last {duration(window.seconds)}: {ago}"
+    remedy = "use -t job: a recording ends with its job then"
+    return Outcome(host, Status.DEGRADED, "record", reason, remedy, code="all-ended")
 
 
 @contextlib.contextmanager

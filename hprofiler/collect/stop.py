@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -26,11 +27,14 @@ class Stop:
         self.level = 0
         self.signal = 0
         """The signal that came first; 0 while none came."""
+        self.when = 0.0
+        """When it was first asked to end, in seconds since 1970; 0 while it was not."""
 
     def request(self, number: int = signal.SIGINT) -> None:
         """Stop; called again: at once."""
         if number == signal.SIGHUP and (self.signal or self.asked):
             return
+        self.when = self.when or time.time()
         if self._ends_well and not self.level:
             self.asked = True
         elif not self.signal:
@@ -39,6 +43,7 @@ class Stop:
 
     def finish(self) -> None:
         """End the recording as planned: what was recorded is all that was wanted."""
+        self.when = self.when or time.time()
         self.level = self.level or 1
 
     @property

@@ -32,12 +32,14 @@ class _Part:
 
 @dataclass(frozen=True)
 class Kept:
-    """What is left of a run: it began at `start` (microseconds since 1970), and was recorded for `recorded`
-    seconds in all."""
+    """What is left of a run: it began at `start` (microseconds since 1970), for so many `seconds`, and was
+    recorded for `recorded` seconds in all. Its last process had ended `quiet` seconds before the end."""
 
     hosts: tuple[HostRecord, ...]
     start: int
+    seconds: float
     recorded: float
+    quiet: float
 
 
 class Window:
@@ -105,21 +107,37 @@ class Window:
         for path in old:
             Parts(path).remove()
 
-    def cut(self, folder: RunFolder, hosts: Sequence[HostRecord]) -> Kept | None:
-        """Cut everything to the last seconds before the recording's end; None if its time is not known.
+    def cut(self, folder: RunFolder, hosts: Sequence[HostRecord], ended: float | None) -> Kept | None:
+        """Cut everything to the last seconds before the run's end; None if no time is known.
 
-        A part that began before is divided by its samples, and so are its figures. Processes that ended by
-        themselves before are left out. Raises ValueError and OSError.
+        The end is that of the recordings that lasted until then, or until their host was lost. If none did,
+        the run `ended` at this moment (seconds since 1970); None: with its last process. A part that began
+        before is divided by its samples, and so are its figures. Processes that ended by themselves before
+        are left out. Raises ValueError and OSError.
         """
-        known = [one.recording for parts in self._kept.values() for one in parts]
-        begins = [one.times.start for one in known if one.times]
-        if not begins:
+        parts = [one.recording for kept in self._kept.values() for one in kept]
+        recordings = [one for host in hosts for one in host.recordings]
+        known = [one for one in parts if one.times] or [one for one in recordings if one.times]
+        if not recordings or not known:
             return None
-        end = max(_end(one) for one in known if one.times)
-        start = max(end - round(self.seconds * 1e6), min(begins))  # it may have lasted for less
-        recorded = max(one.ended for host in hosts for one in host.recordings)
+        latest = max(map(_end, known))
+        lasted = [end for host in hosts for end in self._lasted(folder, host)]
+        end = max(lasted, default=latest if ended is None else max(latest, round(ended * 1e6)))
+        first = min(one.times.start for one in known if one.times)
+        start = max(end - round(self.seconds * 1e6), first)  # it may have lasted for less
         began = time.monotonic() - (time.time() - start / 1e6)
-        return Kept(tuple(self._cut_host(folder, host, start, began) for host in hosts), start, recorded)
+        cut = tuple(self._cut_host(folder, host, start, began) for host in hosts)
+        quiet = max(0.0, (end - latest) / 1e6)
+        recorded = max(one.ended for one in recordings) + quiet
+        return Kept(cut, start, (end - start) / 1e6, recorded, quiet)
+
+    def _lasted(self, folder: RunFolder, host: HostRecord) -> Iterator[int]:
+        """When recordings ended that did not end before the run."""
+        over = {one.pid for one in host.outcomes if one.gone or one.seconds is not None}
+        for one in host.recordings:
+            parts = self._kept.get(folder.profile_path(host.name, one.pid, one.event), ())
+            if one.pid not in over:
+                yield from (_end(part.recording) for part in parts if part.recording.times)
 
     def _cut_host(self, folder: RunFolder, host: HostRecord, start: int, began: float) -> HostRecord:
         """`began` is the start by the clock of arrivals."""

@@ -448,8 +448,8 @@ def test_the_last_seconds_of_each_process_are_kept(tmp_path: Path, monkeypatch: 
     host = HostRecord(
         name="node", recordings=tuple(recordings.values()), outcomes=tuple(outcomes), pauses=(pauses,)
     )
-    last = kept.cut(folder, [host])
-    assert last is not None and last.recorded == 45.0
+    last = kept.cut(folder, [host], clock.time())
+    assert last is not None and last.recorded == pytest.approx(45.0) and last.seconds == 20.0
     assert last.start == pytest.approx((begin + 25) * SECOND, abs=2)
     (host,) = last.hosts
     assert [one.pid for one in host.outcomes] == [3, 7, 9, 5] and host.outcomes[1].seconds == pytest.approx(
@@ -479,9 +479,35 @@ def test_a_recording_that_was_shorter_is_kept_from_its_begin(tmp_path: Path) -> 
     for pid, at in ((7, 0.0), (8, 2.0)):
         one = Recording(process(pid), "cpu", "async-profiler", "ctimer", 10**7, Samples(1, 1, 0), 3.0, 0.01)
         recordings.append(sink.profile(HOST, one, part(begin + at, 1.0), False))
-    last = kept.cut(folder, [HostRecord(name="node", recordings=tuple(recordings))])
+    last = kept.cut(folder, [HostRecord(name="node", recordings=tuple(recordings))], time.time() + 9)
     assert last is not None and last.start == int(begin * SECOND)
     assert [one.joined for one in last.hosts[0].recordings] == [0.0, pytest.approx(2.0, abs=0.001)]
+
+
+@pytest.mark.parametrize(
+    ("ended", "left", "quiet"), [(552.0, [], 540.0), (22.0, [7], 10.0), (None, [7], 0.0)]
+)
+def test_what_ended_before_the_last_seconds_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: float | None, left: list[int], quiet: float
+) -> None:
+    """The only process had ended after 12 s: 9 minutes before the run did, 10 s before, or with it."""
+    clock = FakeClock(monkeypatch)
+    folder, kept = RunFolder.create(tmp_path / "run"), Window(15.0)
+    clock.now = 12.0
+    one = Recording(process(7), "cpu", "async-profiler", "ctimer", 10**7, Samples(1, 1, 0), 12.0, 0.01)
+    one = FolderSink(folder, kept).profile(HOST, one, part(clock.began, 8.0), False)
+    gone = Outcome("node", Status.OK, "record", pid=7, gone=True)
+    clock.now = ended or 12.0
+    host = HostRecord(name="node", recordings=(one,), outcomes=(gone,))
+    last = kept.cut(folder, [host], None if ended is None else clock.began + ended)
+    assert last is not None
+    assert (
+        [one.pid for one in last.hosts[0].recordings] == left == [one.pid for one in last.hosts[0].outcomes]
+    )
+    assert last.quiet == pytest.approx(quiet, abs=0.1) and last.recorded == pytest.approx(clock.now, abs=0.1)
+    assert last.seconds == pytest.approx(min(15.0, clock.now), abs=0.1)
+    if left:
+        assert last.hosts[0].recordings[0].ended == pytest.approx(last.seconds - quiet, abs=0.1)
 
 
 def test_a_run_that_is_killed_has_the_last_seconds_too(

@@ -129,7 +129,7 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
     searched = [one.name for one in result.results if one.found_nothing]
     what = why_nothing(result, selector, searched)
     print(f"hprofiler: nothing recorded: {what}", file=sys.stderr)
-    if not result.coverage.processes.found:
+    if not result.coverage.processes.found and not result.folder.record.last_of:
         for hint in _next_steps(result, selector, searched):
             print(f"  {hint}", file=sys.stderr)
     if result.kept:
@@ -138,6 +138,9 @@ def _print_nothing(result: RunResult, selector: Selector) -> None:
 
 def why_nothing(result: RunResult, selector: Selector, searched: list[str]) -> str:
     found = result.coverage.processes.found
+    codes = {line.code for host in result.results for line in host.outcomes}
+    if "all-ended" in codes:
+        return "all processes had ended before the seconds that are kept"
     if result.coverage.processes.recorded:
         why = "; ".join(f"{event.event}: {why_empty(event)}" for event in result.report.events)
         return f"{result.report.coverage}, but there are no samples: {why}"
