@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from hprofiler.analysis.result import CUT_OFF
 from hprofiler.cli.terminal.ledger import (
     host_records,
     print_failures,
@@ -252,7 +253,7 @@ def coordinator_codes() -> set[str]:
     given = {
         code for source in sources for code in re.findall(r'\b(?:usual_)?code ?= ?"([a-z0-9-]+)"', source)
     }
-    return given | {f"{stage}-failed" for stage in STAGES} | {"unknown", "profile-unusable"}
+    return given | {f"{stage}-failed" for stage in STAGES} | {"unknown", "profile-unusable", CUT_OFF}
 
 
 def test_the_reference_page_has_every_code_once() -> None:
