@@ -228,8 +228,11 @@ def _run_into(
     following = request.following()
 
     def so_far(results: Sequence[HostRecord]) -> RunRecord:
-        results = window.figures(folder, results) if window else results
-        return _record(request, results, started, stop, finished=False)
+        if window is None:
+            return _record(request, results, started, stop, finished=False)
+        longest = max((one.ended for host in results for one in host.recordings), default=0.0)
+        record = _record(request, window.figures(folder, results), started, stop, finished=False)
+        return msgspec.structs.replace(record, last_of=longest)
 
     unfinished = _Unfinished(folder, so_far)
     with on_interrupt(stop.request), _last_look(request) as last_look:  # until run.json is written

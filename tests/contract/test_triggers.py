@@ -75,6 +75,8 @@ def test_only_the_last_seconds_before_ctrl_c_are_kept(turning: Turning, tmp_path
     folder = tmp_path / "run"
     run = record(folder, "--keep-last", "10")
     wait_for("a part in run.json", lambda: any(host.recordings for host in hosts(folder)))
+    written = json.loads((folder / "run.json").read_text())
+    assert written["last_of"] > 0, "if it is killed, it is known to be of the last seconds"
     turning.turn("late")
     turning.wait_until_late()
     run.send_signal(signal.SIGINT)
