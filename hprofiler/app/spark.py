@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 _SECONDS = 60.0
 """How long a run waits for the tasks of an application."""
 _LOOK_EVERY = 10.0
-_LOOK_PART = 0.1
+_LOOK_PART = 0.02
 """How often a driver is asked while it is recorded, in seconds, and at most what part of the time."""
 _REMEDY = "name the driver's page, a history server or an event log with --spark; or use --slices none"
 
