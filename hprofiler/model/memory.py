@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta
 
@@ -24,18 +24,7 @@ Part = Literal[
     "jars",
     "files",
 ]
-PARTS: tuple[Part, ...] = (
-    "heap",
-    "metaspace",
-    "code",
-    "stacks",
-    "malloc",
-    "anonymous",
-    "shared",
-    "libraries",
-    "jars",
-    "files",
-)
+PARTS: tuple[Part, ...] = get_args(Part)
 """In the order in which they are shown. `malloc` are the areas from which the C library gives small pieces,
 `anonymous` is memory without a name: its large pieces, which direct buffers are, too, and the collector's
 tables. `jars` are files with classes."""
